@@ -61,7 +61,7 @@ BranchStart::~BranchStart() = default;
 
 BranchStart EngineBridge::startBranch(const BridgeOptions& options, const BranchPoint& from, RunPlan plan) {
   auto host = makeHost(options);
-  auto folder = host->branch(from, RunRequest{std::move(plan), {}});
+  auto folder = host->branch(from, RunRequest{.plan = std::move(plan), .plugins = from.plugins});
   return {std::move(host), std::move(folder)};
 }
 

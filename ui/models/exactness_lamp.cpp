@@ -64,8 +64,10 @@ QString ExactnessLamp::text() const {
   const QString windows = translated("%1 of %2 checked windows")
                               .arg(groupedNumber(alike), groupedNumber(static_cast<std::int64_t>(checks_.size())));
   const QString figures =
-      translated("update %1 differs from one batch by %2 (relative; tolerance %3)")
-          .arg(groupedNumber(check->update), valueText(check->relative, 2), valueText(check->tolerance, 2));
+      check->relative == 0.0
+          ? translated("update %1 has the gradient of one batch").arg(groupedNumber(check->update))
+          : translated("update %1 differs from one batch by %2 (relative; tolerance %3)")
+                .arg(groupedNumber(check->update), valueText(check->relative, 2), valueText(check->tolerance, 2));
   QString text = QStringLiteral("%1: %2; %3.").arg(word().mid(2), windows, figures);
   if (!check->message.empty()) text += QLatin1Char(' ') + QString::fromStdString(check->message);
   return text;

@@ -3,6 +3,7 @@
 
 #include <QFile>
 #include <QRegularExpression>
+#include <algorithm>
 
 namespace accrue::ui {
 
@@ -43,6 +44,10 @@ std::vector<GlossaryEntry> readGlossary(const QString& markdown) {
     entry.words += wordsOf(cells[2]);
     if (!entry.words.isEmpty()) entries.push_back(entry);
   }
+  // Signs before words, as in a dictionary.
+  std::ranges::sort(entries, [](const GlossaryEntry& left, const GlossaryEntry& right) {
+    return left.words.front().compare(right.words.front(), Qt::CaseInsensitive) < 0;
+  });
   return entries;
 }
 

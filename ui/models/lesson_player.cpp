@@ -14,6 +14,7 @@ namespace accrue::ui {
 
 LessonPlayer::LessonPlayer(SpecDocument* document, RunControl* control, QObject* parent)
     : QObject(parent), document_(document), control_(control) {
+  connect(document_, &SpecDocument::editRefused, this, &LessonPlayer::editRefused);
   connect(control_, &RunControl::ended, this, &LessonPlayer::takeEnd);
   connect(control_, &RunControl::runBegun, this, [this](const RunSeries* run) {
     if (lesson_ && !control_->attached()) own_run_ = run;
@@ -30,6 +31,7 @@ void LessonPlayer::close(bool replaced) {
   if (!lesson_) return;
   ++round_;
   if (!replaced && document_->filePath().isEmpty()) document_->undoStack()->setClean();
+  document_->unlockKeys();
   lesson_.reset();
   runs_.clear();
   results_.clear();
@@ -62,8 +64,18 @@ void LessonPlayer::previous() {
 void LessonPlayer::enter(std::size_t step) {
   step_ = step;
   document_->reset(spec_of(*lesson_, this->step()), QString::fromStdString(lesson_->title));
+  lockKeys();
   judgeStep();
   Q_EMIT stepChanged();
+}
+
+void LessonPlayer::lockKeys() {
+  LockedKeys keys;
+  keys.holder = lesson_->number > 0 ? tr("Lesson %1").arg(lesson_->number)
+                                    : tr("The lesson %1").arg(QString::fromStdString(lesson_->title));
+  keys.way_out = tr("Leave the lesson to change it.");
+  for (const auto& [key, why] : lesson_->locked) keys.why.emplace(key, QString::fromStdString(why));
+  document_->lockKeys(std::move(keys));
 }
 
 std::size_t LessonPlayer::stepsDone() const {
@@ -92,7 +104,7 @@ void LessonPlayer::takeEnd(RunSeries* run) {
 
 void LessonPlayer::judgeStep() {
   results_.clear();
-  for (const LessonCheck& check : step().checks) results_.push_back(judge(check, *lesson_, runs_));
+  for (const LessonCheck& check : step().checks) results_.push_back(judge(check, step(), *lesson_, runs_));
   Q_EMIT judged();
 }
 

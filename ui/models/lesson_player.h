@@ -58,9 +58,12 @@ class LessonPlayer : public QObject {
   void judged();
   /// A run's record could not be read.
   void failed(const QString& text);
+  /// An edit, from wherever it came, would have changed a key that the lesson keeps.
+  void editRefused(const QString& sentence);
 
  private:
   void enter(std::size_t step);
+  void lockKeys();
   void takeEnd(RunSeries* run);
   void judgeStep();
 

@@ -14,11 +14,16 @@ enum class Metric {
   gradNorm,
   samplesPerSecond,
   tokensPerSecond,
+  lossScale,
+  updateNorm,
+  parameterNorm,
+  gradientZeros,
 };
 
-inline constexpr std::array allMetrics = {Metric::microLoss,      Metric::updateLoss, Metric::evaluationLoss,
-                                          Metric::learningRate,   Metric::gradNorm,   Metric::samplesPerSecond,
-                                          Metric::tokensPerSecond};
+inline constexpr std::array allMetrics = {Metric::microLoss,       Metric::updateLoss,   Metric::evaluationLoss,
+                                          Metric::learningRate,    Metric::gradNorm,     Metric::samplesPerSecond,
+                                          Metric::tokensPerSecond, Metric::lossScale,    Metric::updateNorm,
+                                          Metric::parameterNorm,   Metric::gradientZeros};
 
 /// What files call it: "loss", "grad_norm".
 constexpr const char* metricKey(Metric metric) {
@@ -37,6 +42,14 @@ constexpr const char* metricKey(Metric metric) {
       return "samples_per_second";
     case Metric::tokensPerSecond:
       return "tokens_per_second";
+    case Metric::lossScale:
+      return "loss_scale";
+    case Metric::updateNorm:
+      return "update_norm";
+    case Metric::parameterNorm:
+      return "parameter_norm";
+    case Metric::gradientZeros:
+      return "gradient_zeros";
   }
   return "";
 }

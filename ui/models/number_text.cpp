@@ -68,6 +68,10 @@ QString powerText(double mantissa, int exponent, int decimals) {
   return fixed(mantissa, decimals) + QStringLiteral("×10") + superscript(exponent);
 }
 
+QString powerOfTwoText(int exponent) {
+  return QLatin1Char('2') + superscript(exponent);
+}
+
 QString valueText(double value, int significant) {
   if (!std::isfinite(value)) return notFinite(value);
   if (value == 0.0) return QStringLiteral("0");
@@ -113,7 +117,8 @@ QString tickText(double value, double step) {
   if (std::abs(value) < step * 1e-6) return QStringLiteral("0");
   const int stepExponent = exponentOf(step);
   const int exponent = exponentOf(value);
-  if (exponent < -3) {
+  // One notation along an axis: where its steps need powers, so do its other small ticks.
+  if (exponent < -3 || (stepExponent < -3 && exponent < 0)) {
     const double mantissa = value / std::pow(10.0, exponent);
     const int decimals = std::clamp(exponent - stepExponent, 0, 6);
     const double within = step / std::pow(10.0, stepExponent);

@@ -19,6 +19,8 @@ QString shortText(double value, int significant);
 QString countText(double count);
 /// "3.0×10⁻⁴".
 QString powerText(double mantissa, int exponent, int decimals);
+/// "2¹⁶".
+QString powerOfTwoText(int exponent);
 /// Seconds on an axis: "12.5", and "2:05" or "1:02:05" from two minutes on.
 QString durationShort(double seconds);
 /// Label of a tick at `value` on an axis whose ticks are `step` apart.

@@ -36,7 +36,7 @@ double beginAfter(const Lane& lane, std::int64_t microStep) {
 }
 
 template <typename Take>
-void spansWithin(const std::vector<ComputeSpan>& spans, double from, double to, Take take) {
+void spansWithin(const SpanTrack& spans, double from, double to, Take take) {
   auto span = std::lower_bound(spans.begin(), spans.end(), from,
                                [](const ComputeSpan& each, double t) { return each.begin < t; });
   for (; span != spans.end() && span->begin < to; ++span) take(*span);

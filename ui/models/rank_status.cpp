@@ -2,6 +2,7 @@
 #include "rank_status.h"
 
 #include <algorithm>
+#include <cmath>
 #include <variant>
 
 namespace accrue::ui {
@@ -73,7 +74,7 @@ void RankTracker::takeMicroSteps(RankStatus& status, const MicroSteps& steps) co
     // What the epoch itself has brought so far is less than the window holds: the rest came from the one before.
     status.carried = std::max<std::int64_t>(steps.position[i] - (steps.batch[i] + 1), 0);
     status.window_tokens += steps.tokens[i];
-    status.sum_norm = 0.0;
+    status.sum_norm = status.factor = status.clip = 0.0;
     fillSlot(status, steps.tokens[i]);
   }
 }
@@ -127,7 +128,11 @@ void RankTracker::takeSync(std::int64_t rank, const Sync& sync) {
 
 void RankTracker::takeHeld(std::int64_t rank, const Held& held) {
   RankStatus& status = ranks_[rank];
-  status.sum_norm = held.gradient_norm;
+  if (held.phase == StepPhase::unscale && std::isfinite(held.factor)) status.factor = std::abs(held.factor);
+  if (held.phase == StepPhase::clip && std::isfinite(held.clip)) status.clip = held.clip;
+  if (held.phase < StepPhase::unscale) status.factor = status.clip = 0.0;
+  // From clip on the gradients may have been multiplied already.
+  if (held.phase <= StepPhase::unscale || held.phase == StepPhase::zero) status.sum_norm = held.gradient_norm;
   const bool in_slots = held.phase == StepPhase::none || held.phase == StepPhase::backward;
   if (!in_slots || held.update != status.window || held.position < 1 || status.window_size > most_slots) return;
   if (held.position == static_cast<std::int64_t>(status.slots.size())) status.slots.back().norm = held.gradient_norm;
@@ -148,11 +153,15 @@ std::int64_t RankTracker::window() const {
 std::map<std::int64_t, RankStatus> RankTracker::inWindow() const {
   const std::int64_t now = window();
   std::map<std::int64_t, RankStatus> ranks = ranks_;
-  for (auto& [rank, status] : ranks)
+  for (auto& [rank, status] : ranks) {
+    const bool ended = last_end_ && last_end_->update == now && status.window == now && !status.lost;
+    if (ended && status.micro_step < last_end_->micro_step)
+      status.filled = std::max(status.filled, last_end_->micro_steps);
     if (status.window < now) {  // has not begun it yet
       status.filled = status.window_tokens = status.carried = status.reduced_at = 0;
       status.slots.clear();
     }
+  }
   return ranks;
 }
 

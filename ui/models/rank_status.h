@@ -41,6 +41,8 @@ struct RankStatus {
   std::int64_t epoch = 0;       ///< of the last micro-step, from 0
   std::int64_t reduced_at = 0;  ///< micro-step of the last reduction; may arrive before the micro-step's own event
   double sum_norm = 0.0;        ///< of its gradients where it was last held; 0 = not known
+  double factor = 0.0;  ///< what the update multiplies the sum by, once it was held after unscale; 0 = not known
+  double clip = 0.0;    ///< and by this, once it was held after clip; 0 = not known, or nothing to clip
   /// The gradients after its last micro-step have been reduced: this rank holds the same sum as every other.
   bool isReduced() const { return micro_step > 0 && reduced_at == micro_step; }
 };
@@ -78,7 +80,8 @@ class RankTracker {
   bool drained() const;
   /// The most slots that a rank's pool shows.
   static constexpr std::int64_t most_slots = 64;
-  /// All ranks' state within that window: empty for a rank that has not begun it.
+  /// All ranks' state within that window: empty for a rank that has not begun it. Where the window is known to have
+  /// ended, a rank whose last micro-steps have not been reported has done them all the same.
   std::map<std::int64_t, RankStatus> inWindow() const;
 
  private:

@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "accrue/run/plugin_facts.h"
 #include "accrue/run/spec_fields.h"
 #include "preflight_runner.h"
 #include "spec_document.h"
@@ -14,6 +15,14 @@ namespace {
 
 bool changesSteps(const RunSpec& spec) {
   return why_steps_stay(spec).empty();
+}
+
+/// Reads only. Errors: as read_branch_point(); a plug-in library of the run is gone, or another.
+Result<BranchPoint> branchPoint(const std::filesystem::path& dir) {
+  auto point = read_branch_point(dir);
+  if (!point) return point;
+  if (const auto same = check_unchanged(point->plugins); !same) return tl::unexpected(same.error());
+  return point;
 }
 
 }  // namespace
@@ -88,7 +97,7 @@ void RunControl::branch(const QString& folder) {
   branch_pending_ = folder;
   beginCheck();
   // The run's whole record is read for it.
-  jobs_.run([dir = std::filesystem::path(folder.toStdString())] { return read_branch_point(dir); },
+  jobs_.run([dir = std::filesystem::path(folder.toStdString())] { return branchPoint(dir); },
             [this, folder](Result<BranchPoint> from) {
               if (!checking_ || branch_pending_ != folder) return;  // stopped meanwhile
               branch_pending_.clear();

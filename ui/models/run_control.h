@@ -26,7 +26,7 @@ namespace accrue::ui {
 class PreflightRunner;
 class SpecDocument;
 
-/// Thread: GUI. One run at a time.
+/// Thread: GUI. One run at a time; the other of a pair that trains together is a CompanionRun.
 class RunControl : public QObject {
   Q_OBJECT
 

@@ -82,7 +82,8 @@ std::vector<RunGroup> groupsBySpec(const QList<RunSeries*>& runs) {
     };
     auto group = std::ranges::find_if(groups, same);
     if (group == groups.end()) group = groups.insert(groups.end(), RunGroup{});
-    group->runs.append(run);
+    const auto seed = [](const RunSeries* of) { return of->spec()->run.seed; };
+    if (std::ranges::find(group->runs, seed(run), seed) == group->runs.end()) group->runs.append(run);
   }
   // What is called by its differences must differ: only groups of several seeds are told apart.
   std::erase_if(groups, [](const RunGroup& group) { return group.runs.size() < 2; });
@@ -96,7 +97,7 @@ std::vector<RunGroup> groupsBySpec(const QList<RunSeries*>& runs) {
       const SpecField* field = find_field(key);
       parts << QStringLiteral("%1 %2").arg(fromView(field->label), keyValue(*group.runs.first(), *field));
     }
-    group.name = parts.isEmpty() ? group.runs.first()->name().section(QStringLiteral(", "), 0, 0)
+    group.name = parts.isEmpty() ? group.runs.first()->givenName().section(QStringLiteral(", "), 0, 0)
                                  : parts.join(QStringLiteral(", "));
   }
   return groups;

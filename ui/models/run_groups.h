@@ -20,7 +20,8 @@ struct RunGroup {
   SampleSpread spread;  ///< of the losses of their last updates
 };
 
-/// Of runs that have ended. Without a key, runs that differ by their seed alone are a group.
+/// Of runs that have finished. Without a key, runs that differ by their seed alone are a group; the same seed trained
+/// again is no further sample.
 std::vector<RunGroup> runGroups(const QList<RunSeries*>& runs, const QString& key = {});
 /// The keys, apart from name and seed, in which the runs differ.
 QStringList groupKeys(const QList<RunSeries*>& runs);

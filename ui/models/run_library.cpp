@@ -106,10 +106,11 @@ void RunLibrary::takeListing(const Listing& listing) {
 void RunLibrary::takeSummary(RunSummary summary) {
   const QString folder = canonical(QString::fromStdString(summary.dir.string()));
   summary.dir = folder.toStdString();
-  checkpoints_.insert(folder, QString::fromStdString(summary.last_checkpoint));
+  takeFacts(folder, summary);
   RunSeries* run = by_folder_.value(folder);
   if (run && hosted_.contains(run) && run->isLive()) return;
-  if (summary.state == "interrupted" && !interrupted_.contains(folder)) interrupted_.append(folder);
+  if (summary.state == "interrupted" && !summary.imported && !interrupted_.contains(folder))
+    interrupted_.append(folder);
   if (summary.state == "running") noteLive(folder);
   const bool ended = run && run->isLive() && summary.state != "running";
   const bool reread = ended && loaded_.contains(run);
@@ -124,6 +125,15 @@ void RunLibrary::takeSummary(RunSummary summary) {
   if (!run) run = addRun(QString::fromStdString(summary.run_id), folder, QString::fromStdString(summary.started_at));
   run->setSummary(summary);
   if (reread) load(run);
+}
+
+/// What of a folder's summary is no matter of its series.
+void RunLibrary::takeFacts(const QString& folder, const RunSummary& summary) {
+  checkpoints_.insert(folder, QString::fromStdString(summary.last_checkpoint));
+  if (summary.imported)
+    imported_.insert(folder);
+  else
+    imported_.remove(folder);
 }
 
 void RunLibrary::noteLive(const QString& folder) {
@@ -181,6 +191,7 @@ void RunLibrary::takeOut(RunSeries* run) {
   interrupted_.removeAll(folder);
   live_elsewhere_.removeAll(folder);
   checkpoints_.remove(folder);
+  imported_.remove(folder);
   table_.removeRun(run);
   Q_EMIT refreshed();
 }
@@ -268,7 +279,7 @@ void RunLibrary::takeHistory(History history) {
   if (history.summary) {
     history.summary->dir = history.folder.toStdString();
     run->setSummary(*history.summary);
-    checkpoints_.insert(history.folder, QString::fromStdString(history.summary->last_checkpoint));
+    takeFacts(history.folder, *history.summary);
   }
   if (history.plan) run->setPlan(*history.plan);
   history.run = run;
@@ -331,6 +342,10 @@ void RunLibrary::assignColors(const QList<RunSeries*>& shown) {
 
 std::int64_t RunLibrary::resumeUpdate(const QString& folder) const {
   return std::max<qint64>(0, checkpoint_mark(checkpoints_.value(canonical(folder)).toStdString()).update);
+}
+
+bool RunLibrary::isImported(const QString& folder) const {
+  return imported_.contains(canonical(folder));
 }
 
 }  // namespace accrue::ui

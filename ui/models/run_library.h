@@ -75,6 +75,8 @@ class RunLibrary : public QObject {
   QStringList liveElsewhere() const { return live_elsewhere_; }
   /// The update a listed run could go on from; 0 = from its start.
   std::int64_t resumeUpdate(const QString& folder) const;
+  /// Whether a run came in a bundle: it is shown and compared, and neither resumed nor branched.
+  bool isImported(const QString& folder) const;
 
  Q_SIGNALS:
   void refreshed();
@@ -91,6 +93,7 @@ class RunLibrary : public QObject {
   void watchFolder();
   void takeListing(const Listing& listing);
   void takeSummary(RunSummary summary);
+  void takeFacts(const QString& folder, const RunSummary& summary);
   void watchLive();
   void noteLive(const QString& folder);
   void read(const QString& path);
@@ -107,6 +110,7 @@ class RunLibrary : public QObject {
   QSet<const RunSeries*> loading_;  ///< their events are being read, or have been
   QSet<const RunSeries*> loaded_;   ///< their events have been read
   QHash<QString, QString> checkpoints_;
+  QSet<QString> imported_;  ///< folders of runs that came in a bundle
   QStringList interrupted_;
   QStringList live_elsewhere_;
   std::deque<std::unique_ptr<History>> histories_;

@@ -3,7 +3,7 @@
 
 #include <QCoreApplication>
 #include <QHash>
-#include <algorithm>
+#include <map>
 #include <set>
 
 #include "accrue/run/spec_fields.h"
@@ -38,6 +38,44 @@ QString equation(const accrue::SpecField& field, const QString& value) {
   const QString label = field.key == "accumulation.steps" ? QStringLiteral("N") : withinSentence(utf8(field.label));
   //: A setting and its value: "N = 16"
   return tr("%1 = %2").arg(label, value);
+}
+
+using Members = std::vector<std::size_t>;
+
+/// Runs by their value of a key, in the order in which the values come first.
+std::vector<Members> byValue(const std::vector<NamedSpec>& runs, const Members& members, const std::string& key) {
+  std::vector<Members> groups;
+  QHash<QString, std::size_t> place;
+  for (const std::size_t member : members) {
+    const QString value = settingValue(*runs[member].spec, key);
+    if (!place.contains(value)) {
+      place.insert(value, groups.size());
+      groups.emplace_back();
+    }
+    groups[place.value(value)].push_back(member);
+  }
+  return groups;
+}
+
+/// Adds to each member's settings those that tell it from the others: first the key with the most values.
+void tellApart(const std::vector<NamedSpec>& runs, Members members, std::size_t most,
+               std::vector<QStringList>& settings) {
+  std::erase_if(members, [&runs](std::size_t member) { return runs[member].spec == nullptr; });
+  if (members.size() < 2 || most == 0) return;
+  std::vector<const accrue::RunSpec*> specs;
+  for (const std::size_t member : members) specs.push_back(runs[member].spec);
+  std::string best;
+  std::vector<Members> groups;
+  for (const std::string& key : differingKeys(specs)) {
+    std::vector<Members> candidate = byValue(runs, members, key);
+    if (!groups.empty() && best != "run.seed" && (key == "run.seed" || candidate.size() <= groups.size())) continue;
+    best = key;
+    groups = std::move(candidate);
+  }
+  for (const Members& group : groups) {
+    for (const std::size_t member : group) settings[member] << settingText(*runs[member].spec, best);
+    tellApart(runs, group, most - 1, settings);
+  }
 }
 
 }  // namespace
@@ -94,24 +132,14 @@ QString differencesText(const std::vector<NamedSpec>& runs) {
 }
 
 QStringList distinctNames(const std::vector<NamedSpec>& runs) {
-  QHash<QString, std::vector<const accrue::RunSpec*>> specs;
-  QHash<QString, int> count;
-  for (const NamedSpec& run : runs) {
-    specs[run.name].push_back(run.spec);
-    ++count[run.name];
-  }
-  QStringList names;
-  for (const NamedSpec& run : runs) {
-    QStringList parts{run.name};
-    if (count[run.name] > 1 && run.spec != nullptr) {
-      const std::vector<std::string> keys = differingKeys(specs[run.name]);
-      for (std::size_t i = 0; i < std::min(keys.size(), mostSettings); ++i) parts << settingText(*run.spec, keys[i]);
-    }
-    names << parts.join(QStringLiteral(", "));
-  }
+  std::map<QString, std::vector<std::size_t>> alike;
+  for (std::size_t i = 0; i < runs.size(); ++i) alike[runs[i].name].push_back(i);
+  std::vector<QStringList> settings(runs.size());
+  for (const auto& [name, members] : alike) tellApart(runs, members, mostSettings, settings);
   QHash<QString, int> seen;
   QStringList distinct;
-  for (const QString& name : names) {
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const QString name = (QStringList(runs[i].name) + settings[i]).join(QStringLiteral(", "));
     const int number = ++seen[name];
     //: A run's name, and a number where several have it
     distinct << (number == 1 ? name : tr("%1 (%2)").arg(name).arg(number));

@@ -30,13 +30,6 @@ std::optional<QJsonObject> readRuns(const QString& path) {
   return document.object().value(QLatin1String("runs")).toObject();
 }
 
-QJsonObject jsonOf(const RunNotes& notes) {
-  return {{QStringLiteral("name"), notes.name},
-          {QStringLiteral("notes"), notes.text},
-          {QStringLiteral("tags"), QJsonArray::fromStringList(notes.tags)},
-          {QStringLiteral("star"), notes.starred}};
-}
-
 QString unreadable(const QString& path) {
   return RunNotebook::tr("The notes on runs in %1 cannot be read, so this note is not kept. Remove or mend the file.")
       .arg(path);
@@ -54,7 +47,7 @@ QString writeChanges(const QString& path, const QHash<QString, RunNotes>& change
     if (*run == RunNotes())
       runs->remove(run.key());
     else
-      runs->insert(run.key(), jsonOf(*run));
+      runs->insert(run.key(), RunNotebook::toJson(*run));
   }
   const QByteArray text =
       QJsonDocument(QJsonObject{{QStringLiteral("accrue_notes"), 1}, {QStringLiteral("runs"), *runs}}).toJson();
@@ -84,15 +77,23 @@ void RunNotebook::read() {
   const std::optional<QJsonObject> read = readRuns(file_);
   readable_ = read.has_value();
   const QJsonObject runs = read.value_or(QJsonObject());
-  for (auto run = runs.begin(); run != runs.end(); ++run) {
-    const QJsonObject noted = run.value().toObject();
-    RunNotes notes{.name = noted.value(QLatin1String("name")).toString(),
-                   .text = noted.value(QLatin1String("notes")).toString(),
-                   .tags = {},
-                   .starred = noted.value(QLatin1String("star")).toBool()};
-    for (const QJsonValue tag : noted.value(QLatin1String("tags")).toArray()) notes.tags << tag.toString();
-    notes_.insert(run.key(), notes);
-  }
+  for (auto run = runs.begin(); run != runs.end(); ++run) notes_.insert(run.key(), fromJson(run.value().toObject()));
+}
+
+QJsonObject RunNotebook::toJson(const RunNotes& notes) {
+  return {{QStringLiteral("name"), notes.name},
+          {QStringLiteral("notes"), notes.text},
+          {QStringLiteral("tags"), QJsonArray::fromStringList(notes.tags)},
+          {QStringLiteral("star"), notes.starred}};
+}
+
+RunNotes RunNotebook::fromJson(const QJsonObject& noted) {
+  RunNotes notes{.name = noted.value(QLatin1String("name")).toString(),
+                 .text = noted.value(QLatin1String("notes")).toString(),
+                 .tags = {},
+                 .starred = noted.value(QLatin1String("star")).toBool()};
+  for (const QJsonValue tag : noted.value(QLatin1String("tags")).toArray()) notes.tags << tag.toString();
+  return notes;
 }
 
 void RunNotebook::write() {
@@ -123,9 +124,16 @@ void RunNotebook::setNotes(RunSeries* run, const RunNotes& notes) {
   delay_.start();
 }
 
+void RunNotebook::takeOver(const QString& id, const RunNotes& notes) {
+  if (notes_.contains(id) || notes == RunNotes()) return;
+  notes_.insert(id, notes);
+  changed_.insert(id, notes);
+  delay_.start();
+}
+
 void RunNotebook::rename(RunSeries* run, const QString& name) {
   RunNotes notes = run->notes();
-  if (name.trimmed() == run->name()) return;
+  if (name.trimmed() == run->givenName()) return;
   notes.name = name.trimmed();
   setNotes(run, notes);
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <QHash>
+#include <QJsonObject>
 #include <QObject>
 #include <QString>
 #include <QTimer>
@@ -25,8 +26,14 @@ class RunNotebook : public QObject {
   ~RunNotebook() override;
 
   void setNotes(RunSeries* run, const RunNotes& notes);
+  /// The notes on a run that is not in the table yet, unless there are some.
+  void takeOver(const QString& id, const RunNotes& notes);
   void rename(RunSeries* run, const QString& name);
   void toggleStar(RunSeries* run);
+
+  /// As the file has them.
+  static QJsonObject toJson(const RunNotes& notes);
+  static RunNotes fromJson(const QJsonObject& noted);
 
  Q_SIGNALS:
   /// The file could not be read or written; what was noted holds until the studio ends.

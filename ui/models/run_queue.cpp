@@ -129,7 +129,8 @@ QString RunQueue::sentence() const {
   if (active_ && at_ < runs_.size()) {
     const int now = static_cast<int>(at_) + 1;
     if (runs_[at_].state == QueuedState::waiting)
-      return tr("%n run(s) wait for the one that trains", nullptr, static_cast<int>(waiting()));
+      return waiting() == 1 ? tr("1 run waits for the one that trains")
+                            : tr("%1 runs wait for the one that trains").arg(waiting());
     if (count(QueuedState::left_out) > 0) return tr("%1 is training, the others are left out").arg(runs_[at_].label);
     return tr("Run %1 of %2: %3 is training").arg(now).arg(all).arg(runs_[at_].label);
   }

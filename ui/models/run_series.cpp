@@ -38,10 +38,29 @@ ClockPoint clocksOf(const accrue::Update& body, double timeOffset) {
   return at;
 }
 
+void appendParts(PartSeries& parts, const ClockPoint& at, const accrue::NamedLosses& losses) {
+  for (const auto& [name, value] : losses) {
+    std::unique_ptr<UpdateSeries>& part = parts[text(name)];
+    if (!part) part = std::make_unique<UpdateSeries>();
+    part->append(at, value);
+  }
+}
+
 /// Recorded weights beyond this many are left to the file.
 constexpr std::size_t mostWeights = 64;
 
 }  // namespace
+
+void UpdateSeries::append(const ClockPoint& at, double value) {
+  clocks.append(at);
+  values.append(value);
+}
+
+void UpdateSeries::rewindTo(double update) {
+  const std::size_t kept = update > 0.0 ? clocks[Clock::update].upperBound(update) : 0;
+  values.truncate(kept);
+  clocks.truncate(kept);
+}
 
 RunSeries::RunSeries(QString id, int colorIndex, QObject* parent)
     : QObject(parent), id_(std::move(id)), colorIndex_(colorIndex) {}
@@ -50,7 +69,7 @@ RunSeries::~RunSeries() {
   *outlineCancelled_ = true;
 }
 
-QString RunSeries::name() const {
+QString RunSeries::givenName() const {
   if (!notes_.name.isEmpty()) return notes_.name;
   if (!name_.isEmpty()) return name_;
   if (spec_ && !spec_->run.name.empty()) return text(spec_->run.name) + bugMark(*spec_);
@@ -73,13 +92,27 @@ void RunSeries::setShown(Shown shown) {
 void RunSeries::setName(const QString& name) {
   if (name == name_) return;
   name_ = name;
+  distinctName_.clear();
+  Q_EMIT givenNameChanged();
+  Q_EMIT changed();
+}
+
+void RunSeries::setDistinctName(const QString& name) {
+  if (name == distinctName_) return;
+  distinctName_ = name;
+  ++revision_;
   Q_EMIT changed();
 }
 
 void RunSeries::setNotes(const RunNotes& notes) {
   if (notes == notes_) return;
+  const bool renamed = notes.name != notes_.name;
   notes_ = notes;
   ++revision_;
+  if (renamed) {
+    distinctName_.clear();
+    Q_EMIT givenNameChanged();
+  }
   Q_EMIT changed();
 }
 
@@ -214,6 +247,14 @@ const SeriesStore& RunSeries::series(Metric metric) const {
       return samplesPerSecond_;
     case Metric::tokensPerSecond:
       return tokensPerSecond_;
+    case Metric::lossScale:
+      return lossScale_.values;
+    case Metric::updateNorm:
+      return updateNorm_.values;
+    case Metric::parameterNorm:
+      return parameterNorm_.values;
+    case Metric::gradientZeros:
+      return gradientZeros_.values;
   }
   return updateLoss_;
 }
@@ -312,6 +353,7 @@ void RunSeries::takeUpdate(const accrue::RunEvent& event, const accrue::Update& 
   updateLoss_.append(body.loss);
   learningRate_.append(body.lr);
   gradNorm_.append(body.grad_norm);
+  takeMeasured(at, body);
   for (std::size_t i = 0; i < std::min(body.weights.size(), mostWeights); ++i) {
     if (i == weights_.size() && updateClocks_.size() == 1)
       weights_.push_back(std::make_unique<SeriesStore>(updateClocks_));
@@ -329,6 +371,15 @@ void RunSeries::takeUpdate(const accrue::RunEvent& event, const accrue::Update& 
   measurePace();
   samplesPerSecond_.append(last_.samplesPerSecond);
   tokensPerSecond_.append(last_.tokensPerSecond);
+}
+
+void RunSeries::takeMeasured(const ClockPoint& at, const accrue::Update& body) {
+  if (body.loss_scale) lossScale_.append(at, *body.loss_scale);
+  if (body.outcome == accrue::StepOutcome::skipped_overflow) skippedUpdates_.append(at, body.loss_scale.value_or(0.0));
+  if (body.update_norm) updateNorm_.append(at, *body.update_norm);
+  if (body.parameter_norm) parameterNorm_.append(at, *body.parameter_norm);
+  if (body.gradient_zeros) gradientZeros_.append(at, static_cast<double>(*body.gradient_zeros));
+  appendParts(lossParts_, at, body.losses);
 }
 
 void RunSeries::measurePace() {
@@ -358,6 +409,7 @@ void RunSeries::takeEvaluation(const accrue::Evaluation& body) {
     }
     evaluationClocks_.append(at);
     evaluationLoss_.append(body.loss);
+    appendParts(evaluationParts_, at, body.losses);
     last_.evaluationLoss = body.loss;
   }
 }
@@ -438,6 +490,9 @@ void RunSeries::rewindTo(std::int64_t update, std::int64_t position) {
     memory->mebibytes.truncate(reports);
     memory->clocks.truncate(reports);
   }
+  for (UpdateSeries* series : ofSomeUpdates_) series->rewindTo(kept);
+  for (const PartSeries* parts : {&lossParts_, &evaluationParts_})
+    for (const auto& [name, part] : *parts) part->rewindTo(kept);
   for (const auto& weight : weights_) weight->truncate(updates);
   updateClocks_.truncate(updates);
   microLoss_.truncate(micro);
@@ -458,6 +513,7 @@ void RunSeries::rewindTo(std::int64_t update, std::int64_t position) {
 void RunSeries::clear() {
   rewindTo(0, 0);
   for (SeriesStore* store : ofUpdates_) store->truncate(0);
+  // The parts of the losses stay, empty: a table may show them.
   weights_.clear();
   join_.reset();
   timeline_.clear();

@@ -66,6 +66,17 @@ struct RankMemory {
   SeriesStore mebibytes{clocks};
 };
 
+/// What some runs measure at an update and others do not, at the updates that did.
+struct UpdateSeries {
+  ClockTable clocks;
+  SeriesStore values{clocks};
+  void append(const ClockPoint& at, double value);
+  /// Keeps what was measured up to that update.
+  void rewindTo(double update);
+};
+/// The parts of a loss, by name.
+using PartSeries = std::map<QString, std::unique_ptr<UpdateSeries>>;
+
 struct RunProblem {
   bool fatal = false;  ///< a rank failed, not a warning
   std::int64_t rank = -1;
@@ -114,7 +125,11 @@ class RunSeries : public QObject {
   ~RunSeries() override;
 
   QString id() const { return id_; }
-  QString name() const;
+  /// What it is called wherever it is named: as it was given, and where a table holds several of that name, with what
+  /// tells it from them.
+  QString name() const { return distinctName_.isEmpty() ? givenName() : distinctName_; }
+  /// As the user, the spec or the folder says.
+  QString givenName() const;
   QString folder() const { return folder_; }
   int colorIndex() const { return colorIndex_; }
   void setColorIndex(int index);
@@ -130,6 +145,8 @@ class RunSeries : public QObject {
   /// Update of the newest checkpoint that was reported; 0 = none.
   std::int64_t checkpointUpdate() const { return checkpointUpdate_; }
   void setName(const QString& name);
+  /// By the table that holds it; empty: the given name.
+  void setDistinctName(const QString& name);
   const RunNotes& notes() const { return notes_; }
   void setNotes(const RunNotes& notes);
   void setFolder(const QString& folder);
@@ -180,6 +197,11 @@ class RunSeries : public QObject {
 
   /// The series of a metric; never null, empty if nothing was measured.
   const SeriesStore& series(Metric metric) const;
+  /// What the loss is the sum of, where that is known: of updates, and of evaluations.
+  const PartSeries& lossParts() const { return lossParts_; }
+  const PartSeries& evaluationParts() const { return evaluationParts_; }
+  /// The loss scale at updates that were left out because something was not finite; 0 where losses are not scaled.
+  const SeriesStore& skippedUpdates() const { return skippedUpdates_.values; }
   /// Recorded weights, one series a weight (run.record_weights).
   const std::vector<std::unique_ptr<SeriesStore>>& weights() const { return weights_; }
   /// By rank.
@@ -207,12 +229,14 @@ class RunSeries : public QObject {
   void shownChanged();
   /// Spec and plan are known now, or have changed.
   void specChanged();
+  void givenNameChanged();
 
  private:
   void takeSpec(const accrue::RunSpec& spec);
   void take(const accrue::RunEvent& event);
   void takeStarted(const accrue::RunStarted& body);
   void takeUpdate(const accrue::RunEvent& event, const accrue::Update& body);
+  void takeMeasured(const ClockPoint& at, const accrue::Update& body);
   void takeEvaluation(const accrue::Evaluation& body);
   void takeStepsChanged(const accrue::StepsChanged& body);
   void takeWindow();
@@ -229,6 +253,7 @@ class RunSeries : public QObject {
 
   QString id_;
   QString name_;
+  QString distinctName_;
   RunNotes notes_;
   QString folder_;
   QString startedAt_;
@@ -265,6 +290,15 @@ class RunSeries : public QObject {
   const std::vector<SeriesStore*> ofUpdates_{&updateLoss_, &learningRate_, &gradNorm_, &samplesPerSecond_,
                                              &tokensPerSecond_};
   SeriesStore evaluationLoss_{evaluationClocks_};
+  UpdateSeries lossScale_;
+  UpdateSeries skippedUpdates_;
+  UpdateSeries updateNorm_;
+  UpdateSeries parameterNorm_;
+  UpdateSeries gradientZeros_;
+  const std::vector<UpdateSeries*> ofSomeUpdates_{&lossScale_, &skippedUpdates_, &updateNorm_, &parameterNorm_,
+                                                  &gradientZeros_};
+  PartSeries lossParts_;
+  PartSeries evaluationParts_;
   std::vector<std::unique_ptr<SeriesStore>> weights_;
   std::map<std::int64_t, std::unique_ptr<RankMemory>> memory_;
   MicroStepJoin join_;

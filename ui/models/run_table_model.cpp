@@ -73,6 +73,7 @@ QStringList marksOf(const RunSeries& run) {
 /// The run's folder, for a branch where it began, and what its marks mean.
 QString originText(const RunSeries& run, const std::vector<RunSeries*>& known) {
   QString text = run.folder();
+  if (run.name() != run.givenName()) text.prepend(run.name() + QLatin1Char('\n'));  // a narrow column may cut it
   if (!run.notes().text.isEmpty()) text += QLatin1Char('\n') + run.notes().text;
   if (const QString bug = bugName(run); !bug.isEmpty())
     text += QLatin1Char('\n') + RunTableModel::tr("trained with the bug %1 on purpose").arg(bug);
@@ -90,7 +91,11 @@ QString originText(const RunSeries& run, const std::vector<RunSeries*>& known) {
 
 }  // namespace
 
-RunTableModel::RunTableModel(QObject* parent) : QAbstractTableModel(parent), shown_(everyColumn) {}
+RunTableModel::RunTableModel(QObject* parent) : QAbstractTableModel(parent), shown_(everyColumn) {
+  naming_.setSingleShot(true);
+  naming_.setInterval(0);
+  connect(&naming_, &QTimer::timeout, this, &RunTableModel::nameRuns);
+}
 
 void RunTableModel::addRun(RunSeries* run) {
   if (run == nullptr || rowOf(run) >= 0) return;
@@ -106,16 +111,32 @@ void RunTableModel::addRun(RunSeries* run) {
     refreshRow(run, 0, columnCount() - 1);
   });
   connect(run, &RunSeries::specChanged, this, &RunTableModel::refreshColumns);
+  connect(run, &RunSeries::specChanged, &naming_, qOverload<>(&QTimer::start));
+  connect(run, &RunSeries::givenNameChanged, &naming_, qOverload<>(&QTimer::start));
   connect(run, &RunSeries::stateChanged, this, [this, run] { refreshRow(run, 0, 0); });
   connect(run, &RunSeries::shownChanged, this, [this, run] { refreshRow(run, 0, columnCount() - 1); });
   connect(run, &QObject::destroyed, this, &RunTableModel::forget);
   refreshColumns();
+  naming_.start();
 }
 
 void RunTableModel::removeRun(RunSeries* run) {
   if (rowOf(run) < 0) return;
   run->disconnect(this);
+  run->disconnect(&naming_);
+  run->setDistinctName({});
   forget(run);
+}
+
+/// The oldest first, so that a newer run takes no name from an older one.
+void RunTableModel::nameRuns() {
+  std::vector<NamedSpec> named;
+  for (auto run = runs_.rbegin(); run != runs_.rend(); ++run)
+    named.push_back({(*run)->givenName(), (*run)->spec() ? &*(*run)->spec() : nullptr});
+  const QStringList names = distinctNames(named);
+  auto name = names.begin();
+  for (auto run = runs_.rbegin(); run != runs_.rend(); ++run, ++name)
+    (*run)->setDistinctName(*name == (*run)->givenName() ? QString() : *name);
 }
 
 void RunTableModel::forget(QObject* object) {
@@ -129,6 +150,7 @@ void RunTableModel::forget(QObject* object) {
   if (*found == baseline_) baseline_ = nullptr;
   runs_.erase(found);
   endRemoveRows();
+  naming_.start();
   refreshColumns();
   refreshOptional();
 }
@@ -306,7 +328,7 @@ QVariant RunTableModel::data(const QModelIndex& index, int role) const {
       return tags;
     }
     case Qt::EditRole:
-      return fixed == nameColumn ? QVariant(run.name()) : QVariant();
+      return fixed == nameColumn ? QVariant(run.givenName()) : QVariant();
     case marksRole:
       return fixed == nameColumn ? QVariant(marksOf(run)) : QVariant();
     case Qt::ToolTipRole:

@@ -5,6 +5,7 @@
 #include <QAbstractTableModel>
 #include <QList>
 #include <QPointer>
+#include <QTimer>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,8 @@
 
 namespace accrue::ui {
 
-/// Thread: GUI. Does not own the runs; a run that is destroyed leaves the table.
+/// Thread: GUI. Does not own the runs; a run that is destroyed leaves the table. Runs of one name get names of their
+/// own once control is back in the event loop.
 class RunTableModel : public QAbstractTableModel {
   Q_OBJECT
 
@@ -85,6 +87,7 @@ class RunTableModel : public QAbstractTableModel {
   void forget(QObject* object);
   void refreshRow(RunSeries* run, int firstColumn, int lastColumn);
   void refreshColumns();
+  void nameRuns();
   void showKeys(std::vector<std::string> keys);
   /// Shows or hides the weights column to suit the shown runs.
   void refreshOptional();
@@ -102,6 +105,7 @@ class RunTableModel : public QAbstractTableModel {
   std::vector<const RunSeries*> compared_;
   RunSeries* baseline_ = nullptr;
   bool onlyDiffering_ = false;
+  QTimer naming_;  ///< once for however many runs have come
 };
 
 /// "Ready", "Running", "Paused", ...

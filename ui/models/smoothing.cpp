@@ -9,28 +9,30 @@
 
 namespace accrue::ui {
 
+DebiasedMean::DebiasedMean(double weight) : weight_(std::clamp(weight, 0.0, largestWeight)) {}
+
+double DebiasedMean::next(double value) {
+  if (!std::isfinite(value)) return std::numeric_limits<double>::quiet_NaN();
+  // mean_t = mean + (x - mean) (1 - w) / (1 - w^t): updates the debiased mean itself, so a constant stays exact.
+  remaining_ *= weight_;
+  mean_ += (value - mean_) * ((1.0 - weight_) / (1.0 - remaining_));
+  return mean_;
+}
+
 SmoothedSeries::SmoothedSeries(const SeriesStore& source, double weight)
-    : source_(&source), weight_(std::clamp(weight, 0.0, largestWeight)), generation_(source.generation()) {
+    : source_(&source), mean_(weight), generation_(source.generation()) {
   catchUp();
 }
 
 void SmoothedSeries::catchUp() {
   if (generation_ != source_->generation()) {
     generation_ = source_->generation();
-    mean_ = 0.0;
-    remaining_ = 1.0;
+    mean_ = DebiasedMean(mean_.weight());
     values_.truncate(0);
     pyramid_.truncate(values_, 0);
   }
   for (std::size_t i = values_.size(); i < source_->size(); ++i) {
-    const double value = source_->value(i);
-    double smoothed = std::numeric_limits<double>::quiet_NaN();
-    if (std::isfinite(value)) {
-      // mean_t = mean + (x - mean) (1 - w) / (1 - w^t): updates the debiased mean itself, so a constant stays exact.
-      remaining_ *= weight_;
-      mean_ += (value - mean_) * ((1.0 - weight_) / (1.0 - remaining_));
-      smoothed = mean_;
-    }
+    const double smoothed = mean_.next(source_->value(i));
     values_.push(smoothed);
     pyramid_.append(i, smoothed);
   }

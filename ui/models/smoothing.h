@@ -13,13 +13,29 @@
 
 namespace accrue::ui {
 
-class SmoothedSeries {
+/// The mean over the points so far, each weighing `weight` times the one after it. A point that is not finite gives no
+/// number and does not count.
+class DebiasedMean {
  public:
   static constexpr double largestWeight = 0.999;
 
+  explicit DebiasedMean(double weight);
+  double weight() const { return weight_; }
+  double next(double value);
+
+ private:
+  double weight_;
+  double mean_ = 0.0;
+  double remaining_ = 1.0;  // weight^count: the part of the mean that no point has filled yet
+};
+
+class SmoothedSeries {
+ public:
+  static constexpr double largestWeight = DebiasedMean::largestWeight;
+
   SmoothedSeries(const SeriesStore& source, double weight);
 
-  double weight() const { return weight_; }
+  double weight() const { return mean_.weight(); }
   const SeriesStore& source() const { return *source_; }
   /// Takes the points that arrived since the last call; starts over if the source was truncated.
   void catchUp();
@@ -29,10 +45,8 @@ class SmoothedSeries {
 
  private:
   const SeriesStore* source_;
-  double weight_;
+  DebiasedMean mean_;
   std::uint64_t generation_ = 0;
-  double mean_ = 0.0;
-  double remaining_ = 1.0;  // weight^count: the part of the mean that no point has filled yet
   Chunked<double> values_;
   MinMaxPyramid pyramid_;
 };

@@ -83,7 +83,7 @@ QString SpecDocument::displayName() const {
   return file_path_.isEmpty() ? name_ : QFileInfo(file_path_).fileName();
 }
 
-void SpecDocument::setField(const SpecField& field, const SpecValue& value) {
+bool SpecDocument::setField(const SpecField& field, const SpecValue& value) {
   RunSpec after = spec_;
   field.set(after, value);
   if (isLengthKey(field.key) && !std::holds_alternative<std::monostate>(value)) {
@@ -92,14 +92,16 @@ void SpecDocument::setField(const SpecField& field, const SpecValue& value) {
       if (other && key != field.key) other->set(after, std::monostate{});
     }
   }
-  if (is_sample_factor(field.key)) {
-    last_factor_ = QString::fromUtf8(field.key.data(), static_cast<qsizetype>(field.key.size()));
+  const bool factor = is_sample_factor(field.key);
+  if (factor) {
     if (auto kept = keep_samples(after, field.key, lock_, samples_kept_)) after = *std::move(kept);
-  } else if (isLengthKey(field.key) && lock_ == SampleLock::in_total) {
-    samples_kept_ = locked_samples(after, lock_);  // another length is another total
   }
-  if (after == spec_) return;
-  undo_.push(new EditCommand(this, field, spec_, std::move(after)));
+  if (refuses(after)) return false;
+  if (factor) last_factor_ = QString::fromUtf8(field.key.data(), static_cast<qsizetype>(field.key.size()));
+  if (isLengthKey(field.key) && lock_ == SampleLock::in_total)
+    samples_kept_ = locked_samples(after, lock_);  // another length is another total
+  if (after != spec_) undo_.push(new EditCommand(this, field, spec_, std::move(after)));
+  return true;
 }
 
 void SpecDocument::setSampleLock(SampleLock lock) {
@@ -118,12 +120,35 @@ bool SpecDocument::setFieldText(const SpecField& field, const QString& text, QSt
     if (problem) *problem = QString::fromStdString(error->message);
     return false;
   }
-  setField(field, field.get(probe));
+  return setField(field, field.get(probe));
+}
+
+bool SpecDocument::setSpec(const RunSpec& spec, const QString& text) {
+  if (refuses(spec)) return false;
+  if (spec != spec_) undo_.push(new EditCommand(this, text, spec_, spec));
   return true;
 }
 
-void SpecDocument::setSpec(const RunSpec& spec, const QString& text) {
-  if (spec != spec_) undo_.push(new EditCommand(this, text, spec_, spec));
+void SpecDocument::lockKeys(LockedKeys keys) {
+  locked_ = std::move(keys);
+  Q_EMIT lockedKeysChanged();
+}
+
+bool SpecDocument::refuses(const RunSpec& after) {
+  if (locked_.why.empty()) return false;
+  for (const SpecDifference& difference : diff_specs(spec_, after)) {
+    const auto lock = locked_.why.find(difference.key);
+    if (lock == locked_.why.end()) continue;
+    const SpecField* field = find_field(difference.key);
+    //: %1 who keeps a key, %2 the key's label, %3 why it is kept, as a sentence, %4 what frees it, as a sentence
+    Q_EMIT editRefused(tr("%1 keeps %2 as it is. %3 %4")
+                           .arg(locked_.holder,
+                                QString::fromUtf8(field->label.data(), static_cast<qsizetype>(field->label.size())),
+                                lock->second, locked_.way_out));
+    Q_EMIT changed(QString());
+    return true;
+  }
+  return false;
 }
 
 void SpecDocument::reset(RunSpec spec, const QString& name, const std::filesystem::path& base_dir) {
@@ -184,8 +209,9 @@ Result<void> SpecDocument::saveAs(const QString& path) {
   return {};
 }
 
-/// The lock stays, and keeps the new document's samples.
+/// The sample lock stays, and keeps the new document's samples.
 void SpecDocument::takeOther(const RunSpec& spec) {
+  if (!locked_.holder.isEmpty()) unlockKeys();
   samples_kept_ = locked_samples(spec, lock_);
   last_factor_.clear();
   applySpec(spec, QString());

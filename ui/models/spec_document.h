@@ -7,7 +7,9 @@
 #include <QString>
 #include <QUndoStack>
 #include <filesystem>
-#include <optional>
+#include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "accrue/run/findings.h"
@@ -17,6 +19,13 @@
 #include "accrue/run/spec_fields.h"
 
 namespace accrue::ui {
+
+/// Keys that keep their values while a lesson is open.
+struct LockedKeys {
+  QString holder;                                   ///< who keeps them: "Lesson 1"
+  QString way_out;                                  ///< what frees them: "Leave the lesson to change it."
+  std::map<std::string, QString, std::less<>> why;  ///< key and why it stays, as a sentence
+};
 
 /// Thread: GUI.
 class SpecDocument : public QObject {
@@ -40,13 +49,21 @@ class SpecDocument : public QObject {
   QUndoStack* undoStack() { return &undo_; }
 
   /// One undoable edit. Values of the length group (updates, epochs, samples, tokens) clear each other, so that exactly
-  /// one of them is set.
-  void setField(const SpecField& field, const SpecValue& value);
+  /// one of them is set. False: it would change a locked key. Then the spec stays, editRefused() says why, and
+  /// changed() lets every editor show the spec again.
+  bool setField(const SpecField& field, const SpecValue& value);
   /// The same with a value written as for --set; returns false and changes nothing if it does not fit.
   bool setFieldText(const SpecField& field, const QString& text, QString* problem = nullptr);
 
   /// Several fields at once as one undoable edit, e.g. the spec under another dialect; text names it in the menu.
-  void setSpec(const RunSpec& spec, const QString& text);
+  /// False as for setField().
+  bool setSpec(const RunSpec& spec, const QString& text);
+
+  /// From now on no edit changes these keys. They belong to the document: another one has none.
+  void lockKeys(LockedKeys keys);
+  void unlockKeys() { lockKeys({}); }
+  /// An empty holder: no one keeps any.
+  const LockedKeys& lockedKeys() const { return locked_; }
 
   /// While there is a lock, an edit of N, the micro-batch or the ranks is followed by what keeps the samples that the
   /// spec has now; see sample_lock.h. An edit that nothing can follow stands, and the samples differ from
@@ -74,9 +91,13 @@ class SpecDocument : public QObject {
   void fileChanged();
   void modifiedChanged(bool modified);
   void sampleLockChanged();
+  void lockedKeysChanged();
+  /// Who keeps which key, why, and what frees it.
+  void editRefused(const QString& sentence);
 
  private:
   friend class EditCommand;
+  bool refuses(const RunSpec& after);
   void applySpec(const RunSpec& spec, const QString& key);
   void takeOther(const RunSpec& spec);
 
@@ -89,6 +110,7 @@ class SpecDocument : public QObject {
   SampleLock lock_ = SampleLock::none;
   std::int64_t samples_kept_ = 0;
   QString last_factor_;
+  LockedKeys locked_;
 };
 
 /// The keys for the length of a run; a spec has exactly one of them.

@@ -55,7 +55,7 @@ AccumulationPanel::AccumulationPanel(RunControl* control, QWidget* parent)
     label->setMinimumWidth(1);
   }
   later_.setSingleShot(true);
-  connect(&later_, &QTimer::timeout, this, &AccumulationPanel::showPools);
+  connect(&later_, &QTimer::timeout, this, &AccumulationPanel::showAll);
   empty_->setForegroundRole(QPalette::PlaceholderText);
   lamp_->setObjectName(QStringLiteral("windowLamp"));
   lamp_text_->setObjectName(QStringLiteral("windowLampText"));
@@ -65,8 +65,10 @@ AccumulationPanel::AccumulationPanel(RunControl* control, QWidget* parent)
   grid->setHorizontalSpacing(space::inGroup);
   grid->setVerticalSpacing(space::base);
   grid->setColumnStretch(1, 1);
-  tokens_ = addRow(grid, tr("Counted"), QStringLiteral("windowTokens"),
-                   tr("What the window has counted so far, and each replica's share of it"));
+  tokens_ =
+      addRow(grid, tr("Counted"), QStringLiteral("windowTokens"),
+             tr("The items that the window holds so far, and each replica's share of them. An item is what the loss "
+                "counts: a token of a text, else an output of a sample"));
   sync_ = addRow(grid, tr("Last sync"), QStringLiteral("windowSync"),
                  tr("Bytes that each rank contributed to the last reduction of gradients"));
   norm_ = addRow(grid, tr("Gradient"), QStringLiteral("windowNorm"), tr("Norm of the last update's gradient"));
@@ -124,7 +126,7 @@ void AccumulationPanel::setRun(RunSeries* run) {
   run_ = run;
   reduced_window_ = 0;
   refresh();
-  if (run_) showPools();
+  if (run_) showAll();
 }
 
 const RankTracker& AccumulationPanel::tracker() const {
@@ -146,19 +148,34 @@ void AccumulationPanel::refresh() {
     part->setVisible(any);
   if (!any) return;
   const bool moving = state() == RunState::running;
-  if (moving && since_pools_.isValid() && since_pools_.elapsed() < pool_interval.count())
-    later_.start(pool_interval);
+  if (moving && since_shown_.isValid() && since_shown_.elapsed() < shown_interval.count())
+    later_.start(shown_interval);
   else
-    showPools();
+    showAll();
+}
+
+void AccumulationPanel::showAll() {
+  later_.stop();
+  since_shown_.start();
+  if (!run_ || tracker().inWindow().empty()) return;
+  const auto ranks = tracker().inWindow();
+  showPools();
   tokens_->setText(tokensText(ranks));
-  const RankStatus& first = ranks.begin()->second;
-  sync_->setText(first.last_sync_update < 0 ? tr("none yet") : bytesText(first.last_sync_bytes));
-  const double norm = run->last().gradNorm;
+  sync_->setText(syncText(ranks));
+  const double norm = run_->last().gradNorm;
   norm_->setText(std::isnan(norm) ? tr("none yet") : tr("norm %1").arg(valueText(norm, 3)));
-  showLamp(run->lamp());
-  const QString weights = lastWeightsText(*run);
+  showLamp(run_->lamp());
+  const QString weights = lastWeightsText(*run_);
   weights_->setText(weights.isEmpty() ? tr("not recorded") : weights);
   phase_->setText(phaseText());
+}
+
+QString AccumulationPanel::syncText(const std::map<std::int64_t, RankStatus>& ranks) const {
+  const RankStatus& first = ranks.begin()->second;
+  if (first.last_sync_update >= 0) return bytesText(first.last_sync_bytes);
+  if (ranks.size() == 1) return tr("no other rank");
+  const bool alone = std::ranges::all_of(ranks, [](const auto& entry) { return entry.second.at.data == 0; });
+  return alone ? tr("no other replica") : tr("none yet");
 }
 
 QString AccumulationPanel::phaseText() const {
@@ -169,8 +186,11 @@ QString AccumulationPanel::phaseText() const {
     return run_->held() && run_->held()->phase != StepPhase::none
                ? tr("Paused after %1").arg(phaseName(run_->held()->phase))
                : tr("Paused between micro-steps");
+  if (tracker().window() == 0) return tr("Not started");
+  // The phase was told before the update was.
+  if (tracker().drained()) return tr("Between windows");
   const std::string& phase = tracker().inWindow().begin()->second.phase;
-  return phase.empty() ? tr("unknown") : QString::fromStdString(phase);
+  return phase.empty() ? tr("Running") : QString::fromStdString(phase);
 }
 
 void AccumulationPanel::showLamp(const ExactnessLamp& lamp) {
@@ -191,8 +211,6 @@ void AccumulationPanel::showLamp(const ExactnessLamp& lamp) {
 }
 
 void AccumulationPanel::showPools() {
-  later_.stop();
-  since_pools_.start();
   const RankTracker& tracker = this->tracker();
   title_->setText(tr("Update %1").arg(groupedNumber(std::max<std::int64_t>(tracker.window(), 1))));
   count_->setText(countText());
@@ -234,6 +252,8 @@ QString AccumulationPanel::stateText() const {
     parts << (first.filled == 1
                   ? tr("1 micro-step is left in the gradients and never used")
                   : tr("%1 micro-steps are left in the gradients and never used").arg(groupedNumber(first.filled)));
+  else if (const QString boundary = boundaryText(ranks.begin()->second); !boundary.isEmpty())
+    parts << boundary;
   else if (allReduced(ranks))
     parts << tr("Reduced: all ranks hold the same gradient");
   else if (first.filled == 0)
@@ -256,17 +276,28 @@ QString AccumulationPanel::text() const {
 }
 
 QString AccumulationPanel::tokensText(const std::map<std::int64_t, RankStatus>& ranks) const {
-  // The ranks that share a model count the same items.
-  std::vector<std::int64_t> counted;
+  // The ranks that share a model count the same items. All are asked up to a micro-step that each has reported.
+  std::int64_t reported = RankTracker::most_slots;
   for (const auto& [rank, status] : ranks)
-    if (status.has_loss) counted.push_back(status.window_tokens);
+    if (status.has_loss) reported = std::min(reported, static_cast<std::int64_t>(status.slots.size()));
+  std::vector<std::int64_t> counted;
+  for (const auto& [rank, status] : ranks) {
+    if (!status.has_loss) continue;
+    std::int64_t items = status.window_tokens;
+    if (status.window_size <= RankTracker::most_slots) {
+      items = 0;
+      for (std::int64_t slot = 0; slot < reported; ++slot) items += status.slots[static_cast<std::size_t>(slot)].tokens;
+    }
+    counted.push_back(items);
+  }
   const std::int64_t total = std::accumulate(counted.begin(), counted.end(), std::int64_t{0});
-  if (total == 0 || counted.size() < 2 || counted.size() > 4) return groupedNumber(total);
+  const QString number = total == 1 ? tr("1 item") : tr("%1 items").arg(groupedNumber(total));
+  if (total == 0 || counted.size() < 2 || counted.size() > 4) return number;
   QStringList shares;
   for (const std::int64_t items : counted)
     shares.append(QString::number(std::lround(100.0 * static_cast<double>(items) / static_cast<double>(total))));
-  //: A count and each replica's share, e.g. "4 096 (50 + 50 %)"
-  return tr("%1 (%2 %)").arg(groupedNumber(total), shares.join(QStringLiteral(" + ")));
+  //: A count and each replica's share, e.g. "4 096 items (50 + 50 %)"
+  return tr("%1 (%2 %)").arg(number, shares.join(QStringLiteral(" + ")));
 }
 
 }  // namespace accrue::ui

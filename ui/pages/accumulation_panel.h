@@ -36,14 +36,17 @@ class AccumulationPanel : public QWidget {
   void refresh();
   /// The pools in words: what they hold, how the last window ended, what was carried.
   QString text() const;
-  /// Interval between repaints of filling pools: faster changes could not be followed by eye.
-  static constexpr std::chrono::milliseconds pool_interval{66};
+  /// Interval between two pictures of a running window, each of one moment: faster changes could not be followed by
+  /// eye.
+  static constexpr std::chrono::milliseconds shown_interval{66};
   /// How long tanks are shown reduced before they drain, so that a user who steps through a window sees the reduction.
   static constexpr std::chrono::milliseconds reduced_time{350};
 
  private:
   const RankTracker& tracker() const;
   RunState state() const;
+  /// Everything, as the events so far have it.
+  void showAll();
   void showPools();
   void showLamp(const ExactnessLamp& lamp);
   /// Whether to show the tanks as reduced although they have drained since.
@@ -52,6 +55,7 @@ class AccumulationPanel : public QWidget {
   QString countText() const;
   QString phaseText() const;
   QLabel* addRow(QGridLayout* grid, const QString& name, const QString& object_name, const QString& help);
+  QString syncText(const std::map<std::int64_t, RankStatus>& ranks) const;
   QString tokensText(const std::map<std::int64_t, RankStatus>& ranks) const;
 
   RunControl* control_;
@@ -69,7 +73,7 @@ class AccumulationPanel : public QWidget {
   QLabel* weights_;
   StateChip* lamp_;
   QLabel* lamp_text_;
-  QElapsedTimer since_pools_;
+  QElapsedTimer since_shown_;
   QTimer later_;
   QElapsedTimer since_reduced_;
   std::int64_t reduced_window_ = 0;  ///< window whose tanks were shown as reduced last

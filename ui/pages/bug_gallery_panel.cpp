@@ -14,6 +14,7 @@
 #include "models/run_text.h"
 #include "models/spec_document.h"
 #include "style/theme.h"
+#include "widgets/selection_tint.h"
 #include "window_files.h"
 
 namespace accrue::ui {
@@ -36,6 +37,7 @@ BugGalleryPanel::BugGalleryPanel(SpecDocument* document, RunControl* control, Wi
     auto* item = new QListWidgetItem(fromView(entry.title), list_);
     item->setToolTip(fromView(to_name(entry.bug)));
   }
+  new SelectionTint(list_);
   list_->setMinimumHeight(fontMetrics().height() * 6);
   column->addWidget(list_, 1);
   symptom_ = addText("bugSymptom", tr("What one sees"));
@@ -98,14 +100,13 @@ void BugGalleryPanel::runWithBug() {
   control_->start();
 }
 
-/// Of the gallery's own spec, which nobody wants to save, the fix is no edit.
+/// Of the gallery's own spec, which nobody wants to save, the fix is no edit to be saved.
 void BugGalleryPanel::fix() {
   RunSpec fixed = document_->spec();
   fixed.teaching.bug = Bug::none;
-  if (document_->isModified() || !document_->filePath().isEmpty())
-    document_->setSpec(fixed, tr("Fix the bug"));
-  else
-    document_->reset(fixed, document_->displayName(), document_->baseDir());
+  const bool own = !document_->isModified() && document_->filePath().isEmpty();
+  if (!document_->setSpec(fixed, tr("Fix the bug"))) return;
+  if (own) document_->undoStack()->clear();
   control_->start();
 }
 

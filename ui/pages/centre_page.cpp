@@ -51,6 +51,12 @@ void CentrePage::showPlots() {
   showPage(studio_);
 }
 
+void CentrePage::toggleStart() {
+  if (!isStartShown()) return showStart();
+  showPlots();
+  plots_->setFocus(Qt::OtherFocusReason);
+}
+
 bool CentrePage::isStartShown() const {
   return stack_->currentWidget() == start_;
 }

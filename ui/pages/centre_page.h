@@ -23,6 +23,8 @@ class CentrePage : public QWidget {
   PlotArea* plots() const { return plots_; }
   void showStart();
   void showPlots();
+  /// The start page, or the plots where it is shown.
+  void toggleStart();
   bool isStartShown() const;
 
  private:

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "detached_run.h"
+#include "models/companion_run.h"
 #include "models/run_control.h"
 #include "models/run_queue.h"
 #include "models/run_series.h"
@@ -27,7 +28,22 @@ CloseGuard::CloseGuard(RunControl* control, Dialogs* dialogs, QSettings* setting
   deadline_.setInterval(std::chrono::seconds(30));
   connect(&deadline_, &QTimer::timeout, this, &CloseGuard::passDeadline);
   connect(control_, &RunControl::stateChanged, this, &CloseGuard::takeState);
-  connect(control_, &RunControl::ended, this, &CloseGuard::takeEnd);
+  connect(control_, &RunControl::ended, this, [this](const RunSeries* run) {
+    if (!control_->attached()) takeEnd(run);
+  });
+}
+
+void CloseGuard::setCompanion(CompanionRun* companion) {
+  companion_ = companion;
+  connect(companion_, &CompanionRun::ended, this, &CloseGuard::takeEnd);
+}
+
+bool CloseGuard::hostsOwn() const {
+  return control_->isLive() && !control_->attached();
+}
+
+bool CloseGuard::hosts() const {
+  return hostsOwn() || (companion_ && companion_->isLive());
 }
 
 bool CloseGuard::mayClose() {
@@ -37,10 +53,11 @@ bool CloseGuard::mayClose() {
     answer_ = CloseAnswer::stopNow;
     killed_ = false;
     control_->stop();
+    if (companion_) companion_->stop();
     Q_EMIT waitingFor(tr("Closing once the checkpoint of the branch has been copied. The branch is then ended."));
     return false;
   }
-  if (!control_->isLive() || control_->attached()) return true;
+  if (!hosts()) return true;
   if (waiting_) {
     // Closed again while waiting: the user does not want to wait.
     force();
@@ -49,9 +66,9 @@ bool CloseGuard::mayClose() {
   answer_ = ask();
   if (answer_ == CloseAnswer::cancel) return false;
   // The run may have ended while the question was open.
-  if (!control_->isLive()) return true;
+  if (!hosts()) return true;
   carryOut();
-  if (!control_->isLive()) return true;
+  if (!hosts()) return true;
   waiting_ = true;
   killed_ = false;
   deadline_.start();
@@ -59,13 +76,20 @@ bool CloseGuard::mayClose() {
 }
 
 void CloseGuard::carryOut() {
-  const bool stopping = control_->state() == RunState::stopping;
+  const bool own = hostsOwn();
+  const bool stopping = own ? control_->state() == RunState::stopping : companion_ && companion_->isStopping();
   // A run that the user has stopped is not kept running.
   if (stopping && answer_ == CloseAnswer::keepRunning) answer_ = CloseAnswer::checkpointAndStop;
-  if (!stopping && answer_ == CloseAnswer::stopNow && control_->actions().contains(RunAction::stopUnsaved))
-    control_->stopUnsaved();
-  else if (!stopping)
-    control_->stop();
+  if (own && !stopping) {
+    if (answer_ == CloseAnswer::stopNow && control_->actions().contains(RunAction::stopUnsaved))
+      control_->stopUnsaved();
+    else
+      control_->stop();
+  }
+  if (companion_ && answer_ == CloseAnswer::stopNow)
+    companion_->kill();
+  else if (companion_)
+    companion_->stop();
   switch (answer_) {
     case CloseAnswer::keepRunning:
       Q_EMIT waitingFor(
@@ -86,7 +110,7 @@ void CloseGuard::carryOut() {
 void CloseGuard::takeState() {
   if (!waiting_for_copy_ || control_->isCopying()) return;
   waiting_for_copy_ = false;
-  if (control_->isLive()) {
+  if (hosts()) {
     deadline_.start();
     return;
   }
@@ -96,21 +120,21 @@ void CloseGuard::takeState() {
 
 void CloseGuard::takeEnd(const RunSeries* run) {
   if (!waiting_) return;
-  waiting_ = false;
-  deadline_.stop();
+  const auto stay = [this](const QString& why) {
+    waiting_ = false;
+    deadline_.stop();
+    Q_EMIT stays(why);
+  };
   if (answer_ == CloseAnswer::keepRunning && !killed_) {
     const QString outcome = run->outcome().outcome;
-    if (outcome == QLatin1String("failed")) {
-      Q_EMIT stays(QString());  // the window shows what failed and what to do
-      return;
-    }
-    if (outcome == QLatin1String("stopped")) {
-      if (const auto resumed = resumeDetached(control_->bridgeOptions(), run->folder()); !resumed) {
-        Q_EMIT stays(QString::fromStdString(resumed.error().text()));
-        return;
-      }
-    }
+    if (outcome == QLatin1String("failed")) return stay(QString());  // the window shows what failed and what to do
+    if (outcome == QLatin1String("stopped"))
+      if (const auto resumed = resumeDetached(control_->bridgeOptions(), run->folder()); !resumed)
+        return stay(QString::fromStdString(resumed.error().text()));
   }
+  if (hosts()) return;
+  waiting_ = false;
+  deadline_.stop();
   Q_EMIT readyToClose();
 }
 
@@ -129,7 +153,9 @@ CloseAnswer CloseGuard::ask() {
   // An answer for one run is none for those that wait behind it.
   for (const auto& [answer, word] : remembered_words)
     if (waiting == 0 && remembered == QLatin1String(word)) return answer;
-  QString question = tr("A run is training in this window. What should happen to it?");
+  QString question = hostsOwn() && companion_ && companion_->isLive()
+                         ? tr("A pair of runs is training in this window. What should happen to it?")
+                         : tr("A run is training in this window. What should happen to it?");
   if (waiting == 1) question += QLatin1Char(' ') + tr("1 more run waits in the queue and will not begin.");
   if (waiting > 1) question += QLatin1Char(' ') + tr("%1 more runs wait in the queue and will not begin.").arg(waiting);
   const CloseChoice choice = dialogs_->askClose(window_, question);
@@ -166,7 +192,8 @@ void CloseGuard::force() {
     return;
   }
   killed_ = true;
-  control_->kill();
+  if (hostsOwn()) control_->kill();
+  if (companion_) companion_->kill();
   deadline_.start(std::chrono::seconds(5));
 }
 

@@ -13,6 +13,7 @@ class QWidget;
 
 namespace accrue::ui {
 
+class CompanionRun;
 class RunControl;
 class RunQueue;
 class RunSeries;
@@ -35,6 +36,8 @@ class CloseGuard : public QObject {
   void forgetAnswer();
   /// The window says how many of its runs wait, and will not begin once it has closed.
   void setQueue(const RunQueue* queue) { queue_ = queue; }
+  /// The other run of a pair is asked about and waited for as the window's run is.
+  void setCompanion(CompanionRun* companion);
   void setDeadline(std::chrono::milliseconds deadline) { deadline_.setInterval(deadline); }
 
  Q_SIGNALS:
@@ -49,6 +52,10 @@ class CloseGuard : public QObject {
 
  private:
   CloseAnswer ask();
+  /// Whether the window's run trains here: one that is followed from elsewhere goes on without the window.
+  bool hostsOwn() const;
+  /// Whether ranks train that would end with the window.
+  bool hosts() const;
   void carryOut();
   void takeState();
   void takeEnd(const RunSeries* run);
@@ -56,6 +63,7 @@ class CloseGuard : public QObject {
   void force();
 
   RunControl* control_;
+  CompanionRun* companion_ = nullptr;
   const RunQueue* queue_ = nullptr;
   Dialogs* dialogs_;
   QSettings* settings_;

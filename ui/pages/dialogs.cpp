@@ -34,8 +34,9 @@ QString withSuffix(const QString& file, const QString& filter) {
 }  // namespace
 
 QString WidgetDialogs::openSpec(QWidget* parent, const QString& folder) {
-  return QFileDialog::getOpenFileName(parent, tr("Open a run spec or a lesson"), folder,
-                                      tr("Run specs and lessons (*.accrue *.toml *.accrue-lesson);;All files (*)"));
+  return QFileDialog::getOpenFileName(
+      parent, tr("Open a run spec, a lesson or a bundle"), folder,
+      tr("Run specs, lessons and bundles (*.accrue *.toml *.accrue-lesson *.accrue-bundle);;All files (*)"));
 }
 
 QString WidgetDialogs::openRunFolder(QWidget* parent, const QString& folder) {
@@ -55,6 +56,15 @@ std::optional<FigureSize> WidgetDialogs::askFigure(QWidget* parent, const Figure
 QString WidgetDialogs::exportFile(QWidget* parent, const QString& suggested, const QString& filter) {
   QString chosen = filter.section(QLatin1String(";;"), 0, 0);
   return withSuffix(QFileDialog::getSaveFileName(parent, tr("Export"), suggested, filter, &chosen), chosen);
+}
+
+std::optional<BundleChoice> WidgetDialogs::askBundle(QWidget* parent, const QList<BundleRow>& rows) {
+  BundleDialog dialog(rows, parent);
+  return dialog.exec() == QDialog::Accepted ? std::optional(dialog.choice()) : std::nullopt;
+}
+
+QString WidgetDialogs::openFile(QWidget* parent, const QString& title, const QString& folder, const QString& filter) {
+  return QFileDialog::getOpenFileName(parent, title, folder, filter);
 }
 
 QString WidgetDialogs::chooseFolder(QWidget* parent, const QString& title, const QString& folder) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "bundle_dialog.h"
 #include "plots/figure_size.h"
 
 class QWidget;
@@ -31,6 +32,9 @@ class Dialogs {
   /// Of the figure to export. Nothing = cancelled.
   virtual std::optional<FigureSize> askFigure(QWidget* parent, const FigureSize& size) = 0;
   virtual QString exportFile(QWidget* parent, const QString& suggested, const QString& filter) = 0;
+  /// What a bundle is to carry. Nothing = cancelled.
+  virtual std::optional<BundleChoice> askBundle(QWidget* parent, const QList<BundleRow>& rows) = 0;
+  virtual QString openFile(QWidget* parent, const QString& title, const QString& folder, const QString& filter) = 0;
   virtual QString chooseFolder(QWidget* parent, const QString& title, const QString& folder) = 0;
   virtual QString chooseItem(QWidget* parent, const QString& title, const QString& question,
                              const QStringList& items) = 0;
@@ -51,6 +55,8 @@ class WidgetDialogs final : public Dialogs {
   QString saveSpec(QWidget* parent, const QString& suggested) override;
   std::optional<FigureSize> askFigure(QWidget* parent, const FigureSize& size) override;
   QString exportFile(QWidget* parent, const QString& suggested, const QString& filter) override;
+  std::optional<BundleChoice> askBundle(QWidget* parent, const QList<BundleRow>& rows) override;
+  QString openFile(QWidget* parent, const QString& title, const QString& folder, const QString& filter) override;
   QString chooseFolder(QWidget* parent, const QString& title, const QString& folder) override;
   QString chooseItem(QWidget* parent, const QString& title, const QString& question, const QStringList& items) override;
   UnsavedAnswer askUnsaved(QWidget* parent, const QString& name) override;

@@ -2,17 +2,19 @@
 #include "exchange.h"
 
 #include <QDir>
-#include <QFileInfo>
 #include <QWidget>
 
 #include "accrue/run/chrome_trace.h"
+#include "accrue/run/csv_runs.h"
 #include "accrue/run/tensorboard_run.h"
 #include "code_export_sheet.h"
 #include "dialogs.h"
+#include "exchange_jobs.h"
 #include "models/run_library.h"
 #include "models/run_series.h"
 #include "widgets/message_bar.h"
 #include "window_actions.h"
+#include "window_files.h"
 
 namespace accrue::ui {
 
@@ -20,55 +22,62 @@ namespace {
 
 const QString message_id = QStringLiteral("exchange");
 
-/// Of the message that shows one job: others keep theirs.
-QString progressId(const std::shared_ptr<std::atomic_bool>& job) {
-  return QStringLiteral("%1.%2").arg(message_id).arg(reinterpret_cast<quintptr>(job.get()));
-}
-
 std::filesystem::path pathOf(const QString& text) {
   return text.toStdString();
 }
 
 /// What became of an import.
 struct Imported {
-  QString folder;
+  QStringList folders;
   QString problem;
   QStringList notes;
-  QStringList tags;  ///< of a log without a tag that is known for a loss
+  QStringList names;  ///< of the scalars, where none is known for a loss
 };
 
-/// Where a log's run goes: two imports of one log are two runs.
-QString targetOf(const QString& logs, const QString& runs_dir) {
-  const QString stem = QStringLiteral("imported-%1").arg(QFileInfo(QDir::cleanPath(logs)).fileName());
-  QString target = QDir(runs_dir).filePath(stem);
-  for (int number = 2; QFileInfo::exists(target); ++number)
-    target = QDir(runs_dir).filePath(QStringLiteral("%1-%2").arg(stem).arg(number));
-  return target;
+/// Whether a log has a scalar for the loss; if not, it says which there are.
+bool hasLoss(const TensorboardLog& log, const ImportTags& tags, Imported& imported) {
+  const auto choice = choose_tags(log, tags);
+  if (choice) return true;
+  imported.problem = QString::fromStdString(choice.error().text());
+  for (const auto& [tag, values] : log.scalars)
+    if (!tag.ends_with(" vs samples")) imported.names.append(QString::fromStdString(tag));
+  return false;
 }
 
-Imported importFolder(const QString& logs, const QString& runs_dir, const QString& loss,
-                      const std::function<bool()>& go_on) {
+void takeNotes(const std::vector<std::string>& notes, const std::vector<std::string>& problems, Imported& imported) {
+  for (const auto* all : {&notes, &problems})
+    for (const std::string& note : *all) imported.notes.append(QString::fromStdString(note));
+}
+
+Imported importFrom(const QString& from, const QString& runs_dir, const QString& loss,
+                    const std::function<bool()>& go_on) {
   Imported imported;
-  const auto log = read_tensorboard(pathOf(logs), go_on);
-  if (!log) {
-    imported.problem = QString::fromStdString(log.error().text());
-    return imported;
-  }
   const ImportTags tags{.loss = loss.toStdString()};
-  if (const auto choice = choose_tags(*log, tags); !choice) {
-    imported.problem = QString::fromStdString(choice.error().text());
-    for (const auto& [tag, values] : log->scalars) imported.tags.append(QString::fromStdString(tag));
+  const auto refuse = [&](const Error& error) {
+    return imported.problem = QString::fromStdString(error.text()), imported;
+  };
+  const auto place = [&] { return import_place(pathOf(runs_dir), pathOf(from)); };
+  if (hasSuffix(from, ".csv")) {
+    auto runs = read_csv_runs(pathOf(from), go_on);
+    if (!runs) return refuse(runs.error());
+    for (const CsvRun& run : *runs)
+      if (!hasLoss(run.log, tags, imported)) return imported;
+    const auto done = import_csv_runs(std::move(*runs), pathOf(from), place, tags, go_on);
+    if (!done) return refuse(done.error());
+    for (const ImportedCurves& each : *done) {
+      imported.folders.append(QString::fromStdString(each.dir.string()));
+      takeNotes(each.choice.notes, each.problems, imported);
+    }
     return imported;
   }
-  const QString folder = targetOf(logs, runs_dir);
-  const auto done = import_tensorboard(*log, pathOf(logs), pathOf(folder), tags);
-  if (!done) {
-    imported.problem = QString::fromStdString(done.error().text());
-    return imported;
-  }
-  imported.folder = folder;
-  for (const std::string& note : done->notes) imported.notes.append(QString::fromStdString(note));
-  for (const std::string& problem : log->problems) imported.notes.append(QString::fromStdString(problem));
+  const auto log = read_tensorboard(pathOf(from), go_on);
+  if (!log) return refuse(log.error());
+  if (!hasLoss(*log, tags, imported)) return imported;
+  const auto folder = place();
+  const auto done = import_tensorboard(*log, pathOf(from), folder, tags);
+  if (!done) return refuse(done.error());
+  imported.folders.append(QString::fromStdString(folder.string()));
+  takeNotes(done->notes, log->problems, imported);
   return imported;
 }
 
@@ -82,10 +91,6 @@ Exchange::Exchange(const ExchangeParts& parts, const WindowActions& actions) : Q
   connect(actions.importLog, &QAction::triggered, this, &Exchange::importLog);
 }
 
-Exchange::~Exchange() {
-  for (const GivenUp& job : under_way_) job->store(true);
-}
-
 void Exchange::showCode() {
   if (!sheet_) sheet_ = new CodeExportSheet(parts_.document, parts_.preflight, parts_.dialogs, parts_.window);
   sheet_->show();
@@ -97,47 +102,18 @@ void Exchange::say(const QString& text, bool failed) {
   parts_.messages->post({message_id, failed ? RunState::failed : RunState::finished, text, {}, {}});
 }
 
-Exchange::GivenUp Exchange::begin() {
-  under_way_.append(std::make_shared<std::atomic_bool>(false));
-  return under_way_.last();
-}
-
-void Exchange::showProgress(const GivenUp& given_up, const QString& text) {
-  if (given_up->load()) return;
-  parts_.messages->post(
-      {progressId(given_up), RunState::running, text, tr("Cancel"), [given_up] { given_up->store(true); }});
-}
-
-bool Exchange::end(const GivenUp& given_up) {
-  under_way_.removeOne(given_up);
-  parts_.messages->withdraw(progressId(given_up));
-  return given_up->load();
-}
-
 void Exchange::exportTrace() {
   const RunSeries* run = parts_.focused_run();
   if (!run) return say(tr("Select a run whose trace is to be exported."), true);
   const QString file = parts_.dialogs->exportFile(
       parts_.window, QDir(run->folder()).filePath(QStringLiteral("trace.json")), tr("Chrome trace (*.json)"));
   if (file.isEmpty()) return;
-  const GivenUp given_up = begin();
-  const auto show = [this, given_up](int percent) {
-    showProgress(given_up, tr("Exporting the trace: %1 %").arg(percent));
-  };
-  show(0);
-  const std::string folder = run->folder().toStdString();
-  jobs_.run(
-      [this, folder, file, show, given_up, last = 0]() mutable {
-        return write_chrome_trace(folder, pathOf(file), [&](double done) {
-          if (const int percent = static_cast<int>(100.0 * done); percent != last)
-            QMetaObject::invokeMethod(
-                this, [show, percent] { show(percent); }, Qt::QueuedConnection),
-                last = percent;
-          return !given_up->load();
-        });
+  parts_.jobs->run(
+      tr("Exporting the trace"),
+      [folder = run->folder().toStdString(), file](const ExchangeJobs::GoOn& go_on) {
+        return write_chrome_trace(folder, pathOf(file), go_on);
       },
-      [this, file, given_up](const Result<TraceCounts>& counts) {
-        const bool cancelled = end(given_up);
+      [this, file](const Result<TraceCounts>& counts, bool cancelled) {
         if (counts)
           say(tr("Saved %1: open it in Perfetto (ui.perfetto.dev) or chrome://tracing.")
                   .arg(QDir::toNativeSeparators(file)),
@@ -153,46 +129,45 @@ void Exchange::exportScalars() {
   const QString folder =
       parts_.dialogs->chooseFolder(parts_.window, tr("Folder for TensorBoard's event files"), run->folder());
   if (folder.isEmpty()) return;
-  const GivenUp given_up = begin();
-  showProgress(given_up, tr("Exporting the scalars of %1 \u2026").arg(run->name()));
-  jobs_.run([from = run->folder().toStdString(), folder,
-             given_up] { return export_tensorboard(from, pathOf(folder), [&] { return !given_up->load(); }); },
-            [this, given_up](const Result<ScalarsWritten>& written) {
-              const bool cancelled = end(given_up);
-              if (written)
-                say(tr("Saved %1.").arg(QString::fromStdString(written->file.string())), false);
-              else if (!cancelled || written.error().code != ErrorCode::cancelled)
-                say(tr("The scalars were not exported. %1").arg(QString::fromStdString(written.error().text())), true);
-            });
+  parts_.jobs->run(
+      tr("Exporting the scalars of %1").arg(run->name()),
+      [from = run->folder().toStdString(), folder](const ExchangeJobs::GoOn& go_on) {
+        return export_tensorboard(from, pathOf(folder), [&] { return go_on(ExchangeJobs::unknown); });
+      },
+      [this](const Result<ScalarsWritten>& written, bool cancelled) {
+        if (written)
+          say(tr("Saved %1.").arg(QString::fromStdString(written->file.string())), false);
+        else if (!cancelled || written.error().code != ErrorCode::cancelled)
+          say(tr("The scalars were not exported. %1").arg(QString::fromStdString(written.error().text())), true);
+      });
 }
 
 void Exchange::importLog() {
   const QString folder =
       parts_.dialogs->chooseFolder(parts_.window, tr("Import a TensorBoard log folder"), QDir::homePath());
-  if (!folder.isEmpty()) readLog(folder, {});
+  if (!folder.isEmpty()) importCurves(folder);
 }
 
-void Exchange::readLog(const QString& folder, const QString& loss) {
-  const GivenUp given_up = begin();
-  showProgress(given_up, tr("Importing %1 \u2026").arg(QDir::toNativeSeparators(folder)));
-  jobs_.run([folder, runs_dir = parts_.library->runsDir(), loss,
-             given_up] { return importFolder(folder, runs_dir, loss, [&] { return !given_up->load(); }); },
-            [this, folder, given_up](const Imported& imported) {
-              const bool cancelled = end(given_up);
-              // What was imported before the cancel reached it is a run like others.
-              if (cancelled && imported.folder.isEmpty()) return;
-              if (!imported.tags.isEmpty()) {
-                const QString tag = parts_.dialogs->chooseItem(
-                    parts_.window, tr("Import"), tr("Which of the log's scalars is the loss?"), imported.tags);
-                if (!tag.isEmpty()) readLog(folder, tag);
-                return;
-              }
-              if (!imported.problem.isEmpty())
-                return say(tr("The log was not imported. %1").arg(imported.problem), true);
-              if (!imported.notes.isEmpty())
-                say(tr("Imported. Not everything is known: %1.").arg(imported.notes.join(QStringLiteral("; "))), false);
-              parts_.library->open(imported.folder);
-            });
+void Exchange::readCurves(const QString& from, const QString& loss) {
+  parts_.jobs->run(
+      tr("Importing %1").arg(QDir::toNativeSeparators(from)),
+      [from, runs_dir = parts_.library->runsDir(), loss](const ExchangeJobs::GoOn& go_on) {
+        return importFrom(from, runs_dir, loss, [&] { return go_on(ExchangeJobs::unknown); });
+      },
+      [this, from](const Imported& imported, bool cancelled) {
+        // What was imported before the cancel reached it is a run like others.
+        for (const QString& folder : imported.folders) parts_.library->open(folder);
+        if (cancelled) return;
+        if (!imported.names.isEmpty()) {
+          const QString name = parts_.dialogs->chooseItem(
+              parts_.window, tr("Import"), tr("Which of the log's scalars is the loss?"), imported.names);
+          if (!name.isEmpty()) readCurves(from, name);
+          return;
+        }
+        if (!imported.problem.isEmpty()) return say(tr("Nothing was imported. %1").arg(imported.problem), true);
+        if (!imported.notes.isEmpty())
+          say(tr("Imported. Not everything is known: %1.").arg(imported.notes.join(QStringLiteral("; "))), false);
+      });
 }
 
 }  // namespace accrue::ui

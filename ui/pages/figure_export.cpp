@@ -8,8 +8,10 @@
 #include <QMimeData>
 #include <QSaveFile>
 #include <QSettings>
+#include <optional>
 
 #include "dialogs.h"
+#include "exchange_jobs.h"
 #include "models/run_library.h"
 #include "models/spec_document.h"
 #include "plots/plot_area.h"
@@ -56,7 +58,19 @@ void FigureExport::exportFigure() {
   parts_.settings->setValue(QLatin1String(font_key), wanted->fontPoints);
   const QString file = parts_.dialogs->exportFile(window_, suggestedFile("pdf"),
                                                   tr("PDF document (*.pdf);;SVG drawing (*.svg);;PNG image (*.png)"));
-  if (!file.isEmpty()) tell(file, writeFigure(parts_.plots->figure(*wanted), file));
+  if (file.isEmpty()) return;
+  // Painting is the window's own work; encoding and writing are not.
+  PaintedFigure painted = paintFor(parts_.plots->figure(*wanted), file);
+  if (!painted.problem.isEmpty()) return tell(file, painted.problem);
+  parts_.jobs->run(
+      tr("Writing %1").arg(QFileInfo(file).fileName()),
+      [painted = std::move(painted), file](const ExchangeJobs::GoOn& goOn) {
+        return goOn(ExchangeJobs::unknown) ? std::optional(writePainted(painted, file)) : std::nullopt;
+      },
+      // Cancelled before it was begun, or else written or not.
+      [this, file](const std::optional<QString>& problem, bool) {
+        if (problem) tell(file, *problem);
+      });
 }
 
 void FigureExport::copyFigure() {
@@ -96,10 +110,18 @@ void FigureExport::exportData() {
     tell(name, tr("%1 has no known format. End the name in .csv or .json.").arg(name));
     return;
   }
-  QSaveFile file(name);
-  const QByteArray text = suffix == QLatin1String("json") ? parts_.plots->exportJson() : parts_.plots->exportCsv();
-  const bool written = file.open(QIODevice::WriteOnly) && file.write(text) == text.size() && file.commit();
-  tell(name, written ? QString() : tr("%1 could not be written: %2").arg(name, file.errorString()));
+  const bool json = suffix == QLatin1String("json");
+  parts_.jobs->run(
+      tr("Writing %1").arg(QFileInfo(name).fileName()),
+      [snapshot = parts_.plots->snapshot(), name, json](const ExchangeJobs::GoOn& goOn) {
+        QSaveFile file(name);
+        const bool written = file.open(QIODevice::WriteOnly) &&
+                             (json ? snapshot.writeJson(file, goOn) : snapshot.writeCsv(file, goOn)) && file.commit();
+        return written ? QString() : tr("%1 could not be written: %2").arg(name, file.errorString());
+      },
+      [this, name](const QString& problem, bool cancelled) {
+        if (!cancelled || problem.isEmpty()) tell(name, problem);
+      });
 }
 
 void FigureExport::tell(const QString& file, const QString& problem) {

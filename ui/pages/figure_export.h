@@ -11,6 +11,7 @@ class QWidget;
 namespace accrue::ui {
 
 class Dialogs;
+class ExchangeJobs;
 class MessageBar;
 class PlotArea;
 class RunLibrary;
@@ -18,6 +19,7 @@ class SpecDocument;
 struct WindowActions;
 
 /// The commands that take the plots out of the window: a figure in a file or on the clipboard, the data as CSV or JSON.
+/// Files are written in the background.
 class FigureExport : public QObject {
   Q_OBJECT
 
@@ -30,6 +32,7 @@ class FigureExport : public QObject {
     QSettings* settings = nullptr;  ///< remembers the figure's size
     const SpecDocument* document = nullptr;
     const RunLibrary* library = nullptr;
+    ExchangeJobs* jobs = nullptr;
   };
   FigureExport(const WindowActions& actions, const Parts& parts, QWidget* window);
 

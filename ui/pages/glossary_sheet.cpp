@@ -45,7 +45,8 @@ void GlossarySheet::openAt(const QString& text) {
   search_->clear();
   const int entry = text.isEmpty() ? -1 : glossaryEntryFor(glossary(), text);
   if (entry >= 0) words_->setCurrentRow(entry);
-  (entry >= 0 ? static_cast<QWidget*>(words_) : search_)->setFocus(Qt::ShortcutFocusReason);
+  words_->scrollToItem(words_->currentItem());
+  search_->setFocus(Qt::ShortcutFocusReason);
 }
 
 void GlossarySheet::filter(const QString& text) {

@@ -45,7 +45,7 @@ QTableWidget* makeTable(QWidget* parent, const QString& object_name, const QStri
   table->setWordWrap(false);
   table->verticalHeader()->hide();
   table->horizontalHeader()->setHighlightSections(false);
-  table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+  table->horizontalHeader()->setMinimumSectionSize(8 * table->fontMetrics().averageCharWidth());
   table->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   table->verticalHeader()->setMinimumSectionSize(0);
   table->setFont(tabularFont(TextSize::small));
@@ -59,12 +59,17 @@ QTableWidgetItem* setCell(QTableWidget* table, int row, int column, const QStrin
     item = new QTableWidgetItem;
     table->setItem(row, column, item);
   }
-  if (item->text() != text) item->setText(text);
+  if (item->text() == text) return item;
+  item->setText(text);
+  item->setToolTip(text);  // a narrow column may cut it
   return item;
 }
 
 void setColumns(QTableWidget* table, const QStringList& names) {
   if (table->columnCount() != names.size()) table->setColumnCount(static_cast<int>(names.size()));
+  // The first names the rows; the others share what is left, so that a few ranks need no scrolling.
+  table->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
+  table->horizontalHeader()->setSectionResizeMode(0, QHeaderView::ResizeToContents);
   for (int column = 0; column < names.size(); ++column)
     if (!table->horizontalHeaderItem(column) || table->horizontalHeaderItem(column)->text() != names[column])
       table->setHorizontalHeaderItem(column, new QTableWidgetItem(names[column]));
@@ -99,14 +104,22 @@ InspectorPanel::InspectorPanel(RunControl* control, QWidget* parent)
   layout->setSpacing(space::inGroup);
   layout->addWidget(empty_);
   layout->addWidget(place_);
+  // A heading and two rows: more is scrolled, so that the window fits a low screen.
+  for (QWidget* table : {static_cast<QWidget*>(phases_), static_cast<QWidget*>(values_)})
+    table->setMinimumHeight(3 * table->fontMetrics().height());
   layout->addWidget(phases_, 3);
   layout->addWidget(slice_);
   layout->addWidget(values_, 2);
   layout->addStretch(0);
+}
+
+void InspectorPanel::setShown(bool shown) {
+  shown_ = shown;
   refresh();
 }
 
 void InspectorPanel::refresh() {
+  if (!shown_) return;
   const HeldPhases& held = control_->held();
   const RunSeries* run = control_->run();
   const bool any = run && !held.empty();
@@ -143,7 +156,10 @@ void InspectorPanel::showPhases() {
     for (const auto& [rank, of_rank] : held.ranks()) setCell(phases_, row, ++column, held.valueText(rank, phase));
     for (column = 0; column < phases_->columnCount(); ++column) {
       phases_->item(row, column)->setFont(font);
-      phases_->item(row, column)->setToolTip(phaseHelp(phase));
+      QTableWidgetItem* cell = phases_->item(row, column);
+      cell->setToolTip(column == 0 || cell->text().isEmpty()
+                           ? phaseHelp(phase)
+                           : QStringLiteral("%1\n%2").arg(cell->text(), phaseHelp(phase)));
     }
     name->setData(Qt::AccessibleDescriptionRole, phaseHelp(phase));
   }
@@ -160,7 +176,7 @@ void InspectorPanel::showValues() {
                                                        .arg(groupedNumber(first.last->elements))
                                                  : QString::fromStdString(first.last->parameter));
   QStringList names{tr("Weight"), tr("before")};
-  for (const auto& [rank, of_rank] : held.ranks()) names << tr("gradient, rank %1").arg(rank);
+  for (const auto& [rank, of_rank] : held.ranks()) names << tr("gradient,\nrank %1").arg(rank);
   setColumns(values_, names);
   values_->setRowCount(shown);
   const auto number = [](const std::vector<double>& values, int row) {

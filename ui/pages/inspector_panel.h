@@ -17,8 +17,10 @@ class InspectorPanel : public QWidget {
 
  public:
   explicit InspectorPanel(RunControl* control, QWidget* parent = nullptr);
-  /// Call at most once per frame.
+  /// Call at most once per frame. Nothing is filled in while the panel is not shown.
   void refresh();
+  /// Whether its dock can be seen: one behind another tab cannot, though it is visible to Qt.
+  void setShown(bool shown);
   void focusPhases();
 
  private:
@@ -26,6 +28,7 @@ class InspectorPanel : public QWidget {
   void showValues();
 
   RunControl* control_;
+  bool shown_ = false;
   QLabel* empty_;
   QLabel* place_;
   QTableWidget* phases_;

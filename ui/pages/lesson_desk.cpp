@@ -8,6 +8,8 @@
 #include <QLabel>
 #include <QMainWindow>
 #include <QScrollArea>
+#include <QSettings>
+#include <QShortcut>
 #include <QStringList>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -27,6 +29,13 @@
 
 namespace accrue::ui {
 
+namespace {
+
+constexpr auto refused_id = "lockedKey";
+constexpr auto done_key = "lessons/done";
+
+}  // namespace
+
 LessonDesk::LessonDesk(LessonPlayer* player, LessonPanel* panel, const LessonDeskParts& parts)
     : QObject(parts.window), player_(player), panel_(panel), parts_(parts) {
   connect(panel_, &LessonPanel::chosen, this, &LessonDesk::openFile);
@@ -34,11 +43,47 @@ LessonDesk::LessonDesk(LessonPlayer* player, LessonPanel* panel, const LessonDes
   connect(player_, &LessonPlayer::closed, this, &LessonDesk::restore);
   connect(player_, &LessonPlayer::stepChanged, this, &LessonDesk::enableActions);
   connect(player_, &LessonPlayer::failed, this, &LessonDesk::say);
+  connect(player_, &LessonPlayer::editRefused, this, &LessonDesk::sayRefused);
+  connect(player_, &LessonPlayer::stepChanged, this, &LessonDesk::withdrawRefusal);
   connect(parts_.files, &WindowFiles::lessonRequested, this, &LessonDesk::openFile);
   // Another document ends the lesson: its form would hide the fields of that one.
   connect(parts_.files, &WindowFiles::documentOpened, this, [this] { player_->close(true); });
+  connect(player_, &LessonPlayer::judged, this, &LessonDesk::keepDone);
+  showDone();
   connectActions();
+  guardStepKeys();
   enableActions();
+}
+
+void LessonDesk::guardStepKeys() {
+  const auto guard = [this](const QAction* action, const QString& what) {
+    auto* key = new QShortcut(action->shortcut(), parts_.window);
+    connect(key, &QShortcut::activated, this, [this, what] {
+      parts_.centre->messages()->post({QStringLiteral("lesson"), RunState::idle, what, {}, {}});
+    });
+    return key;
+  };
+  no_next_ = guard(parts_.actions->nextStep, tr("This is the last step of the lesson."));
+  no_previous_ = guard(parts_.actions->previousStep, tr("This is the first step of the lesson."));
+}
+
+/// A lesson that was done stays done.
+void LessonDesk::keepDone() {
+  const Lesson* lesson = player_->lesson();
+  if (!lesson || lesson->number <= 0 || player_->stepsDone() < lesson->steps.size()) return;
+  QStringList done = parts_.settings->value(QLatin1String(done_key)).toStringList();
+  const QString number = QString::number(lesson->number);
+  if (done.contains(number)) return;
+  done.append(number);
+  parts_.settings->setValue(QLatin1String(done_key), done);
+  showDone();
+}
+
+void LessonDesk::showDone() {
+  QSet<int> numbers;
+  for (const QString& number : parts_.settings->value(QLatin1String(done_key)).toStringList())
+    numbers.insert(number.toInt());
+  panel_->setDone(numbers);
 }
 
 void LessonDesk::connectActions() {
@@ -61,10 +106,22 @@ void LessonDesk::enableActions() {
   actions.lessonHint->setEnabled(lesson && !player_->step().hint.empty());
   actions.previousStep->setEnabled(lesson && player_->stepIndex() > 0);
   actions.nextStep->setEnabled(lesson && player_->stepIndex() + 1 < lesson->steps.size());
+  no_next_->setEnabled(lesson && !actions.nextStep->isEnabled());
+  no_previous_->setEnabled(lesson && !actions.previousStep->isEnabled());
+  parts_.centre->messages()->withdraw(QStringLiteral("lesson"));
 }
 
 void LessonDesk::say(const QString& text) {
   parts_.centre->messages()->post({QStringLiteral("lesson"), RunState::failed, text, {}, {}});
+}
+
+void LessonDesk::sayRefused(const QString& sentence) {
+  parts_.centre->messages()->post(
+      {QLatin1String(refused_id), RunState::paused, sentence, tr("Leave the lesson"), [this] { leave(); }});
+}
+
+void LessonDesk::withdrawRefusal() {
+  parts_.centre->messages()->withdraw(QLatin1String(refused_id));
 }
 
 void LessonDesk::openFirst() {
@@ -142,22 +199,23 @@ void LessonDesk::restrictForm() {
   const Lesson& lesson = *player_->lesson();
   std::vector<const SpecField*> fields;
   for (const std::string& key : lesson.fields) fields.push_back(find_field(key));
-  std::map<std::string, QString, std::less<>> locked;
-  for (const auto& [key, why] : lesson.locked) {
-    fields.push_back(find_field(key));
-    locked.emplace(key, QString::fromStdString(why));
-  }
-  parts_.form->restrictTo(std::move(fields), std::move(locked));
+  for (const auto& [key, why] : lesson.locked) fields.push_back(find_field(key));
+  parts_.form->restrictTo(std::move(fields));
 }
 
 void LessonDesk::restore() {
   parts_.actions->presenter->setChecked(false);
   parts_.form->restrictTo({});
+  withdrawRefusal();
   if (!layout_before_.isEmpty()) parts_.window->restoreState(layout_before_);
   layout_before_.clear();
   parts_.centre->plots()->setClock(clock_before_);
   if (notes_) notes_->close();
   enableActions();
+  if (dock_->isVisible())
+    show();
+  else
+    parts_.centre->plots()->setFocus(Qt::OtherFocusReason);
 }
 
 /// In a window of their own, which a teacher can keep on another screen.

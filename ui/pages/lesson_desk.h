@@ -11,6 +11,8 @@
 class QDialog;
 class QDockWidget;
 class QMainWindow;
+class QSettings;
+class QShortcut;
 
 namespace accrue::ui {
 
@@ -30,6 +32,7 @@ struct LessonDeskParts {
   CentrePage* centre = nullptr;
   FieldForm* form = nullptr;
   RunsPanel* runs = nullptr;
+  QSettings* settings = nullptr;  ///< which lessons were done
 };
 
 /// The window while a lesson is open: the panels and fields that it needs, and its commands. Leaving it brings back
@@ -54,12 +57,18 @@ class LessonDesk : public QObject {
 
  private:
   void connectActions();
+  void keepDone();
+  void showDone();
+  /// A key whose command is greyed would reach what has the focus, and might change a field.
+  void guardStepKeys();
   void enableActions();
   void begin();
   void restore();
   void restrictForm();
   void showNotes();
   void say(const QString& text);
+  void sayRefused(const QString& sentence);
+  void withdrawRefusal();
 
   LessonPlayer* player_;
   LessonPanel* panel_;
@@ -68,6 +77,8 @@ class LessonDesk : public QObject {
   QByteArray layout_before_;
   Clock clock_before_ = Clock::update;
   QPointer<QDialog> notes_;
+  QShortcut* no_next_ = nullptr;
+  QShortcut* no_previous_ = nullptr;
 };
 
 }  // namespace accrue::ui

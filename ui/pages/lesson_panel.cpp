@@ -12,11 +12,18 @@
 #include <QVBoxLayout>
 
 #include "models/lesson_player.h"
+#include "widgets/selection_tint.h"
 #include "window_actions.h"
 
 namespace accrue::ui {
 
 namespace {
+
+/// Of an item of the list; Qt::UserRole is its resource.
+constexpr int numberRole = Qt::UserRole + 1;
+constexpr int titleRole = Qt::UserRole + 2;
+constexpr int minutesRole = Qt::UserRole + 3;
+constexpr int teachesRole = Qt::UserRole + 4;
 
 RunState toneOf(CheckState state) {
   switch (state) {
@@ -80,6 +87,7 @@ QWidget* LessonPanel::buildList() {
   list_ = new QListWidget(page);
   list_->setObjectName(QStringLiteral("lessonList"));
   list_->setAccessibleName(tr("Lessons"));
+  new SelectionTint(list_);
   list_->setWordWrap(true);
   list_->setSpacing(space::base / 2);
   list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -87,17 +95,15 @@ QWidget* LessonPanel::buildList() {
     QFile file(resource);
     if (!file.open(QIODevice::ReadOnly)) continue;
     const Lesson lesson = parse_lesson(file.readAll().toStdString(), resource.toStdString()).lesson;
-    auto* item = new QListWidgetItem(
-        //: %1 number of a lesson, %2 its title, %3 minutes that it takes, %4 what it teaches
-        tr("%1. %2 (%3 min)\n%4")
-            .arg(lesson.number)
-            .arg(QString::fromStdString(lesson.title))
-            .arg(lesson.minutes)
-            .arg(QString::fromStdString(lesson.teaches)),
-        list_);
+    auto* item = new QListWidgetItem(list_);
     item->setData(Qt::UserRole, resource);
+    item->setData(numberRole, static_cast<int>(lesson.number));
+    //: %1 number of a lesson, %2 its title
+    item->setData(titleRole, tr("%1. %2").arg(lesson.number).arg(QString::fromStdString(lesson.title)));
+    item->setData(minutesRole, static_cast<int>(lesson.minutes));
+    item->setData(teachesRole, QString::fromStdString(lesson.teaches));
   }
-  list_->setCurrentRow(0);
+  setDone({});
   column->addWidget(list_, 1);
   connect(list_, &QListWidget::itemActivated, this,
           [this](const QListWidgetItem* item) { Q_EMIT chosen(item->data(Qt::UserRole).toString()); });
@@ -108,6 +114,23 @@ QWidget* LessonPanel::buildList() {
     if (const auto* item = list_->currentItem()) Q_EMIT chosen(item->data(Qt::UserRole).toString());
   });
   return page;
+}
+
+void LessonPanel::setDone(const QSet<int>& numbers) {
+  QListWidgetItem* next = nullptr;
+  for (int row = 0; row < list_->count(); ++row) {
+    QListWidgetItem* item = list_->item(row);
+    const bool done = numbers.contains(item->data(numberRole).toInt());
+    const bool first = !done && next == nullptr;
+    if (first) next = item;
+    const QString minutes = tr("%1 min").arg(item->data(minutesRole).toInt());
+    //: %1 minutes that a lesson takes
+    const QString state = done ? tr("%1, done").arg(minutes) : first ? tr("%1, next").arg(minutes) : minutes;
+    //: %1 a lesson's number and title, %2 its minutes and state, %3 what it teaches
+    item->setText(tr("%1 (%2)\n%3").arg(item->data(titleRole).toString(), state, item->data(teachesRole).toString()));
+    item->setIcon(stateIcon(done ? RunState::finished : RunState::idle));
+  }
+  list_->setCurrentItem(next != nullptr ? next : list_->item(0));
 }
 
 QLabel* LessonPanel::addText(QVBoxLayout* column, const char* name, TextSize size) {
@@ -237,17 +260,17 @@ void LessonPanel::showChecks() {
     row.icon->setToolTip(wordOf(state));
     row.says->setText(QString::fromStdString(step.checks[i].says));
     //: %1 whether it was seen, %2 what was found
-    row.found->setText(state == CheckState::open && !asked_
+    row.found->setText(state == CheckState::open && !asked_ && !results[i].another_run
                            ? wordOf(state)
                            : tr("%1. %2").arg(wordOf(state), QString::fromStdString(results[i].found)));
     row.says->setAccessibleName(tr("%1: %2").arg(wordOf(state), row.says->text()));
   }
   const bool whole = player_->stepsDone() == player_->lesson()->steps.size();
   const bool last = player_->stepIndex() + 1 == player_->lesson()->steps.size();
-  done_->setText(whole                    ? tr("The lesson is done.")
-                 : !player_->isStepDone() ? QString()
-                 : last                   ? tr("This step is done; an earlier one is not.")
-                                          : tr("This step is done. Go on with Next (Alt+PgDown)."));
+  done_->setText(!player_->isStepDone() ? QString()
+                 : !last                ? tr("This step is done. Go on with Next (Alt+PgDown).")
+                 : whole                ? tr("The lesson is done.")
+                                        : tr("This step is done; an earlier one is not."));
   done_->setVisible(!done_->text().isEmpty());
   const QString processor = player_->processorNote();
   processor_->setText(processor);
@@ -262,9 +285,11 @@ void LessonPanel::changeEvent(QEvent* event) {
 void LessonPanel::focusFirst() {
   if (!player_->lesson()) {
     list_->setFocus(Qt::OtherFocusReason);
-  } else if (auto* next = findChild<QToolButton*>(QStringLiteral("lesson.nextStepAction"))) {
-    next->setFocus(Qt::OtherFocusReason);
+    return;
   }
+  for (const char* name : {"lesson.nextStepAction", "lesson.previousStepAction", "lesson.leaveLessonAction"})
+    if (auto* button = findChild<QToolButton*>(QLatin1String(name)); button && button->isEnabled())
+      return button->setFocus(Qt::OtherFocusReason);
 }
 
 }  // namespace accrue::ui

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QLabel>
+#include <QSet>
 #include <QWidget>
 #include <vector>
 
@@ -29,6 +30,8 @@ class LessonPanel : public QWidget {
   /// The list, or the open step: where the keyboard goes.
   void focusFirst();
   void showHint();
+  /// Marks the lessons that were done, by their numbers, and the next one, which becomes the current row.
+  void setDone(const QSet<int>& numbers);
   /// Says of each check what is missing, too.
   void check();
 

@@ -22,18 +22,18 @@
 #include "centre_page.h"
 #include "close_guard.h"
 #include "data_panel.h"
-#include "dialect_panel.h"
 #include "dialect_runs.h"
+#include "dock_switch.h"
 #include "draft_keeper.h"
 #include "events_panel.h"
-#include "exchange.h"
+#include "exchange_jobs.h"
 #include "figure_export.h"
 #include "inspector_panel.h"
-#include "iso_batch_panel.h"
 #include "iso_runs.h"
 #include "joined_spec.h"
 #include "lesson_desk.h"
 #include "lesson_panel.h"
+#include "models/companion_run.h"
 #include "models/dialect_runner.h"
 #include "models/iso_runner.h"
 #include "models/lesson_player.h"
@@ -44,7 +44,6 @@
 #include "models/run_queue.h"
 #include "models/run_text.h"
 #include "models/spec_document.h"
-#include "narrator.h"
 #include "optimizer_runs.h"
 #include "pair_guide.h"
 #include "paired_run.h"
@@ -71,6 +70,7 @@
 #include "widgets/dock_title.h"
 #include "widgets/field_form.h"
 #include "widgets/message_bar.h"
+#include "widgets/panel_scroll.h"
 #include "window_files.h"
 #include "window_layouts.h"
 #include "window_menus.h"
@@ -96,6 +96,7 @@ MainWindow::MainWindow(const StudioParts& parts)
       messages_(new RunMessages(parts.control, parts.library, centre_->messages(), this)),
       overlay_(new RunOverlay(runs_, centre_->messages(), this)),
       close_guard_(new CloseGuard(parts.control, parts.dialogs, parts.settings, this)),
+      exchange_jobs_(new ExchangeJobs(centre_->messages(), this)),
       drafts_(new DraftKeeper(parts.document, QFileInfo(parts.settings->fileName()).absolutePath(), this)),
       dialects_(new DialectRunner(parts.document, parts.preflight, this)),
       queue_(new RunQueue(parts.control, this)),
@@ -106,6 +107,8 @@ MainWindow::MainWindow(const StudioParts& parts)
       iso_runs_(new IsoRuns(parts.document, iso_runner_, queue_, centre_->messages(), this)) {
   setObjectName(QStringLiteral("mainWindow"));
   setAcceptDrops(true);
+  // Not that of its parts: with large text these need more than a screen has, and scroll.
+  setMinimumSize(smallest);
   setCentralWidget(centre_);
   buildPanels();
   buildBars();
@@ -116,9 +119,7 @@ MainWindow::MainWindow(const StudioParts& parts)
   connectViewActions();
   connectFiles();
   view_size_ = new ViewSize(actions_, parts.settings, this, window_dock_);
-  new Exchange({parts.document, parts.preflight, parts.library, parts.dialogs, centre_->messages(), this,
-                [this] { return focusedRun(); }},
-               actions_);
+  buildExchange();
   restoreLayout();
   showTitle();
   showState();
@@ -135,7 +136,7 @@ MainWindow::~MainWindow() = default;
 QDockWidget* MainWindow::addPanel(const QString& name, const QString& title, QWidget* panel, Qt::DockWidgetArea area) {
   auto* dock = new QDockWidget(title, this);
   dock->setObjectName(name);
-  dock->setWidget(panel);
+  dock->setWidget(new PanelScroll(panel));
   dock->setTitleBarWidget(new DockTitle(dock));
   addDockWidget(area, dock);
   return dock;
@@ -156,12 +157,14 @@ void MainWindow::buildPanels() {
   pipeline_dock_ = addPanel(QStringLiteral("pipelineDock"), tr("Pipeline"), pipeline_, Qt::BottomDockWidgetArea);
   inspector_dock_ = addPanel(QStringLiteral("inspectorDock"), tr("Inspector"), inspector_, Qt::RightDockWidgetArea);
   planner_dock_ = addPanel(QStringLiteral("plannerDock"), tr("Planner"), planner_, Qt::LeftDockWidgetArea);
+  static_cast<DockTitle*>(setup_dock_->titleBarWidget())->addControl(setup_->titleControl(), 1);
   static_cast<DockTitle*>(runs_dock_->titleBarWidget())->addControl(runs_->titleControl(), 1);
   static_cast<DockTitle*>(events_dock_->titleBarWidget())->addControl(events_->titleControl(), 1);
   static_cast<DockTitle*>(pipeline_dock_->titleBarWidget())->addControl(pipeline_->titleControl());
   for (QDockWidget* dock : {window_dock_, events_dock_}) run_tags_.append(addRunTag(dock));
   rank_tag_ = addRunTag(ranks_dock_);
   inspector_tag_ = addRunTag(inspector_dock_);
+  connect(inspector_dock_, &QDockWidget::visibilityChanged, inspector_, &InspectorPanel::setShown);
   buildLessons();
   tabifyDocks();
 }
@@ -170,22 +173,21 @@ void MainWindow::buildLessons() {
   auto* player = new LessonPlayer(parts_.document, parts_.control, this);
   lesson_panel_ = new LessonPanel(player, actions_, this);
   lesson_dock_ = addPanel(QStringLiteral("lessonDock"), tr("Lesson"), lesson_panel_, Qt::LeftDockWidgetArea);
-  lesson_desk_ = new LessonDesk(player, lesson_panel_, {this, &actions_, files_, centre_, setup_->form(), runs_});
+  lesson_desk_ =
+      new LessonDesk(player, lesson_panel_, {this, &actions_, files_, centre_, setup_->form(), runs_, parts_.settings});
   lesson_desk_->setDock(lesson_dock_);
   gallery_ = new BugGalleryPanel(parts_.document, parts_.control, files_, this);
   gallery_dock_ = addPanel(QStringLiteral("galleryDock"), tr("Bug gallery"), gallery_, Qt::LeftDockWidgetArea);
   connect(gallery_, &BugGalleryPanel::chosen, this, [this] {
     lesson_desk_->leave();  // which brings back a layout from before the gallery was opened
-    gallery_dock_->show();
-    gallery_dock_->raise();
+    bringToFront(gallery_dock_);
   });
   connect(gallery_, &BugGalleryPanel::aboutToBegin, this, [this] {
     centre_->messages()->withdraw(QStringLiteral("draft"));  // as for any other document
     runs_->showOnly({});
   });
   connect(actions_.bugGallery, &QAction::triggered, this, [this] {
-    gallery_dock_->show();
-    gallery_dock_->raise();
+    bringToFront(gallery_dock_);
     gallery_->focusList();
   });
 }
@@ -194,9 +196,10 @@ void MainWindow::buildBars() {
   run_bar_ = buildRunBar(this, actions_);
   addToolBar(Qt::TopToolBarArea, run_bar_);
   new PlotBar(actions_, centre_->plots(), run_bar_, this);
-  new FigureExport(
-      actions_,
-      {centre_->plots(), centre_->messages(), parts_.dialogs, parts_.settings, parts_.document, parts_.library}, this);
+  new FigureExport(actions_,
+                   {centre_->plots(), centre_->messages(), parts_.dialogs, parts_.settings, parts_.document,
+                    parts_.library, exchange_jobs_},
+                   this);
   recent_menu_ = buildMenus(this, actions_,
                             {setup_dock_, window_dock_, runs_dock_, events_dock_, rack_dock_, ranks_dock_, data_dock_,
                              pipeline_dock_, inspector_dock_, planner_dock_, lesson_dock_, gallery_dock_},
@@ -204,12 +207,7 @@ void MainWindow::buildBars() {
   new PlotMenu(actions_, centre_->plots(), findChild<QMenu*>(QStringLiteral("plotMenu")), parts_.settings, this);
   statusBar()->setSizeGripEnabled(false);
   statusBar()->setContentsMargins(0, 0, 0, 0);
-  auto* narrator = new Narrator(parts_.control, status_->narration(), this);
-  connect(actions_.narrate, &QAction::toggled, this, [this, narrator](bool on) {
-    narrator->setOn(on);
-    parts_.settings->setValue(QStringLiteral("view/narrate"), on);
-  });
-  actions_.narrate->setChecked(parts_.settings->value(QStringLiteral("view/narrate"), false).toBool());
+  buildVoices();
   statusBar()->addPermanentWidget(status_, 1);
   statusBar()->setObjectName(QStringLiteral("statusBar"));
 }
@@ -247,10 +245,16 @@ void MainWindow::connectRuns() {
   });
   new RunCommands(actions_, runs_, parts_.library, centre_->messages(), this);
   auto* guide = new PairGuide(actions_, runs_, parts_.library, centre_->plots(), centre_->messages(), this);
+  auto* companion = new CompanionRun(parts_.control, parts_.library, this);
+  close_guard_->setCompanion(companion);
   auto* paired = new PairedRun(
-      {parts_.control, parts_.preflight, parts_.library, runs_, files_, guide, centre_->messages()}, this);
+      {parts_.control, companion, queue_, parts_.preflight, parts_.library, runs_, files_, guide, centre_->messages()},
+      this);
   connect(actions_.pairedRun, &QAction::triggered, this, [this, paired] {
     if (formHolds()) paired->start();
+  });
+  connect(actions_.trainPair, &QAction::triggered, this, [this, paired] {
+    if (formHolds()) paired->startTogether();
   });
   new JoinedSpec(parts_.control, parts_.document, files_, centre_->messages(), this);
   connect(runs_, &RunsPanel::shownRunsChanged, this, &MainWindow::showRuns);
@@ -363,6 +367,8 @@ void MainWindow::connectDialects() {
     connect(runs, &ComparedRuns::refused, this, &MainWindow::showState);
     connect(runs, &ComparedRuns::ended, this, &MainWindow::showComparison);
   }
+  connect(optimizer_runs_, &ComparedRuns::aboutToBegin, this,
+          [this] { centre_->plots()->showBesideLoss(QLatin1String(updateNormPlot)); });
   connect(actions_.isoBatch, &QAction::triggered, this, &MainWindow::showIsoBatch);
   connect(queue_, &RunQueue::changed, this, &MainWindow::showState);
   connect(queue_, &RunQueue::finished, this, &MainWindow::showState);
@@ -383,6 +389,7 @@ void MainWindow::showComparison() {
 
 void MainWindow::connectViewActions() {
   connect(actions_.resetLayout, &QAction::triggered, this, &MainWindow::resetLayout);
+  connect(actions_.startPage, &QAction::triggered, centre_, &CentrePage::toggleStart);
   connect(actions_.nextPane, &QAction::triggered, this, [this] { cyclePanes(1); });
   connect(actions_.previousPane, &QAction::triggered, this, [this] { cyclePanes(-1); });
   connect(actions_.fullScreen, &QAction::toggled, this, [this](bool on) {
@@ -435,6 +442,8 @@ void MainWindow::connectFiles() {
                                {},
                                QStringLiteral("undo")});
   });
+  connect(files_, &WindowFiles::setAsideOver, this,
+          [this] { centre_->messages()->withdraw(QStringLiteral("setAside")); });
   const StartPage* start = centre_->start();
   connect(start, &StartPage::lessonRequested, lesson_desk_, &LessonDesk::openFirst);
   connect(start, &StartPage::galleryRequested, actions_.bugGallery, &QAction::trigger);
@@ -547,10 +556,11 @@ void MainWindow::showContinuations() {
   // The library may not know yet that the run which ended here is over.
   const bool elsewhere = run && run != control.run() && parts_.library->liveElsewhere().contains(run->folder());
   actions_.attach->setEnabled(idle && elsewhere);
-  actions_.resume->setEnabled(idle && run && !elsewhere && !run->isLive() &&
-                              run->outcome().outcome != QLatin1String("finished"));
-  actions_.branch->setEnabled(idle && run && !run->isLive());
-  actions_.pairedRun->setEnabled(idle && run && run->spec() && !queue_->isActive());
+  const bool resumable = idle && run && !run->isLive() && !parts_.library->isImported(run->folder());
+  actions_.resume->setEnabled(resumable && !elsewhere && run->outcome().outcome != QLatin1String("finished"));
+  actions_.branch->setEnabled(resumable);
+  for (QAction* pair : {actions_.pairedRun, actions_.trainPair})
+    pair->setEnabled(idle && run && run->spec() && !queue_->isActive());
 }
 
 void MainWindow::showRuns() {

@@ -29,6 +29,7 @@ class OptimizerRuns;
 class Dialogs;
 class DraftKeeper;
 class EventsPanel;
+class ExchangeJobs;
 class IsoBatchPanel;
 class IsoRunner;
 class IsoRuns;
@@ -79,6 +80,8 @@ class MainWindow : public QMainWindow {
 
  public:
   static constexpr int layout_version = 4;
+  /// The window can have this size with any text, and never needs more than the screen.
+  static constexpr QSize smallest{640, 400};
 
   explicit MainWindow(const StudioParts& parts);
   ~MainWindow() override;
@@ -105,9 +108,11 @@ class MainWindow : public QMainWindow {
  private:
   QDockWidget* addPanel(const QString& name, const QString& title, QWidget* panel, Qt::DockWidgetArea area);
   void buildPanels();
+  void buildExchange();
   void buildLessons();
   void tabifyDocks();
   void buildBars();
+  void buildVoices();
   void connectDocument();
   void connectRuns();
   void connectRunActions();
@@ -164,6 +169,7 @@ class MainWindow : public QMainWindow {
   RunMessages* messages_;
   RunOverlay* overlay_;
   CloseGuard* close_guard_;
+  ExchangeJobs* exchange_jobs_;
   DraftKeeper* drafts_;
   DialectRunner* dialects_;
   RunQueue* queue_;

@@ -58,7 +58,7 @@ PipelinePanel::PipelinePanel(SpecDocument* document, PreflightRunner* preflight,
 
   auto* content = new QWidget;
   auto* row = new QHBoxLayout(controls_);
-  row->setContentsMargins(space::inGroup, 0, 0, 0);
+  row->setContentsMargins(0, 0, 0, 0);
   row->setSpacing(space::base);
   addField(row, "accumulation.steps", tr("Micro-steps"));
   addField(row, "parallel.pipeline", tr("Stages"));
@@ -80,15 +80,15 @@ PipelinePanel::PipelinePanel(SpecDocument* document, PreflightRunner* preflight,
   newest_->setChecked(true);
   measured_row->addWidget(newest_);
 
-  auto* layout = new QVBoxLayout(content);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
-  layout->addWidget(planned_header_);
-  layout->addWidget(problem_);
-  layout->addWidget(planned_, 1);
-  layout->addLayout(measured_row);
-  layout->addWidget(measured_, 1);
-  layout->addStretch(0);
+  halves_ = new QVBoxLayout(content);
+  halves_->setContentsMargins(0, 0, 0, 0);
+  halves_->setSpacing(0);
+  halves_->addWidget(planned_header_);
+  halves_->addWidget(problem_);
+  halves_->addWidget(planned_, 1);
+  halves_->addLayout(measured_row);
+  halves_->addWidget(measured_, 1);
+  halves_->addStretch(0);
   auto* scroll = new QScrollArea(this);
   scroll->setFrameShape(QFrame::NoFrame);
   scroll->setWidgetResizable(true);
@@ -142,7 +142,6 @@ void PipelinePanel::addField(QHBoxLayout* row, const char* key, const QString& n
   label->setBuddy(widget);
   row->addWidget(label);
   row->addWidget(widget);
-  row->addSpacing(space::base);
   connect(editor, &FieldEditor::edited, this,
           [this, &field](const SpecValue& value) { document_->setField(field, value); });
   fields_.emplace_back(&field, editor);
@@ -205,7 +204,33 @@ void PipelinePanel::refresh() {
 
 void PipelinePanel::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
+  asked_height_ = 0;
   takeWindow();
+}
+
+void PipelinePanel::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  askForRoom();  // a tab behind others has the size of none before it comes to the front
+}
+
+void PipelinePanel::shareHeight() {
+  const int lanes = height() - planned_header_->height() - measured_header_->height();
+  const int planned_axis = planned_->axisHeight();
+  const int measured_axis = measured_->isHidden() ? 0 : measured_->axisHeight();
+  const int both = std::max(lanes - planned_axis - measured_axis, 2);
+  halves_->setStretchFactor(planned_, both / 2 + planned_axis);
+  halves_->setStretchFactor(measured_, both / 2 + measured_axis);
+}
+
+void PipelinePanel::askForRoom() {
+  shareHeight();
+  // After the layout of what has just been shown.
+  QTimer::singleShot(0, this, [this] {
+    const int needed = halves_->totalMinimumSize().height();
+    if (!isVisible() || needed <= height() || needed <= asked_height_) return;
+    asked_height_ = needed;
+    Q_EMIT roomWanted(needed - height());
+  });
 }
 
 void PipelinePanel::changeEvent(QEvent* event) {
@@ -230,6 +255,7 @@ void PipelinePanel::showPlan() {
   problem_->setVisible(!result.problem.isEmpty());
   planned_->setVisible(result.problem.isEmpty());
   planned_->setTimeline(result.timeline, window_.has_value());
+  askForRoom();
   showRange();
   showHeaders();
 }
@@ -281,6 +307,7 @@ void PipelinePanel::showWindow() {
   } else {
     measured_->setTimeline({}, true);
   }
+  askForRoom();
   showRange();
   showHeaders();
 }
@@ -364,8 +391,12 @@ void PipelinePanel::showHeaders() {
   planned_header_->setItems(!drawn ? std::vector<HeaderItem>{} : lit ? items(*planned_) : legend(*planned_));
   if (!window_) {
     const bool gone = run_ && run_->last().update > 0;
+    const bool condensed = gone && std::ranges::any_of(run_->timeline().lanes(), [](const auto& entry) {
+                             return entry.second.condensedTo() > 0;
+                           });
     measured_header_->setTitle(tr("Measured"),
-                               gone ? tr("the operations of this window are not in the run's events")
+                               gone ? condensed ? tr("operations are kept of the newest micro-steps only")
+                                                : tr("the operations of this window are not in the run's events")
                                     : tr("train this set-up: its windows appear here, on the same scale"));
     measured_header_->setBadge({});
     measured_header_->setItems({});

@@ -48,8 +48,13 @@ class PipelinePanel : public QWidget {
   /// While a run trains, another window is shown at most this often.
   static constexpr std::chrono::milliseconds window_interval{250};
 
+ Q_SIGNALS:
+  /// Both halves need so many logical pixels more of height than the panel has.
+  void roomWanted(int missing);
+
  protected:
   void showEvent(QShowEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
   void changeEvent(QEvent* event) override;
 
  private:
@@ -67,6 +72,10 @@ class PipelinePanel : public QWidget {
   QString textOf(const PipelineView& view, const PipelineSpot& spot) const;
   /// The end of what both halves show.
   double wholeEnd() const;
+  /// Lanes are equally high in both halves: the ticks below one of them take nothing from its lanes.
+  void shareHeight();
+  /// Asks for the height that both halves need, once for each number of lanes.
+  void askForRoom();
 
   SpecDocument* document_;
   PreflightRunner* preflight_;
@@ -85,6 +94,8 @@ class PipelinePanel : public QWidget {
   QLabel* problem_;
   PlotHeader* measured_header_;
   PipelineView* measured_;
+  QVBoxLayout* halves_;
+  int asked_height_ = 0;  ///< the height that was last asked for
   QTimer later_;
   QElapsedTimer since_window_;
   std::uint64_t seen_revision_ = 0;

@@ -71,6 +71,7 @@ PlotBar::PlotBar(const WindowActions& actions, PlotArea* plots, QToolBar* bar, Q
   showSmoothing();
   actions_.logY->setChecked(plots_->logY());
   actions_.follow->setChecked(plots_->followLive());
+  actions_.groupSeeds->setChecked(plots_->groupSeeds());
 }
 
 void PlotBar::addControls(QToolBar* bar) {
@@ -122,6 +123,8 @@ void PlotBar::connectSignals() {
   connect(plots_, &PlotArea::smoothingChanged, this, &PlotBar::showSmoothing);
   connect(actions_.logY, &QAction::toggled, plots_, &PlotArea::setLogY);
   connect(plots_, &PlotArea::logYChanged, actions_.logY, &QAction::setChecked);
+  connect(actions_.groupSeeds, &QAction::toggled, plots_, &PlotArea::setGroupSeeds);
+  connect(plots_, &PlotArea::groupSeedsChanged, actions_.groupSeeds, &QAction::setChecked);
   connect(actions_.follow, &QAction::toggled, plots_, &PlotArea::setFollowLive);
   connect(plots_, &PlotArea::followLiveChanged, actions_.follow, &QAction::setChecked);
   connect(actions_.fit, &QAction::triggered, plots_, &PlotArea::fit);

@@ -41,6 +41,7 @@ PluginRack::PluginRack(SpecDocument* document, PreflightRunner* preflight, QWidg
   scroll_->setObjectName(QStringLiteral("pluginCards"));
   scroll_->setWidget(content);
   scroll_->setWidgetResizable(true);
+  content->installEventFilter(this);
   scroll_->setFrameShape(QFrame::NoFrame);
   scroll_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   scroll_->setFocusPolicy(Qt::NoFocus);
@@ -123,10 +124,19 @@ void PluginRack::focusFirst() {
 
 void PluginRack::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
-  // The cards do not scroll sideways: the dock is never narrower than they are.
+  keepCardsWhole();
+  plugins_->setWanted(true);
+}
+
+bool PluginRack::eventFilter(QObject* object, QEvent* event) {
+  if (object == scroll_->widget() && event->type() == QEvent::LayoutRequest) keepCardsWhole();
+  return QWidget::eventFilter(object, event);
+}
+
+/// The cards do not scroll sideways: the dock is never narrower than they are.
+void PluginRack::keepCardsWhole() {
   scroll_->setMinimumWidth(scroll_->widget()->minimumSizeHint().width() +
                            scroll_->verticalScrollBar()->sizeHint().width());
-  plugins_->setWanted(true);
 }
 
 void PluginRack::hideEvent(QHideEvent* event) {

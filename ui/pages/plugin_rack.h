@@ -26,9 +26,11 @@ class PluginRack : public QWidget {
 
  protected:
   void showEvent(QShowEvent* event) override;
+  bool eventFilter(QObject* object, QEvent* event) override;
   void hideEvent(QHideEvent* event) override;
 
  private:
+  void keepCardsWhole();
   QWidget* buildMatrix(QWidget* parent);
   void showDocument();
   void showResult();

@@ -103,7 +103,8 @@ void RunMessages::showEnd(RunSeries* run) {
 }
 
 void RunMessages::offerResume(const QString& id, const QString& text, const QString& folder) {
-  if (!QFileInfo::exists(folder)) {  // taken away while the run trained: nothing is left to go on from
+  // Taken away while the run trained, or never here: there is nothing to go on from.
+  if (!QFileInfo::exists(folder) || library_->isImported(folder)) {
     bar_->post({id, RunState::failed, text, {}, {}});
     return;
   }

@@ -24,6 +24,7 @@ RunNotesSheet::RunNotesSheet(RunNotebook* notebook, QWidget* parent)
       text_(new QPlainTextEdit(this)) {
   setObjectName(QStringLiteral("runNotesSheet"));
   name_->setObjectName(QStringLiteral("runNotesName"));
+  name_->setMinimumWidth(fontMetrics().averageCharWidth() * 32);  // the name that a run without one has
   tags_->setObjectName(QStringLiteral("runNotesTags"));
   star_->setObjectName(QStringLiteral("runNotesStar"));
   text_->setObjectName(QStringLiteral("runNotesText"));
@@ -62,7 +63,7 @@ void RunNotesSheet::setRun(RunSeries* run) {
   const RunNotes& notes = run->notes();
   setWindowTitle(tr("Notes on %1").arg(run->name()));
   name_->setText(notes.name);
-  name_->setPlaceholderText(notes.name.isEmpty() ? run->name() : QString());
+  name_->setPlaceholderText(notes.name.isEmpty() ? run->givenName() : QString());
   tags_->setText(notes.tags.join(QStringLiteral(", ")));
   star_->setChecked(notes.starred);
   text_->setPlainText(notes.text);

@@ -23,9 +23,7 @@ QString difference_of(const RunSeries& one, const RunSeries& other) {
   const std::string key = lossDifference(*one.spec(), *other.spec());
   const SpecField* field = key.empty() ? nullptr : find_field(key);
   if (!field) return QString::fromStdString(key);
-  //: A setting in the form: its section and its label
-  return RunOverlay::tr("%1: %2").arg(QString::fromStdString(std::string(field->section())),
-                                      QString::fromStdString(std::string(field->label)));
+  return QString::fromStdString(std::string(field->label));
 }
 
 }  // namespace
@@ -57,8 +55,16 @@ void RunOverlay::show(RunSeries* run) {
   kept.append(run);
   runs_->showOnly(kept);
   offered_over_ = kept;
-  const QString what = left_out.size() == 1 ? left_out.front()->name() : tr("%1 runs").arg(left_out.size());
-  const QString text = tr("%1 left the plots: the loss is another one, or of other data (%2)").arg(what, why);
+  const bool one = left_out.size() == 1;
+  //: %1 a run, %2 a setting
+  const QString text =
+      one ? tr("%1 is no longer drawn, because its loss cannot be compared with this run's: %2 differs.")
+                .arg(left_out.front()->name(), why)
+          //: %1 how many runs, %2 a setting
+          : tr("%1 runs are no longer drawn, because their loss cannot be compared with this run's: "
+               "%2 differs.")
+                .arg(left_out.size())
+                .arg(why);
   bar_->post({QLatin1String(message_id), RunState::idle, text, tr("Overlay"), [this, left_out, run = QPointer(run)] {
                 offered_over_.clear();
                 for (const QPointer<RunSeries>& each : left_out)

@@ -59,7 +59,7 @@ void RunTag::paintEvent(QPaintEvent*) {
   painter.setPen(palette().color(QPalette::WindowText));
   const QRect label = rect().adjusted(tag_swatch + space::base, 0, 0, 0);
   painter.drawText(label, Qt::AlignLeft | Qt::AlignVCenter,
-                   fontMetrics().elidedText(name_, Qt::ElideRight, label.width()));
+                   fontMetrics().elidedText(name_, Qt::ElideMiddle, label.width()));
 }
 
 RunTag* addRunTag(QDockWidget* dock) {

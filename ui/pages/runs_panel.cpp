@@ -249,10 +249,12 @@ void RunsPanel::showMenu(const QPoint& at) {
   const bool elsewhere = library_->liveElsewhere().contains(run->folder());
   QAction* attach = elsewhere ? menu.addAction(tr("Attach")) : nullptr;
   if (attach) attach->setEnabled(!busy_);
+  const bool imported = library_->isImported(run->folder());
   QAction* resume = menu.addAction(tr("Resume"));
-  resume->setEnabled(!busy_ && !run->isLive() && !elsewhere && run->outcome().outcome != QLatin1String("finished"));
+  resume->setEnabled(!busy_ && !run->isLive() && !elsewhere && !imported &&
+                     run->outcome().outcome != QLatin1String("finished"));
   QAction* branch = menu.addAction(tr("Branch from this run with the current set-up"));
-  branch->setEnabled(!busy_ && !run->isLive());
+  branch->setEnabled(!busy_ && !run->isLive() && !imported);
   menu.addSeparator();
   menu.addActions(commands_);
   menu.addSeparator();

@@ -1,41 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "runs_table_view.h"
 
-#include <QEvent>
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
-#include <QScopedValueRollback>
 
 #include "models/run_table_model.h"
 #include "run_swatch_delegate.h"
 #include "style/theme.h"
+#include "widgets/selection_tint.h"
 
 namespace accrue::ui {
 
 namespace {
 
-constexpr double selection_tint = 0.12;
 constexpr int focus_bar = 3;
 
 }  // namespace
 
 RunsTableView::RunsTableView(QWidget* parent) : QTreeView(parent) {
-  tintSelection();
-}
-
-void RunsTableView::tintSelection() {
-  const QScopedValueRollback guard(tinting_, true);
-  const ThemeColors colors = themeColors(palette());
-  QPalette tinted = palette();
-  tinted.setColor(QPalette::Highlight, mixed(colors.accent, colors.surface, selection_tint));
-  tinted.setColor(QPalette::HighlightedText, colors.text);
-  setPalette(tinted);
-}
-
-void RunsTableView::changeEvent(QEvent* event) {
-  QTreeView::changeEvent(event);
-  if (event->type() == QEvent::PaletteChange && !tinting_) tintSelection();
+  new SelectionTint(this);
 }
 
 void RunsTableView::drawRow(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {

@@ -22,14 +22,10 @@ class RunsTableView final : public QTreeView {
   void mousePressEvent(QMouseEvent* event) override;
   void mouseDoubleClickEvent(QMouseEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
-  void changeEvent(QEvent* event) override;
 
  private:
   /// The name cell whose eye is there; invalid if there is none.
   QModelIndex eyeAt(const QPoint& at) const;
-  void tintSelection();
-
-  bool tinting_ = false;
 };
 
 }  // namespace accrue::ui

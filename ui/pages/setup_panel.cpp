@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "setup_panel.h"
 
+#include <QApplication>
 #include <QFrame>
 #include <QLineEdit>
+#include <QShortcut>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -26,7 +28,7 @@ SetupPanel::SetupPanel(SpecDocument* document, PreflightRunner* preflight, RunCo
       arithmetic_(new ArithmeticPanel(this)) {
   setObjectName(QStringLiteral("setupPanel"));
   search_->setObjectName(QStringLiteral("fieldSearch"));
-  search_->setPlaceholderText(tr("Find a field by its name in any tool"));
+  search_->setPlaceholderText(tr("Find a field by any tool\u2019s name"));
   search_->setAccessibleName(tr("Find a field"));
   search_->setClearButtonEnabled(true);
   search_->addAction(themedIcon(QStringLiteral("search")), QLineEdit::LeadingPosition);
@@ -38,10 +40,6 @@ SetupPanel::SetupPanel(SpecDocument* document, PreflightRunner* preflight, RunCo
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
-  auto* top = new QVBoxLayout;
-  top->setContentsMargins(space::betweenGroups, space::inGroup, space::betweenGroups, space::inGroup);
-  top->addWidget(search_);
-  layout->addLayout(top);
   layout->addWidget(form_, 1);
   layout->addWidget(line);
   layout->addWidget(arithmetic_);
@@ -67,7 +65,13 @@ void SetupPanel::addSampleLock(SpecDocument* document) {
 
 void SetupPanel::connectSignals() {
   connect(search_, &QLineEdit::textChanged, form_, &FieldForm::setFilter);
-  connect(search_, &QLineEdit::returnPressed, form_, &FieldForm::focusFirstFound);
+  connect(search_, &QLineEdit::returnPressed, form_, &FieldForm::focusBestFound);
+  connect(qApp, &QApplication::focusChanged, this, [this](const QWidget* before, const QWidget* now) {
+    const auto own = [this](const QWidget* widget) { return widget == search_ || isAncestorOf(widget); };
+    if (before && now && now->window() == window() && own(before) && !own(now)) search_->clear();
+  });
+  auto* leave = new QShortcut(QKeySequence(Qt::Key_Escape), search_, search_, &QLineEdit::clear);
+  leave->setContext(Qt::WidgetShortcut);
   connect(form_, &FieldForm::filterDropped, search_, &QLineEdit::clear);
   connect(form_, &FieldForm::rejectedFieldsChanged, this,
           [this] { arithmetic_->setRejectedFields(form_->rejectedFields()); });
@@ -81,6 +85,10 @@ void SetupPanel::showPreflight() {
   form_->setFindings(preflight_->result().findings);
   arithmetic_->showResult(preflight_->result(), preflight_->sketch());
   arithmetic_->setChecking(!preflight_->isCurrent());
+}
+
+QWidget* SetupPanel::titleControl() const {
+  return search_;
 }
 
 void SetupPanel::focusSearch() {

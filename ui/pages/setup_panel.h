@@ -13,7 +13,7 @@ class PreflightRunner;
 class RunControl;
 class SpecDocument;
 
-/// The set-up dock: search, form, and below them the plan's arithmetic.
+/// The set-up dock: the form, below it the plan's arithmetic, and in its title the search.
 class SetupPanel : public QWidget {
   Q_OBJECT
 
@@ -22,6 +22,8 @@ class SetupPanel : public QWidget {
 
   FieldForm* form() const { return form_; }
   ArithmeticPanel* arithmetic() const { return arithmetic_; }
+  /// The search for a field, for the dock's title bar.
+  QWidget* titleControl() const;
   void focusSearch();
   void focusFirstError();
 

@@ -4,7 +4,9 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPainter>
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "models/run_series.h"
 #include "models/run_text.h"
@@ -63,8 +65,9 @@ QLabel* StatusRow::addNumber(const QString& object_name, const QString& sample, 
   label->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
   // Room for the widest number, so that a live one never moves its neighbours.
   if (!sample.isEmpty()) label->setMinimumWidth(label->fontMetrics().horizontalAdvance(sample));
+  label->setContentsMargins(0, 0, space::inGroup, 0);
+  label->hide();
   layout()->addWidget(label);
-  static_cast<QHBoxLayout*>(layout())->addSpacing(space::inGroup);
   return label;
 }
 
@@ -83,9 +86,12 @@ void StatusRow::refresh(const RunSeries* run, RunState state, RunHost host, cons
   sentence_->setFullText(has_run                        ? stateSentence(*run, state)
                          : state == RunState::preflight ? tr("spec, data, memory and devices")
                                                         : tr("press F5 to run"));
-  for (QLabel* label : {progress_, speed_, ranks_, memory_}) label->setVisible(has_run);
   done_ = -1.0;
-  if (has_run) showNumbers(*run, backend);
+  if (has_run)
+    showNumbers(*run, backend);
+  else
+    for (QLabel* label : {progress_, speed_, ranks_, memory_}) label->clear();
+  fitNumbers();
   update();
 }
 
@@ -113,7 +119,6 @@ void StatusRow::showNumbers(const RunSeries& run, const QString& backend) {
   //: How many ranks and the backend they use, e.g. "2 ranks, shm"
   ranks_->setText(backend.isEmpty() ? ranks : tr("%1, %2").arg(ranks, backend));
   memory_->setText(last.memoryBytes > 0 ? bytesText(last.memoryBytes) : QString());
-  memory_->setVisible(last.memoryBytes > 0);
   if (live && last.plannedUpdates > 0)
     done_ = static_cast<double>(last.update) / static_cast<double>(last.plannedUpdates);
 }
@@ -125,6 +130,33 @@ void StatusRow::countFrame() {
       static_cast<int>(std::lround(1000.0 * frame_count_ / static_cast<double>(frame_clock_.restart())));
   frame_count_ = 0;
   frames_->setText(tr("%1 fps").arg(frames));
+  fitNumbers();
+}
+
+QSize StatusRow::minimumSizeHint() const {
+  const int needed = chip_->sizeHint().width() + tag_->minimumSizeHint().width() +
+                     sentence_->minimumSizeHint().width() + 4 * space::inGroup;
+  return {needed, QWidget::minimumSizeHint().height()};
+}
+
+void StatusRow::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  fitNumbers();
+}
+
+void StatusRow::fitNumbers() {
+  int room = width() - 2 * space::inGroup;
+  for (const QWidget* kept : std::initializer_list<QWidget*>{chip_, tag_, chain_, sentence_, other_})
+    if (!kept->isHidden()) room -= kept->sizeHint().width() + space::inGroup;
+  // The most important first: where one finds no room, those after it are left out as well.
+  for (QLabel* label : {progress_, speed_, ranks_, memory_, frames_}) {
+    if (label->text().isEmpty()) {
+      label->hide();
+      continue;
+    }
+    room -= std::max(label->sizeHint().width(), label->minimumWidth()) + space::inGroup;
+    label->setVisible(room >= 0);
+  }
 }
 
 QString StatusRow::sentence() const {

@@ -19,7 +19,8 @@ class StateChip;
 /// Who hosts the shown run: this window, another process that takes commands from it, or one that it can only watch.
 enum class RunHost { here, attached, viewed };
 
-/// The bottom line: the state as a sentence, the run's progress, and what it costs.
+/// The bottom line: the state as a sentence, the run's progress, and what it costs. Numbers that find no room beside
+/// the sentence are left out, the least important first.
 class StatusRow : public QWidget {
   Q_OBJECT
 
@@ -36,13 +37,17 @@ class StatusRow : public QWidget {
   QString word() const;
   /// For the narrator; empty and hidden until it speaks.
   QLabel* narration() const { return narration_; }
+  QSize minimumSizeHint() const override;
 
  protected:
+  void resizeEvent(QResizeEvent* event) override;
   void paintEvent(QPaintEvent* event) override;
 
  private:
   QLabel* addNumber(const QString& object_name, const QString& sample, const QString& help);
   void showNumbers(const RunSeries& run, const QString& backend);
+  /// Shows the numbers that have a text and find room.
+  void fitNumbers();
 
   StateChip* chip_;
   RunTag* tag_;

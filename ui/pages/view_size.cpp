@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "view_size.h"
 
+#include <QCoreApplication>
 #include <QDockWidget>
 #include <QFontMetricsF>
 #include <QGuiApplication>
@@ -8,6 +9,7 @@
 #include <QScreen>
 #include <QSettings>
 #include <QSignalBlocker>
+#include <QTimer>
 #include <algorithm>
 #include <utility>
 
@@ -22,6 +24,12 @@ namespace {
 
 constexpr auto scale_key = "view/textScale";
 
+/// Widgets ask for the room of another size of text in their turn.
+void layOutNow() {
+  constexpr int rounds = 4;
+  for (int round = 0; round < rounds; ++round) QCoreApplication::sendPostedEvents(nullptr, QEvent::LayoutRequest);
+}
+
 }  // namespace
 
 ViewSize::ViewSize(const WindowActions& actions, QSettings* settings, QMainWindow* window, QDockWidget* kept)
@@ -34,8 +42,38 @@ ViewSize::ViewSize(const WindowActions& actions, QSettings* settings, QMainWindo
 }
 
 void ViewSize::setScale(double factor) {
+  if (presents()) return setTextScale(factor);  // the docks come back with the layout
+  // What is not given back yet was taken at the normal size too.
+  if (textScale() == 1.0 && dock_sizes_.empty()) takeDockSizes();
   setTextScale(factor);
-  if (!presents()) settings_->setValue(QLatin1String(scale_key), textScale());
+  if (textScale() == 1.0) QTimer::singleShot(0, this, &ViewSize::giveDockSizes);
+  settings_->setValue(QLatin1String(scale_key), textScale());
+}
+
+void ViewSize::takeDockSizes() {
+  for (QDockWidget* dock : window_->findChildren<QDockWidget*>())
+    if (!dock->isFloating() && !dock->visibleRegion().isEmpty()) dock_sizes_.emplace_back(dock, dock->size());
+}
+
+void ViewSize::setDockSizes(std::vector<std::pair<QPointer<QDockWidget>, QSize>> sizes) {
+  if (textScale() != 1.0) dock_sizes_ = std::move(sizes);
+}
+
+/// Docks that grew with their text are as they were before.
+void ViewSize::giveDockSizes() {
+  if (textScale() != 1.0 || presents()) return;  // both may have changed since this was asked for
+  layOutNow();
+  // All at once: docks that are resized one by one take room from each other.
+  QList<QDockWidget*> beside, below;
+  QList<int> widths, heights;
+  for (const auto& [dock, size] : std::exchange(dock_sizes_, {})) {
+    if (!dock || dock->isFloating() || dock->visibleRegion().isEmpty()) continue;
+    const bool isBelow = window_->dockWidgetArea(dock) == Qt::BottomDockWidgetArea;
+    (isBelow ? below : beside) << dock;
+    (isBelow ? heights : widths) << (isBelow ? size.height() : size.width());
+  }
+  window_->resizeDocks(beside, widths, Qt::Horizontal);
+  window_->resizeDocks(below, heights, Qt::Vertical);
 }
 
 double ViewSize::presenterScale(double screen_height, double line_height) {
@@ -60,6 +98,7 @@ void ViewSize::leavePresenter() {
   if (!presents()) return;
   const Before before = *std::exchange(before_, std::nullopt);
   setTextScale(before.scale);
+  layOutNow();
   window_->restoreState(before.layout);
   const QSignalBlocker quiet(actions_.presenter);
   actions_.presenter->setChecked(false);

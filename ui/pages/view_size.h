@@ -3,7 +3,11 @@
 
 #include <QByteArray>
 #include <QObject>
+#include <QPointer>
+#include <QSize>
 #include <optional>
+#include <utility>
+#include <vector>
 
 class QDockWidget;
 class QMainWindow;
@@ -23,6 +27,11 @@ class ViewSize : public QObject {
   /// Back to the window as it was, e.g. before its layout is saved.
   void leavePresenter();
   bool presents() const { return before_.has_value(); }
+  /// For what arranges the docks anew: with text of the normal size they do not go back to what they were before.
+  void forgetDockSizes() { dock_sizes_.clear(); }
+  /// What the docks have with text of the normal size, where larger text makes them larger now: of one at the bottom
+  /// the height counts, else the width.
+  void setDockSizes(std::vector<std::pair<QPointer<QDockWidget>, QSize>> sizes);
   /// For a screen of this height whose body text is so high: a line of text is at least a fortieth of the screen.
   static double presenterScale(double screen_height, double line_height);
 
@@ -32,6 +41,9 @@ class ViewSize : public QObject {
     double scale = 1.0;
   };
   void setScale(double factor);
+  void takeDockSizes();
+  /// With text of its normal size again.
+  void giveDockSizes();
   void present(bool on);
 
   const WindowActions& actions_;
@@ -39,6 +51,7 @@ class ViewSize : public QObject {
   QMainWindow* window_;
   QDockWidget* kept_;
   std::optional<Before> before_;
+  std::vector<std::pair<QPointer<QDockWidget>, QSize>> dock_sizes_;  ///< when the text last had its normal size
 };
 
 }  // namespace accrue::ui

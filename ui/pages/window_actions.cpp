@@ -57,6 +57,10 @@ WindowActions::WindowActions(QObject* owner) {
                    tr("This spec as a script or a configuration for another tool"));
   exportScalars = add(owner, "exportScalarsAction", tr("Export to &TensorBoard\u2026"), {}, nullptr,
                       tr("The selected run's scalars as event files"));
+  exportBundle = add(owner, "exportBundleAction", tr("Export a &bundle\u2026"), {}, nullptr,
+                     tr("Runs, the spec and the layout as one file for another machine"));
+  importFile = add(owner, "importFileAction", tr("I&mport a bundle or a CSV file\u2026"), {}, nullptr,
+                   tr("Runs out of a bundle, or the curves of a table; a file can also be dropped on the window"));
   importLog = add(owner, "importLogAction", tr("&Import a TensorBoard log\u2026"), {}, nullptr,
                   tr("The scalars of another tool's run, to be compared with runs of Accrue"));
   askOnClosing = add(owner, "askOnClosingAction", tr("As&k again on closing"), {}, nullptr,
@@ -112,6 +116,9 @@ WindowActions::WindowActions(QObject* owner) {
   pairedRun = add(owner, "pairedRunAction", tr("&Paired run"), {}, nullptr,
                   tr("Train this set-up beside the focused run: one key changed at most, same seed and order; the "
                      "difference of the losses is drawn"));
+  trainPair = add(owner, "trainPairAction", tr("&Train both of a pair"), {}, nullptr,
+                  tr("Train the focused run's spec and this set-up at the same time, on shared cores, and "
+                     "draw the difference of their losses as it grows"));
   runSeeds = add(owner, "runSeedsAction", tr("Run several &seeds\u2026"), {}, nullptr,
                  tr("Train this set-up under several seeds, one after another: their spread is its noise"));
   groupRuns = add(owner, "groupRunsAction", tr("Group &runs\u2026"), {}, nullptr,
@@ -138,6 +145,10 @@ WindowActions::WindowActions(QObject* owner) {
   fit = add(owner, "fitAction", tr("&Fit\tA"), {}, "fit", tr("Show all data"));
   follow = add(owner, "followAction", tr("Follow &live\tEnd"), {}, "follow", tr("Keep the newest point in view"));
   logY = add(owner, "logYAction", tr("Log &y\tL"), {}, "log-y", tr("Logarithmic loss axis"));
+  groupSeeds = add(owner, "groupSeedsAction", tr("Seeds as a &band"), {}, nullptr,
+                   tr("The loss of runs that differ by their seed alone as their mean, in a band from the least to the "
+                      "most"));
+  groupSeeds->setCheckable(true);
   lessSmoothing = add(owner, "lessSmoothingAction", tr("L&ess smoothing\tShift+S"));
   moreSmoothing = add(owner, "moreSmoothingAction", tr("M&ore smoothing\tS"));
   zoomWindow = add(owner, "zoomWindowAction", tr("Zoom to &window\tW"), {}, nullptr,
@@ -173,6 +184,8 @@ WindowActions::WindowActions(QObject* owner) {
     action->setData(number++);
     layouts->addAction(action);
   }
+  startPage =
+      add(owner, "startPageAction", tr("Start pa&ge"), {}, nullptr, tr("Show the start page, or the plots again"));
   resetLayout = add(owner, "resetLayoutAction", tr("&Reset layout"));
   nextPane = add(owner, "nextPaneAction", tr("&Next pane"), keys("F6"));
   previousPane = add(owner, "previousPaneAction", tr("&Previous pane"), keys("Shift+F6"));
@@ -201,6 +214,9 @@ WindowActions::WindowActions(QObject* owner) {
   narrate = add(owner, "narrateAction", tr("N&arrate the run"), {}, nullptr,
                 tr("What the run does in sentences, in the status bar and for screen readers"));
   narrate->setCheckable(true);
+  lossTone = add(owner, "lossToneAction", tr("Ton&e for the loss"), {}, nullptr,
+                 tr("A short tone for an update, high for a large loss and low for a small one"));
+  lossTone->setCheckable(true);
 
   // Their keys act while the runs table has the focus.
   renameRun = add(owner, "renameRunAction", tr("Re&name the run"), keys("F2"));

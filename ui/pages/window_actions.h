@@ -17,21 +17,21 @@ namespace accrue::ui {
 struct WindowActions {
   explicit WindowActions(QObject* owner);
 
-  QAction *newSpec, *open, *openRun, *save, *saveAs, *exportPlot, *exportData, *exportCode, *exportScalars, *importLog,
-      *copyFigure, *askOnClosing, *closeSpec, *quit;
+  QAction *newSpec, *open, *openRun, *save, *saveAs, *exportPlot, *exportData, *exportCode, *exportScalars,
+      *exportBundle, *importLog, *importFile, *copyFigure, *askOnClosing, *closeSpec, *quit;
   QAction *undo, *redo, *find;
   QAction *run, *pause, *runPaused, *stepPhase, *stepMicro, *stepUpdate, *stop, *kill, *checkpoint, *stopUnsaved,
       *setSteps, *resume, *branch, *attach, *demo;
   QAction *compareDialects, *runAllDialects, *runAllOptimizers, *isoBatch;
-  QAction *fit, *follow, *logY, *lessSmoothing, *moreSmoothing, *zoomWindow, *nextWindow, *previousWindow, *copyValues,
-      *showTable;
+  QAction *fit, *follow, *logY, *groupSeeds, *lessSmoothing, *moreSmoothing, *zoomWindow, *nextWindow, *previousWindow,
+      *copyValues, *showTable;
   QAction *openLesson, *nextStep, *previousStep, *checkLesson, *lessonHint, *resetLesson, *leaveLesson,
       *instructorNotes, *bugGallery;
-  QAction *resetLayout, *nextPane, *previousPane, *fullScreen;
+  QAction *startPage, *resetLayout, *nextPane, *previousPane, *fullScreen;
   QAction *runFolder, *copyCommand, *exportTrace;
-  QAction *largerText, *smallerText, *normalText, *presenter, *narrate;
+  QAction *largerText, *smallerText, *normalText, *presenter, *narrate, *lossTone;
   QAction *glossary, *shortcuts, *differences, *about, *report;
-  QAction *queueRun, *pairedRun, *runSeeds, *groupRuns;
+  QAction *queueRun, *pairedRun, *trainPair, *runSeeds, *groupRuns;
   QAction *renameRun, *runNotes, *starRun, *baseline, *compareRuns, *goToParting, *deleteRun;
   QActionGroup* clocks;
   QActionGroup* themes;

@@ -6,6 +6,7 @@
 #include <QDir>
 #include <QGuiApplication>
 #include <QMessageBox>
+#include <QSettings>
 #include <QSysInfo>
 #include <QUrl>
 
@@ -15,11 +16,14 @@
 #include "differences_sheet.h"
 #include "glossary_sheet.h"
 #include "iso_batch_panel.h"
+#include "loss_tone.h"
 #include "main_window.h"
 #include "models/preflight_runner.h"
 #include "models/run_control.h"
 #include "models/run_text.h"
+#include "narrator.h"
 #include "shortcut_sheet.h"
+#include "status_row.h"
 #include "widgets/message_bar.h"
 
 namespace accrue::ui {
@@ -104,6 +108,26 @@ void MainWindow::showDifferences() {
   differences_->show();
   differences_->raise();
   differences_->activateWindow();
+}
+
+/// The run for people who hear the window: in sentences, and as a tone.
+void MainWindow::buildVoices() {
+  auto* narrator = new Narrator(parts_.control, status_->narration(), this);
+  connect(actions_.narrate, &QAction::toggled, this, [this, narrator](bool on) {
+    narrator->setOn(on);
+    parts_.settings->setValue(QStringLiteral("view/narrate"), on);
+  });
+  actions_.narrate->setChecked(parts_.settings->value(QStringLiteral("view/narrate"), false).toBool());
+  auto* tone = new LossTone(parts_.control, systemAudio(), this);
+  connect(actions_.lossTone, &QAction::toggled, this, [this, tone](bool on) {
+    tone->setOn(on);
+    parts_.settings->setValue(QStringLiteral("view/lossTone"), on);
+  });
+  connect(tone, &LossTone::failed, this, [this](const QString& why) {
+    actions_.lossTone->setChecked(false);
+    centre_->messages()->post({QStringLiteral("tone"), RunState::degraded, why, {}, {}});
+  });
+  actions_.lossTone->setChecked(parts_.settings->value(QStringLiteral("view/lossTone"), false).toBool());
 }
 
 }  // namespace accrue::ui

@@ -7,7 +7,9 @@
 #include <QMenu>
 #include <QSettings>
 #include <QWidget>
+#include <utility>
 
+#include "accrue/run/megatron_lowering.h"
 #include "accrue/run/spec_io.h"
 #include "dialogs.h"
 #include "models/run_library.h"
@@ -34,13 +36,17 @@ QString textOf(const std::vector<Finding>& findings) {
 WindowFiles::WindowFiles(SpecDocument* document, RunLibrary* library, Dialogs* dialogs, QSettings* settings,
                          QWidget* window)
     : QObject(window), document_(document), library_(library), dialogs_(dialogs), settings_(settings), window_(window) {
-  connect(document_, &SpecDocument::fileChanged, this, [this] { preset_ = false; });
+  connect(document_, &SpecDocument::fileChanged, this, [this] {
+    preset_ = false;
+    if (!std::exchange(replacing_, false)) Q_EMIT setAsideOver();
+  });
 }
 
 bool WindowFiles::mayReplace() {
   if (!document_->isModified()) return true;
   if (preset_) {
     set_aside_ = {document_->spec(), document_->displayName()};
+    replacing_ = true;
     Q_EMIT editsSetAside(set_aside_.name);
     return true;
   }
@@ -91,6 +97,18 @@ bool WindowFiles::openPreset(const QString& resource, const QString& name) {
   return true;
 }
 
+bool WindowFiles::openText(const QString& text, const QString& name) {
+  const SpecReading reading = parse_spec(text.toStdString(), name.toStdString());
+  if (!reading.ok()) {
+    Q_EMIT failed(textOf(reading.findings));
+    return false;
+  }
+  if (!mayReplace()) return false;
+  document_->reset(reading.spec, name);
+  Q_EMIT documentOpened();
+  return true;
+}
+
 void WindowFiles::askAndOpen() {
   const QString path = dialogs_->openSpec(window_, lastFolder());
   if (!path.isEmpty()) openPath(path);
@@ -106,8 +124,12 @@ void WindowFiles::openPath(const QString& path) {
     library_->open(path);
     return;
   }
-  if (path.endsWith(QLatin1String(".accrue-lesson"))) {
+  if (hasSuffix(path, ".accrue-lesson")) {
     Q_EMIT lessonRequested(path);
+    return;
+  }
+  if (hasSuffix(path, ".accrue-bundle") || hasSuffix(path, ".csv")) {
+    Q_EMIT importRequested(path);
     return;
   }
   // Read before asking: edits must not be discarded for a file that cannot be opened.
@@ -126,10 +148,15 @@ void WindowFiles::openPath(const QString& path) {
 }
 
 void WindowFiles::clone(const RunSeries& run) {
-  if (!run.spec() || !mayReplace()) return;
+  if (!run.spec()) return;
+  if (!document_->lockedKeys().holder.isEmpty()) {
+    document_->setSpec(without_lowered(*run.spec()), tr("Use the spec of %1").arg(run.name()));
+    return;
+  }
+  if (!mayReplace()) return;
   const std::filesystem::path base =
       run.plan() ? run.plan()->base_dir : std::filesystem::path(run.folder().toStdString());
-  document_->reset(*run.spec(), tr("Copy of %1").arg(run.name()), base);
+  document_->reset(*run.spec(), tr("Copy of %1").arg(run.givenName()), base);
   Q_EMIT documentOpened();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QObject>
+#include <QString>
 #include <QStringList>
 #include <vector>
 
@@ -19,6 +20,11 @@ class RunLibrary;
 class RunSeries;
 class SpecDocument;
 
+/// Whether a file's name ends in a suffix such as ".csv", in capitals or not.
+inline bool hasSuffix(const QString& path, const char* suffix) {
+  return path.endsWith(QLatin1String(suffix), Qt::CaseInsensitive);
+}
+
 /// What the File menu does: opens and saves specs and run folders, and keeps the list of recent ones.
 class WindowFiles : public QObject {
   Q_OBJECT
@@ -35,9 +41,12 @@ class WindowFiles : public QObject {
   bool openPreset(const QString& resource, const QString& name);
   void askAndOpen();
   void askAndOpenRun();
-  /// A spec file or a run folder.
+  /// A spec as text, as a new document; false (and a message) if it cannot be read, or the user keeps other edits.
+  bool openText(const QString& text, const QString& name);
+  /// A spec file or a run folder; of other files, whoever wants them is told.
   void openPath(const QString& path);
-  /// A copy of a run's spec as a new document.
+  /// A copy of a run's spec as a new document. In a lesson, whose document stays, the spec itself as an edit, which is
+  /// refused where it would change a locked key.
   void clone(const RunSeries& run);
   bool save();
   bool saveAs();
@@ -57,8 +66,12 @@ class WindowFiles : public QObject {
   void recentChanged();
   void failed(const QString& text);
   void editsSetAside(const QString& name);
+  /// The edits are back, or yet another document took the place of that which they were set aside for.
+  void setAsideOver();
   /// The file is a lesson.
   void lessonRequested(const QString& path);
+  /// The file is a bundle, or a table of curves.
+  void importRequested(const QString& path);
 
  private:
   struct SetAside {
@@ -75,6 +88,7 @@ class WindowFiles : public QObject {
   QWidget* window_;
   bool preset_ = false;  ///< the document came with the program
   SetAside set_aside_;
+  bool replacing_ = false;  ///< the document that the edits were set aside for is not open yet
 };
 
 }  // namespace accrue::ui

@@ -8,6 +8,7 @@
 #include <QSettings>
 #include <QSplitter>
 #include <QToolBar>
+#include <algorithm>
 
 #include "accumulation_panel.h"
 #include "bug_gallery_panel.h"
@@ -45,6 +46,7 @@ constexpr auto folds_key = "layout/folds";
 constexpr auto clock_key = "plots/clock";
 constexpr auto log_key = "plots/logY";
 constexpr auto smoothing_key = "plots/smoothing";
+constexpr auto seeds_key = "plots/groupSeeds";
 
 /// The centre, set-up, runs, events, plug-ins, ranks, pipeline, data, inspector, planner, lesson, gallery.
 constexpr int pane_count = 12;
@@ -52,6 +54,10 @@ constexpr int pane_count = 12;
 }  // namespace
 
 void MainWindow::restoreLayout() {
+  connect(pipeline_, &PipelinePanel::roomWanted, this, [this](int missing) {
+    if (!pipeline_dock_->isFloating())
+      resizeDocks({pipeline_dock_}, {pipeline_dock_->height() + missing}, Qt::Vertical);
+  });
   const QSettings& settings = *parts_.settings;
   auto* splitter = centre_->plots()->findChild<QSplitter*>(QStringLiteral("plotSplitter"));
   if (!restoreGeometry(settings.value(QLatin1String(geometry_key)).toByteArray())) {
@@ -80,6 +86,7 @@ void MainWindow::restoreLayout() {
   PlotArea* plots = centre_->plots();
   plots->setClock(clockFromKey(settings.value(QLatin1String(clock_key), clockKey(Clock::update)).toString()));
   plots->setLogY(settings.value(QLatin1String(log_key), false).toBool());
+  plots->setGroupSeeds(settings.value(QLatin1String(seeds_key), true).toBool());
   plots->setSmoothing(settings.value(QLatin1String(smoothing_key), plots->smoothing()).toDouble());
   // A window that was last on a screen that no longer exists is moved to a visible one.
   if (screen() && !screen()->availableGeometry().intersects(frameGeometry()))
@@ -98,17 +105,20 @@ void MainWindow::saveLayout() {
   settings.setValue(QLatin1String(clock_key), clockKey(plots->clock()));
   settings.setValue(QLatin1String(log_key), plots->logY());
   settings.setValue(QLatin1String(smoothing_key), plots->smoothing());
+  settings.setValue(QLatin1String(seeds_key), plots->groupSeeds());
   settings.sync();
 }
 
 void MainWindow::resetLayout() {
   view_size_->leavePresenter();
+  view_size_->forgetDockSizes();
   lesson_desk_->leave();
   placeDocks();
 }
 
 void MainWindow::showLayout(WindowLayout layout) {
   view_size_->leavePresenter();
+  view_size_->forgetDockSizes();
   if (lesson_desk_->isOpen() && layout == WindowLayout::lesson) {
     lesson_desk_->arrange();
     return;
@@ -128,16 +138,23 @@ void MainWindow::placeDocks() {
       {data_dock_, Qt::RightDockWidgetArea},      {pipeline_dock_, Qt::BottomDockWidgetArea},
       {inspector_dock_, Qt::RightDockWidgetArea}, {planner_dock_, Qt::LeftDockWidgetArea},
       {lesson_dock_, Qt::LeftDockWidgetArea},     {gallery_dock_, Qt::LeftDockWidgetArea}};
+  // Beside each other they would need more room than the screen has: none is shown before it is a tab.
   for (const auto& [dock, area] : places) {
+    dock->hide();
     dock->setFloating(false);
     addDockWidget(area, dock);
-    dock->show();
   }
   tabifyDocks();
+  for (const auto& [dock, area] : places) dock->setVisible(dock != lesson_dock_ && dock != gallery_dock_);
+  for (QDockWidget* front : {runs_dock_, setup_dock_, window_dock_}) front->raise();
   lesson_dock_->setVisible(lesson_desk_->isOpen());
-  gallery_dock_->hide();
-  resizeDocks({setup_dock_, window_dock_}, {368, 280}, Qt::Horizontal);
-  resizeDocks({runs_dock_}, {208}, Qt::Vertical);
+  constexpr int setup_width = 368;
+  constexpr int window_width = 280;
+  const int runs_height = std::min(208, height() * 27 / 100);  // the plots keep most of a low window
+  resizeDocks({setup_dock_, window_dock_}, {setup_width, window_width}, Qt::Horizontal);
+  resizeDocks({runs_dock_}, {runs_height}, Qt::Vertical);
+  view_size_->setDockSizes(
+      {{setup_dock_, {setup_width, 0}}, {window_dock_, {window_width, 0}}, {runs_dock_, {0, runs_height}}});
   centre_->plots()->resetHeights();
 }
 
@@ -209,7 +226,7 @@ void MainWindow::focusPane(int pane) {
 
 int MainWindow::focusedPane() const {
   const QWidget* focus = QApplication::focusWidget();
-  const QWidget* panes[] = {setup_,      runs_,      events_,  rack_,         rank_panel_, pipeline_dock_,
+  const QWidget* panes[] = {setup_dock_, runs_,      events_,  rack_,         rank_panel_, pipeline_dock_,
                             data_panel_, inspector_, planner_, lesson_panel_, gallery_};
   for (int pane = 0; focus && pane < pane_count - 1; ++pane)
     if (panes[pane]->isAncestorOf(focus)) return pane + 1;

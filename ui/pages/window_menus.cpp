@@ -31,6 +31,8 @@ QMenu* addMenu(QMainWindow* window, const char* object_name, const QString& titl
 
 void fillView(QMenu* view, const WindowActions& actions, const QList<QDockWidget*>& docks,
               const QList<QToolBar*>& bars) {
+  view->addAction(actions.startPage);
+  view->addSeparator();
   int number = 1;
   for (QDockWidget* dock : docks) {
     auto* show = new DockSwitch(dock);
@@ -46,7 +48,7 @@ void fillView(QMenu* view, const WindowActions& actions, const QList<QDockWidget
   view->addActions({actions.nextPane, actions.previousPane, actions.fullScreen});
   view->addAction(actions.presenter);
   view->addSeparator();
-  view->addActions({actions.largerText, actions.smallerText, actions.normalText, actions.narrate});
+  view->addActions({actions.largerText, actions.smallerText, actions.normalText, actions.narrate, actions.lossTone});
   QMenu* themes = view->addMenu(tr("&Theme"));
   themes->setObjectName(QStringLiteral("themeMenu"));
   themes->addActions(actions.themes->actions());
@@ -67,11 +69,12 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   recent->setObjectName(QStringLiteral("recentMenu"));
   recent->setToolTipsVisible(true);
   file->addMenu(tr("&Presets"))->setObjectName(QStringLiteral("presetMenu"));
-  file->addActions({actions.openRun, actions.importLog});
+  file->addActions({actions.openRun, actions.importFile, actions.importLog});
   file->addSeparator();
   file->addActions({actions.save, actions.saveAs});
   file->addSeparator();
-  file->addActions({actions.exportPlot, actions.exportData, actions.exportScalars, actions.exportCode});
+  file->addActions(
+      {actions.exportPlot, actions.exportData, actions.exportBundle, actions.exportScalars, actions.exportCode});
   file->addSeparator();
   file->addActions({actions.askOnClosing, actions.closeSpec, actions.quit});
 
@@ -96,7 +99,7 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   fillView(addMenu(window, "viewMenu", tr("&View")), actions, docks, bars);
 
   QMenu* plot = addMenu(window, "plotMenu", tr("&Plot"));
-  plot->addActions({actions.fit, actions.follow, actions.logY});
+  plot->addActions({actions.fit, actions.follow, actions.logY, actions.groupSeeds});
   plot->addSeparator();
   plot->addActions({actions.zoomWindow, actions.nextWindow, actions.previousWindow});
   plot->addSeparator();
@@ -112,7 +115,7 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   compare->addSeparator();
   compare->addActions({actions.baseline, actions.compareRuns, actions.goToParting});
   compare->addSeparator();
-  compare->addActions({actions.pairedRun, actions.runSeeds, actions.groupRuns});
+  compare->addActions({actions.pairedRun, actions.trainPair, actions.runSeeds, actions.groupRuns});
 
   QMenu* learn = addMenu(window, "learnMenu", tr("&Learn"));
   learn->addActions({actions.openLesson, actions.previousStep, actions.nextStep});

@@ -79,6 +79,29 @@ QString LogTicker::getTickLabel(double tick, const QLocale&, QChar, int) {
   return powerText(tick / std::pow(10.0, exponent), exponent, 0);
 }
 
+BinaryTicker::BinaryTicker() {
+  setTickCount(4);
+}
+
+QVector<double> BinaryTicker::createTickVector(double, const QCPRange& range) {
+  QVector<double> ticks;
+  if (!(range.lower > 0.0) || !(range.upper > range.lower)) return ticks;
+  const int first = static_cast<int>(std::ceil(std::log2(range.lower) - 1e-9));
+  const int last = static_cast<int>(std::floor(std::log2(range.upper) + 1e-9));
+  const int stride = std::max(1, (last - first) / std::max(tickCount(), 1));
+  for (int exponent = first; exponent <= last; ++exponent)
+    if (exponent % stride == 0) ticks.append(std::ldexp(1.0, exponent));
+  return ticks;
+}
+
+QVector<double> BinaryTicker::createSubTickVector(int, const QVector<double>&) {
+  return {};
+}
+
+QString BinaryTicker::getTickLabel(double tick, const QLocale&, QChar, int) {
+  return powerOfTwoText(static_cast<int>(std::lround(std::log2(tick))));
+}
+
 ClockTicker::ClockTicker() {
   setTickCount(7);
 }

@@ -38,6 +38,17 @@ class LogTicker : public QCPAxisTicker {
   double linearStep_ = 0.0;  // 0 = decades
 };
 
+/// Powers of two on a logarithmic axis, at equal steps: about four of them.
+class BinaryTicker : public QCPAxisTicker {
+ public:
+  BinaryTicker();
+
+ protected:
+  QVector<double> createTickVector(double step, const QCPRange& range) override;
+  QVector<double> createSubTickVector(int count, const QVector<double>& ticks) override;
+  QString getTickLabel(double tick, const QLocale& locale, QChar formatChar, int precision) override;
+};
+
 /// Positions on a clock: whole numbers for counts, minutes and hours for long times.
 class ClockTicker : public QCPAxisTicker {
  public:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "plots/series_swatch.h"
 
@@ -33,6 +34,7 @@ CurveLayer::CurveLayer(QCPAxis* key, QCPAxis* value, const QString& layer)
     : QCPLayerable(key->parentPlot(), layer), key_(key), value_(value) {}
 
 void CurveLayer::clear() {
+  areas_.clear();
   bands_.clear();
   lines_.clear();
   markers_.clear();
@@ -42,6 +44,7 @@ std::size_t CurveLayer::pointsShown() const {
   std::size_t count = 0;
   for (const LineItem& item : lines_) count += item.line.x.size();
   for (const BandItem& item : bands_) count += item.columns.size();
+  for (const AreaItem& item : areas_) count += item.low.x.size() + item.high.x.size();
   return count;
 }
 
@@ -55,6 +58,7 @@ void CurveLayer::applyDefaultAntialiasingHint(QCPPainter* painter) const {
 
 void CurveLayer::draw(QCPPainter* painter) {
   painter->setAntialiasing(false);
+  for (const AreaItem& area : areas_) drawArea(painter, area);
   for (const BandItem& band : bands_) drawBand(painter, band);
   painter->setAntialiasing(true);
   for (std::size_t i = 0; i < lines_.size(); ++i) {
@@ -64,6 +68,32 @@ void CurveLayer::draw(QCPPainter* painter) {
   // A mark at the edge of the plot is whole.
   painter->setClipRect(clipRect().adjusted(-8, -8, 8, 8));
   for (const MarkerItem& markers : markers_) drawMarkers(painter, markers);
+}
+
+void CurveLayer::drawArea(QCPPainter* painter, const AreaItem& area) {
+  const bool logarithmic = value_->scaleType() == QCPAxis::stLogarithmic;
+  const double floor = value_->range().lower;
+  const auto stretches = [&](const ReducedLine& line) {
+    std::vector<QPolygonF> parts(1);
+    for (std::size_t i = 0; i < line.x.size(); ++i) {
+      if (std::isfinite(line.y[i]))
+        parts.back().append(
+            QPointF(bounded(key_->coordToPixel(line.x[i])),
+                    bounded(value_->coordToPixel(logarithmic && line.y[i] <= 0.0 ? floor : line.y[i]))));
+      else if (!parts.back().isEmpty())
+        parts.emplace_back();
+    }
+    return parts;
+  };
+  // Both lines have their gaps at the same points.
+  const std::vector<QPolygonF> low = stretches(area.low);
+  std::vector<QPolygonF> high = stretches(area.high);
+  painter->setPen(Qt::NoPen);
+  painter->setBrush(area.color);
+  for (std::size_t i = 0; i < std::min(low.size(), high.size()); ++i) {
+    std::copy(low[i].rbegin(), low[i].rend(), std::back_inserter(high[i]));
+    painter->drawPolygon(high[i]);
+  }
 }
 
 void CurveLayer::drawBand(QCPPainter* painter, const BandItem& band) {

@@ -24,6 +24,12 @@ struct BandItem {
   double width = 0.0;  ///< of a bin, in data units
   QColor color;
 };
+/// What lies between two lines over the same points: filled, without an edge.
+struct AreaItem {
+  ReducedLine low;
+  ReducedLine high;
+  QColor color;
+};
 /// Measured points that stand alone, such as evaluations; or a run's markers along its line.
 struct MarkerItem {
   std::vector<double> x;
@@ -42,11 +48,13 @@ class CurveLayer final : public QCPLayerable {
   CurveLayer(QCPAxis* key, QCPAxis* value, const QString& layer);
 
   void clear();
-  // Painted in this order: bands, lines with halos between them, markers; each in the order of adding.
+  // Painted in this order: areas, bands, lines with halos between them, markers; each in the order of adding.
+  void add(AreaItem area) { areas_.push_back(std::move(area)); }
   void add(BandItem band) { bands_.push_back(std::move(band)); }
   void add(LineItem line) { lines_.push_back(std::move(line)); }
   void add(MarkerItem markers) { markers_.push_back(std::move(markers)); }
   std::size_t lineCount() const { return lines_.size(); }
+  const std::vector<LineItem>& lines() const { return lines_; }
   /// Number of points to paint, for the plot's badge and the benchmarks.
   std::size_t pointsShown() const;
 
@@ -56,6 +64,7 @@ class CurveLayer final : public QCPLayerable {
   void draw(QCPPainter* painter) override;
 
  private:
+  void drawArea(QCPPainter* painter, const AreaItem& area);
   void drawBand(QCPPainter* painter, const BandItem& band);
   void drawLine(QCPPainter* painter, const LineItem& item);
   void drawHalos(QCPPainter* painter, std::size_t line) const;
@@ -68,6 +77,7 @@ class CurveLayer final : public QCPLayerable {
 
   QCPAxis* key_;
   QCPAxis* value_;
+  std::vector<AreaItem> areas_;
   std::vector<BandItem> bands_;
   std::vector<LineItem> lines_;
   std::vector<MarkerItem> markers_;

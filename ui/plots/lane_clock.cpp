@@ -21,7 +21,7 @@ double LaneClock::startOf(std::size_t span) const {
 }
 
 double LaneClock::endOf(std::size_t span) const {
-  return positionAfter(lane_.micro[span].microStep);
+  return positionAfter(lane_.micro[span].last());
 }
 
 std::pair<double, double> LaneClock::period(std::size_t span) const {

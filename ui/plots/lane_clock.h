@@ -18,6 +18,8 @@ class LaneClock {
   std::pair<std::size_t, std::size_t> spansWithin(double from, double to) const;
   /// The time that a micro span's place covers: from its begin to the next one's.
   std::pair<double, double> period(std::size_t span) const;
+  /// True if the spans of its micro-steps are no longer kept: only the time spent is.
+  bool isPast(std::size_t span) const { return lane_.micro[span].microStep <= lane_.condensedTo(); }
 
  private:
   double startOf(std::size_t span) const;

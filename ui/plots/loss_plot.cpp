@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plots/loss_plot.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "models/group_curve.h"
 #include "models/number_text.h"
 #include "models/run_text.h"
 #include "plots/axis_tickers.h"
@@ -60,7 +62,13 @@ void LossPlot::rebuild(double pixels) {
   account_ = {};
   updateScale();
   const QList<RunSeries*> runs = hub().runs();
-  for (RunSeries* run : runs) addRun(*run, pixels);
+  const Groups& groups = hub().groups();
+  smoothGroups(groups);
+  for (RunSeries* run : runs)
+    if (isSeed(*run, groups)) addSeed(*run, pixels);
+  for (const auto& group : groups) addGroup(drawn(group), pixels);
+  for (RunSeries* run : runs)
+    if (!isSeed(*run, groups)) addRun(*run, pixels);
   updateBadge(pixels);
   const Span y = fittedY(extent_.any ? extent_.low : 1.0, extent_.any ? extent_.high : 0.0, hub().logY());
   setYRange(y);
@@ -75,18 +83,38 @@ void LossPlot::updateScale() {
 }
 
 void LossPlot::addRun(RunSeries& run, double pixels) {
-  const Span x = hub().x();
-  const double bin = binWidth(x.size(), pixels);
   const ThemeColors& colors = canvas().colors();
   const int index = run.colorIndex();
   const QColor ink = seriesColor(colors, index);
   const QPen pen = updatePen(colors, index, &run == hub().leading());
   const std::size_t lines = curves_->lineCount();
+  addTrace(run, pixels);
+  const SeriesView measured = viewOf(run.series(Metric::updateLoss), hub().clock());
+  take(measured);
+  const bool smooth = hub().smoothing() > 0.0;
+  addUpdates(measured, smooth ? thinPen(mixed(ink, colors.surface, rawUnderSmooth)) : pen, pixels);
+  SeriesView shown = measured;
+  if (smooth) {
+    shown = smoothed(run).view(hub().clock());
+    const Span x = hub().x();
+    curves_->add(LineItem{reduceLine(shown, x.low, x.high, binWidth(x.size(), pixels)), pen});
+  }
+  if (shown.size() == 1)  // no line
+    curves_->add(MarkerItem{{(*shown.clock)[0]}, {(*shown.values)[0]}, index, 7.0, ink});
+  else if (hub().runs().size() > 1)
+    addMarkers(run, shown, hub().x().size() * markerSpacing / pixels);
+  addEvaluations(run, lines, pixels);
+  addAccount(run);
+}
 
-  const SeriesStore& micro = run.series(Metric::microLoss);
-  const SeriesView microView = viewOf(micro, hub().clock());
-  take(microView);
-  const std::size_t points = pointsWithin(microView, x.low, x.high);
+/// Its micro-steps.
+void LossPlot::addTrace(const RunSeries& run, double pixels) {
+  const Span x = hub().x();
+  const ThemeColors& colors = canvas().colors();
+  const QColor ink = seriesColor(colors, run.colorIndex());
+  const SeriesView view = viewOf(run.series(Metric::microLoss), hub().clock());
+  take(view);
+  const std::size_t points = pointsWithin(view, x.low, x.high);
   account_.stored += points;
   // With more than two points a pixel a line would become a filled area, so a band is drawn.
   if (static_cast<double>(points) > 2.0 * pixels) {
@@ -94,54 +122,100 @@ void LossPlot::addRun(RunSeries& run, double pixels) {
     const double column = binWidth(x.size(), 2.0 * pixels);
     QColor pale = ink;
     pale.setAlphaF(static_cast<float>(bandOpacity));
-    curves_->add(BandItem{reduceBand(microView, x.low, x.high, column), column, pale});
-  } else if (microView.size() > 0) {
-    curves_->add(
-        LineItem{reduceLine(microView, x.low, x.high, bin), thinPen(mixed(ink, colors.surface, traceOpacity))});
+    curves_->add(BandItem{reduceBand(view, x.low, x.high, column), column, pale});
+  } else if (view.size() > 0) {
+    const double bin = binWidth(x.size(), pixels);
+    curves_->add(LineItem{reduceLine(view, x.low, x.high, bin), thinPen(mixed(ink, colors.surface, traceOpacity))});
   }
+}
 
-  const SeriesStore& update = run.series(Metric::updateLoss);
-  const SeriesView updateView = viewOf(update, hub().clock());
-  take(updateView);
-  ReducedLine line = reduceLine(updateView, x.low, x.high, bin);
+void LossPlot::addUpdates(const SeriesView& view, const QPen& pen, double pixels) {
+  const Span x = hub().x();
+  ReducedLine line = reduceLine(view, x.low, x.high, binWidth(x.size(), pixels));
   account_.stored += line.points;
   account_.reduced = account_.reduced || line.reduced;
-  const bool smooth = hub().smoothing() > 0.0;
-  curves_->add(LineItem{std::move(line), smooth ? thinPen(mixed(ink, colors.surface, rawUnderSmooth)) : pen});
-  SeriesView shown = updateView;
-  if (smooth) {
-    shown = smoothed(run).view(hub().clock());
-    curves_->add(LineItem{reduceLine(shown, x.low, x.high, bin), pen});
-  }
-  if (shown.size() == 1)  // no line
-    curves_->add(MarkerItem{{(*shown.clock)[0]}, {(*shown.values)[0]}, index, 7.0, ink});
-  else if (hub().runs().size() > 1)
-    addMarkers(run, shown, x.size() * markerSpacing / pixels);
+  curves_->add(LineItem{std::move(line), pen});
+}
 
+void LossPlot::addEvaluations(const RunSeries& run, std::size_t ownLinesFrom, double pixels) {
   const SeriesStore& evaluation = run.series(Metric::evaluationLoss);
-  if (!evaluation.empty()) {
-    take(viewOf(evaluation, hub().clock()));
-    MarkerItem points{{}, {}, index, 8.0, ink, {}, lines};
-    if (hub().runs().size() > 1) points.halo = colors.surface;
-    const ClockColumn& at = evaluation.clock(hub().clock());
-    const std::size_t first = at.lowerBound(x.low);
-    const std::size_t last = at.upperBound(x.high);
-    const double count = static_cast<double>(last - first);
-    const double apart = count > 1.0 ? (at[last - 1] - at[first]) / x.size() * pixels / (count - 1.0) : 0.0;
-    std::size_t every = 1;
-    while (apart > 0.0 && apart * static_cast<double>(every) < evaluationSpacing) every *= 2;
-    for (std::size_t i = first + (every - first % every) % every; i < last; i += every) {
-      points.x.push_back(at[i]);
-      points.y.push_back(evaluation.value(i));
-    }
-    curves_->add(std::move(points));
+  if (evaluation.empty()) return;
+  const Span x = hub().x();
+  const ThemeColors& colors = canvas().colors();
+  take(viewOf(evaluation, hub().clock()));
+  MarkerItem points{{}, {}, run.colorIndex(), 8.0, seriesColor(colors, run.colorIndex()), {}, ownLinesFrom};
+  if (hub().runs().size() > 1) points.halo = colors.surface;
+  const ClockColumn& at = evaluation.clock(hub().clock());
+  const std::size_t first = at.lowerBound(x.low);
+  const std::size_t last = at.upperBound(x.high);
+  const double count = static_cast<double>(last - first);
+  const double apart = count > 1.0 ? (at[last - 1] - at[first]) / x.size() * pixels / (count - 1.0) : 0.0;
+  std::size_t every = 1;
+  while (apart > 0.0 && apart * static_cast<double>(every) < evaluationSpacing) every *= 2;
+  for (std::size_t i = first + (every - first % every) % every; i < last; i += every) {
+    points.x.push_back(at[i]);
+    points.y.push_back(evaluation.value(i));
   }
-  for (const SeriesStore* store : {&micro, &update, &evaluation}) {
-    marks_->add(*store, hub().clock(), colors.failed);
-    account_.notFinite += store->marks().size();
-    account_.notPositive += store->countNotPositive();
+  curves_->add(std::move(points));
+}
+
+/// Marks and counts what its curves cannot show.
+void LossPlot::addAccount(const RunSeries& run) {
+  for (const Metric metric : {Metric::microLoss, Metric::updateLoss, Metric::evaluationLoss}) {
+    const SeriesStore& store = run.series(metric);
+    marks_->add(store, hub().clock(), canvas().colors().failed);
+    account_.notFinite += store.marks().size();
+    account_.notPositive += store.countNotPositive();
   }
   account_.notDrawn += run.tracesNotDrawn();
+}
+
+bool LossPlot::isSeed(const RunSeries& run, const Groups& groups) const {
+  return &run != hub().leading() &&
+         std::ranges::any_of(groups, [&run](const auto& group) { return group->holds(&run); });
+}
+
+void LossPlot::addSeed(RunSeries& run, double pixels) {
+  const ThemeColors& colors = canvas().colors();
+  const std::size_t lines = curves_->lineCount();
+  const SeriesView view = hub().smoothing() > 0.0 ? smoothed(run).view(hub().clock())
+                                                  : viewOf(run.series(Metric::updateLoss), hub().clock());
+  take(view);
+  addUpdates(view, thinPen(mixed(seriesColor(colors, run.colorIndex()), colors.surface, traceOpacity)), pixels);
+  addEvaluations(run, lines, pixels);
+  addAccount(run);
+}
+
+void LossPlot::smoothGroups(const Groups& groups) {
+  const double weight = hub().smoothing();
+  std::erase_if(smoothedGroups_, [&](const auto& entry) {
+    return entry.second->smoothing() != weight || std::ranges::find(groups, entry.first) == groups.end();
+  });
+  if (!(weight > 0.0)) return;
+  for (const auto& group : groups)
+    if (!smoothedGroups_.contains(group))
+      smoothedGroups_.emplace(group, std::make_shared<const GroupCurve>(group->group(), weight));
+}
+
+const GroupCurve& LossPlot::drawn(const std::shared_ptr<const GroupCurve>& group) const {
+  const auto smooth = smoothedGroups_.find(group);
+  return smooth == smoothedGroups_.end() ? *group : *smooth->second;
+}
+
+void LossPlot::addGroup(const GroupCurve& group, double pixels) {
+  const Span x = hub().x();
+  const double bin = binWidth(x.size(), pixels);
+  const Clock clock = hub().clock();
+  const ThemeColors& colors = canvas().colors();
+  const SeriesView mean = viewOf(group.mean(), clock);
+  const SeriesView least = viewOf(group.least(), clock);
+  const SeriesView most = viewOf(group.most(), clock);
+  take(least);
+  take(most);
+  QColor pale = seriesColor(colors, group.colorIndex());
+  pale.setAlphaF(static_cast<float>(bandOpacity));
+  curves_->add(AreaItem{reduceLine(least, x.low, x.high, bin), reduceLine(most, x.low, x.high, bin), pale});
+  curves_->add(LineItem{reduceLine(mean, x.low, x.high, bin), updatePen(colors, group.colorIndex(), true)});
 }
 
 void LossPlot::addMarkers(const RunSeries& run, const SeriesView& view, double spacing) {
@@ -192,6 +266,10 @@ void LossPlot::updateBadge(double pixels) {
   header().setBadge(parts.join(QStringLiteral(" · ")));
   QString unit = hub().smoothing() > 0.0 ? tr("mean per item; thick: %1").arg(smoothingFormula(hub().smoothing()))
                                          : tr("mean per item; thin: micro-step, thick: update, marks: evaluation");
+  if (!hub().groups().empty())
+    unit = hub().smoothing() > 0.0
+               ? tr("%1; of several seeds, each smoothed, the mean, and a band from the least to the most").arg(unit)
+               : tr("%1; of several seeds the mean, and a band from the least to the most").arg(unit);
   if (hub().logY()) unit += tr(", log y");
   header().setTitle(tr("Loss"), unit);
 }
@@ -201,7 +279,9 @@ PlotView::Readout LossPlot::readout(double x) const {
   result.items.push_back({HeaderItem::Swatch::none, 0, {}, positionText(hub().clock(), x)});
   std::vector<double> values;
   const QList<RunSeries*> runs = hub().runs();
+  const Groups& groups = hub().groups();
   for (const RunSeries* run : runs) {
+    if (isSeed(*run, groups)) continue;
     const SeriesStore& store = run->series(Metric::updateLoss);
     const SeriesStore& shown = store.empty() ? run->series(Metric::microLoss) : store;
     const std::size_t index = shown.reading(hub().clock(), x);
@@ -223,10 +303,36 @@ PlotView::Readout LossPlot::readout(double x) const {
          smooth ? tr("%1 smoothed, %2 raw").arg(valueText(drawn), valueText(value)) : valueText(value)});
     if (std::isfinite(drawn)) result.dots.push_back({shown.clock(hub().clock())[index], drawn, run->colorIndex()});
   }
+  for (const auto& group : groups) {
+    const SeriesStore& mean = group->mean();
+    const std::size_t index = mean.reading(hub().clock(), x);
+    if (index >= mean.size()) {
+      result.items.push_back({HeaderItem::Swatch::run, group->colorIndex(), {}, QStringLiteral("–")});
+      continue;
+    }
+    const GroupCurve& shown = drawn(group);
+    const double value = shown.mean().value(index);
+    const QString raw = group->valueText(index);
+    const bool smooth = &shown != group.get() && std::isfinite(value) && shown.valueText(index) != raw;
+    result.items.push_back({HeaderItem::Swatch::run,
+                            group->colorIndex(),
+                            {},
+                            smooth ? tr("%1 smoothed, %2 raw").arg(shown.valueText(index), raw) : raw});
+    values.push_back(mean.value(index));
+    if (std::isfinite(value)) result.dots.push_back({mean.clock(hub().clock())[index], value, group->colorIndex()});
+  }
   if (values.size() == 2)
     result.items.push_back(
         {HeaderItem::Swatch::none, 0, {}, QStringLiteral("Δ ") + valueText(values[1] - values[0], 3)});
   return result;
+}
+
+std::vector<HeaderItem> LossPlot::legend() const {
+  std::vector<HeaderItem> items;
+  for (const auto& group : hub().groups())
+    items.push_back({HeaderItem::Swatch::run, group->colorIndex(), {}, group->name()});
+  if (!items.empty()) items.push_back({HeaderItem::Swatch::none, 0, {}, tr("band: least to most")});
+  return items;
 }
 
 QString LossPlot::valueAt(const RunSeries& run, double x) const {
@@ -239,10 +345,16 @@ PlotTable LossPlot::table() const {
   std::vector<TableSeries> columns;
   const QList<RunSeries*> runs = hub().runs();
   for (RunSeries* run : runs) {
-    const QString name = hub().nameOf(run);
+    const QString name = run->name();
     columns.push_back({run, &run->series(Metric::updateLoss), name});
     const SeriesStore& evaluation = run->series(Metric::evaluationLoss);
     if (!evaluation.empty()) columns.push_back({run, &evaluation, tr("%1, evaluation").arg(name)});
+  }
+  for (const auto& group : hub().groups()) {
+    RunSeries* const one = group->group().runs.first();
+    columns.push_back({one, &group->mean(), group->name(), group});
+    columns.push_back({one, &group->least(), tr("%1, least").arg(group->group().name), group});
+    columns.push_back({one, &group->most(), tr("%1, most").arg(group->group().name), group});
   }
   return tableOf(hub().clock(), std::move(columns));
 }
@@ -259,6 +371,13 @@ QString LossPlot::summary() const {
                .arg(text, valueText(last.last().microLoss), groupedNumber(last.last().microStep));
   else
     text = tr("%1, nothing measured yet").arg(text);
+  for (const auto& group : hub().groups()) {
+    const std::size_t last = group->mean().size() - 1;
+    //: %1 the sentence so far, %2 a group of seeds, %3 its mean, least and most
+    text = tr("%1; %2 %3 at update %4")
+               .arg(text, group->name(), group->valueText(last),
+                    groupedNumber(std::llround(group->mean().clock(Clock::update)[last])));
+  }
   if (account_.notFinite > 0) text += tr(", %1 values not finite").arg(account_.notFinite);
   return text;
 }

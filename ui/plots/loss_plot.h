@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // LossPlot: the loss of each micro-step pale (a line, or a min-max band if there are more points than pixels), over it
-// the loss of each update, smoothed on request, and evaluations as points.
+// the loss of each update, smoothed on request, and evaluations as points. Of several seeds of one set-up the mean, and
+// a band from the least to the most; the seeds themselves are thin, but for the focused one.
 #pragma once
 
 #include <map>
 #include <memory>
 
+#include "models/group_curve.h"
 #include "models/smoothing.h"
 #include "plots/plot_view.h"
 
@@ -26,6 +28,7 @@ class LossPlot final : public PlotView {
  protected:
   void rebuild(double pixels) override;
   Readout readout(double x) const override;
+  std::vector<HeaderItem> legend() const override;
 
  private:
   struct Extent {
@@ -40,7 +43,21 @@ class LossPlot final : public PlotView {
     std::size_t notPositive = 0;
     std::int64_t notDrawn = 0;  ///< traces left out because the studio was too slow
   };
+  using Groups = std::vector<std::shared_ptr<const GroupCurve>>;
   void addRun(RunSeries& run, double pixels);
+  /// A run that is drawn as one of several seeds.
+  void addSeed(RunSeries& run, double pixels);
+  void addTrace(const RunSeries& run, double pixels);
+  void addUpdates(const SeriesView& view, const QPen& pen, double pixels);
+  void addEvaluations(const RunSeries& run, std::size_t ownLinesFrom, double pixels);
+  void addAccount(const RunSeries& run);
+  void addGroup(const GroupCurve& group, double pixels);
+  /// Whether a run is drawn as one of several seeds.
+  bool isSeed(const RunSeries& run, const Groups& groups) const;
+  /// Smooths the groups that are not yet, and forgets those that are gone.
+  void smoothGroups(const Groups& groups);
+  /// What is drawn of a group: it, or what became of it smoothed.
+  const GroupCurve& drawn(const std::shared_ptr<const GroupCurve>& group) const;
   void addMarkers(const RunSeries& run, const SeriesView& view, double spacing);
   void take(const SeriesView& view);
   SmoothedSeries& smoothed(RunSeries& run);
@@ -52,6 +69,8 @@ class LossPlot final : public PlotView {
   QSharedPointer<QCPAxisTicker> linear_;
   QSharedPointer<QCPAxisTicker> logarithmic_;
   std::map<const QObject*, std::unique_ptr<SmoothedSeries>> smoothed_;
+  /// Keyed by what keeps the group: no other one takes its place in memory meanwhile.
+  std::map<std::shared_ptr<const GroupCurve>, std::shared_ptr<const GroupCurve>> smoothedGroups_;
   Extent extent_;
   Account account_;
 };

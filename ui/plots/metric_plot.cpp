@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plots/metric_plot.h"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "models/number_text.h"
 #include "models/run_text.h"
@@ -14,6 +16,32 @@ namespace accrue::ui {
 namespace {
 
 constexpr int digits = 3;
+constexpr double paleness = 0.55;
+constexpr double skippedSize = 9.0;
+constexpr double evaluatedSize = 5.0;
+
+/// The first part has the dash of the run, every other one dot more between its dashes.
+QPen penOf(QPen ofRun, int part) {
+  if (part == 0) return ofRun;
+  QList<qreal> dashes{8.0, 3.0};
+  for (int dot = 1; dot < part; ++dot) dashes << 1.0 << 3.0;
+  ofRun.setDashPattern(dashes);
+  return ofRun;
+}
+
+/// The points in sight; none if they would touch each other.
+MarkerItem pointsOf(const SeriesView& view, Span x, double pixels, int seriesIndex, const QColor& ink) {
+  MarkerItem points{{}, {}, seriesIndex, evaluatedSize, ink};
+  const std::size_t from = view.clock->lowerBound(x.low);
+  const std::size_t to = std::min(view.clock->upperBound(x.high), view.size());
+  if (to <= from || static_cast<double>(to - from) * 2.0 * evaluatedSize > pixels) return points;
+  for (std::size_t i = from; i < to; ++i) {
+    if (!std::isfinite((*view.values)[i])) continue;
+    points.x.push_back((*view.clock)[i]);
+    points.y.push_back((*view.values)[i]);
+  }
+  return points;
+}
 
 }  // namespace
 
@@ -55,19 +83,27 @@ void MetricPlot::rebuild(double pixels) {
       ReducedLine line = reduceLine(view, x.low, x.high, bin);
       stored += line.points;
       reduced = reduced || line.reduced;
-      curves_->add(LineItem{std::move(line), seriesPen(colors, run->colorIndex())});
-      if (view.size() == 1)  // no line
-        curves_->add(MarkerItem{
-            {(*view.clock)[0]}, {(*view.values)[0]}, run->colorIndex(), 7.0, seriesColor(colors, run->colorIndex())});
+      QPen pen = penOf(seriesPen(colors, run->colorIndex()), curve.part);
+      if (curve.evaluated) pen.setColor(mixed(pen.color(), colors.surface, paleness));
+      const QColor ink = pen.color();
+      curves_->add(LineItem{std::move(line), std::move(pen)});
+      if (view.size() == 1 && !curve.evaluated)  // no line
+        curves_->add(MarkerItem{{(*view.clock)[0]}, {(*view.values)[0]}, run->colorIndex(), 7.0, ink});
+      if (curve.evaluated) curves_->add(pointsOf(view, x, pixels, run->colorIndex(), ink));
       marks_->add(*curve.store, hub().clock(), colors.failed);
       notFinite_ += curve.store->marks().size();
     }
+    addAbove(*run);
   }
   QStringList parts;
   if (reduced)
     parts << tr("%1 pts → %2 px, min–max").arg(countText(static_cast<double>(stored)), countText(std::round(pixels)));
   if (notFinite_ > 0) parts << tr("%1 not finite").arg(countText(static_cast<double>(notFinite_)));
   header().setBadge(parts.join(QStringLiteral(" · ")));
+  fitY(extent);
+}
+
+void MetricPlot::fitY(const MinMax& extent) {
   const double top = extent.empty() || extent.high <= 0.0 ? 1.0 : extent.high;
   const Span fitted = fittedY(0.0, top, false);
   setYRange(hub().y(number()) ? fitted : Span{0.0, fitted.high * 1.04});
@@ -126,7 +162,7 @@ PlotTable MetricPlot::table() const {
   const QList<RunSeries*> runs = hub().runs();
   for (RunSeries* run : runs)
     for (const Curve& curve : curvesOf(*run)) {
-      const QString name = hub().nameOf(run);
+      const QString name = run->name();
       columns.push_back({run, curve.store, curve.name.isEmpty() ? name : tr("%1, %2").arg(name, curve.name)});
     }
   return tableOf(hub().clock(), std::move(columns));
@@ -141,6 +177,53 @@ std::vector<MetricPlot::Curve> MemoryPlot::curvesOf(const RunSeries& run) const 
   std::vector<Curve> curves;
   for (const auto& [rank, memory] : run.memory()) curves.push_back({&memory->mebibytes, tr("rank %1").arg(rank)});
   return curves;
+}
+
+LossPartsPlot::LossPartsPlot(PlotHub& hub, int number, const QString& objectName, QWidget* parent)
+    : MetricPlot(hub, number, objectName, Metric::updateLoss,
+                 {tr("Loss parts"), tr("what the loss is the sum of"), tr("parts of the loss")}, parent) {}
+
+std::vector<MetricPlot::Curve> LossPartsPlot::curvesOf(const RunSeries& run) const {
+  std::vector<Curve> curves;
+  int next = 0;
+  std::map<QString, int> places;
+  const auto place = [&](const QString& name) {
+    const auto [at, isNew] = places.try_emplace(name, next);
+    next += isNew;
+    return at->second;
+  };
+  for (const auto& [name, part] : run.lossParts())
+    if (!part->values.empty()) curves.push_back({&part->values, name, place(name)});
+  for (const auto& [name, part] : run.evaluationParts())
+    //: A part of the loss of evaluations: "lm loss, validation"
+    if (!part->values.empty()) curves.push_back({&part->values, tr("%1, validation").arg(name), place(name), true});
+  return curves;
+}
+
+LossScalePlot::LossScalePlot(PlotHub& hub, int number, const QString& objectName, QWidget* parent)
+    : MetricPlot(hub, number, objectName, Metric::lossScale,
+                 {tr("Loss scale"), tr("after each update; marks: updates left out"), tr("loss scale")}, parent) {
+  canvas().y()->setScaleType(QCPAxis::stLogarithmic);
+  canvas().y()->setTicker(QSharedPointer<QCPAxisTicker>(new BinaryTicker));
+}
+
+void LossScalePlot::addAbove(const RunSeries& run) {
+  const SeriesStore& skipped = run.skippedUpdates();
+  const ClockColumn& at = skipped.clock(hub().clock());
+  MarkerItem marks{{}, {}, run.colorIndex(), skippedSize, canvas().colors().failed};
+  for (std::size_t i = at.lowerBound(hub().x().low); i < at.upperBound(hub().x().high); ++i) {
+    if (!(skipped.value(i) > 0.0)) continue;
+    marks.x.push_back(at[i]);
+    marks.y.push_back(skipped.value(i));
+  }
+  if (!marks.x.empty()) curves().add(std::move(marks));
+}
+
+void LossScalePlot::fitY(const MinMax& extent) {
+  const bool usable = !extent.empty() && extent.low > 0.0;
+  // Half a power of two more: a scale that stays lies in the middle.
+  const double air = std::sqrt(2.0);
+  setYRange(usable ? fittedY(extent.low / air, extent.high * air, true) : fittedY(1.0, 65536.0, true));
 }
 
 }  // namespace accrue::ui

@@ -35,10 +35,16 @@ class MetricPlot : public PlotView {
   struct Curve {
     const SeriesStore* store = nullptr;
     QString name = {};
+    int part = 0;            ///< lines of different parts have different dashes
+    bool evaluated = false;  ///< paler, and its points are marked
   };
   virtual std::vector<Curve> curvesOf(const RunSeries& run) const;
   /// Adds what lies beneath a run's lines, and takes it into the range of Y.
   virtual void addBeneath(const RunSeries&, double, MinMax&) {}
+  /// Adds what lies on a run's lines.
+  virtual void addAbove(const RunSeries&) {}
+  /// Sets the range of Y for what is drawn; empty: nothing. It begins at 0.
+  virtual void fitY(const MinMax& extent);
   void rebuild(double pixels) override;
   Readout readout(double x) const override;
 
@@ -63,6 +69,29 @@ class MemoryPlot final : public MetricPlot {
 
  protected:
   std::vector<Curve> curvesOf(const RunSeries& run) const override;
+};
+
+/// What a loss is the sum of, a line a part, and the parts of evaluations.
+class LossPartsPlot final : public MetricPlot {
+  Q_OBJECT
+
+ public:
+  LossPartsPlot(PlotHub& hub, int number, const QString& objectName, QWidget* parent = nullptr);
+
+ protected:
+  std::vector<Curve> curvesOf(const RunSeries& run) const override;
+};
+
+/// The loss scale after each update, on an axis of powers of two; updates that were left out are marked.
+class LossScalePlot final : public MetricPlot {
+  Q_OBJECT
+
+ public:
+  LossScalePlot(PlotHub& hub, int number, const QString& objectName, QWidget* parent = nullptr);
+
+ protected:
+  void addAbove(const RunSeries& run) override;
+  void fitY(const MinMax& extent) override;
 };
 
 }  // namespace accrue::ui

@@ -52,6 +52,8 @@ class PipelineView : public QWidget {
   QColor fill(PipelineAction action, const ThemeColors& colors) const;
   QColor outline(PipelineAction action, const ThemeColors& colors) const;
   std::int64_t chunks() const { return chunks_; }
+  /// The height of the ticks below the lanes, in logical pixels; 0 without them.
+  int axisHeight() const;
 
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override;
@@ -75,7 +77,6 @@ class PipelineView : public QWidget {
 
  private:
   QRectF area() const;
-  int axisHeight() const;
   QRectF laneRect(std::size_t stage) const;
   double xOf(double time) const;
   double timeAt(double x) const;

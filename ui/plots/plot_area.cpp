@@ -18,8 +18,8 @@
 #include <map>
 #include <utility>
 
+#include "models/group_curve.h"
 #include "models/run_name.h"
-#include "models/series_export.h"
 #include "models/smoothing.h"
 #include "plots/learning_rate_plot.h"
 #include "plots/loss_plot.h"
@@ -113,6 +113,7 @@ void PlotArea::connectSignals() {
   connect(hub, &PlotHub::logYChanged, this, &PlotArea::logYChanged);
   connect(hub, &PlotHub::smoothingChanged, this, &PlotArea::smoothingChanged);
   connect(hub, &PlotHub::followChanged, this, &PlotArea::followLiveChanged);
+  connect(hub, &PlotHub::groupSeedsChanged, this, &PlotArea::groupSeedsChanged);
 }
 
 void PlotArea::buildViews() {
@@ -131,7 +132,16 @@ void PlotArea::buildViews() {
          {tr("Throughput"), tr("samples a second, all ranks"), tr("samples a second")});
   metric("tokensPlot", Metric::tokensPerSecond,
          {tr("Tokens"), tr("tokens a second, all ranks"), tr("tokens a second")});
-  all_.push_back(new MemoryPlot(*hub_, static_cast<int>(all_.size()) + 1, QStringLiteral("memoryPlot")));
+  const auto number = [this] { return static_cast<int>(all_.size()) + 1; };
+  all_.push_back(new MemoryPlot(*hub_, number(), QStringLiteral("memoryPlot")));
+  all_.push_back(new LossPartsPlot(*hub_, number(), QStringLiteral("lossPartsPlot")));
+  all_.push_back(new LossScalePlot(*hub_, number(), QStringLiteral("lossScalePlot")));
+  metric(updateNormPlot, Metric::updateNorm,
+         {tr("Update norm"), tr("L2 norm of what an update adds to the weights"), tr("update norm")});
+  metric("weightNormPlot", Metric::parameterNorm,
+         {tr("Weight norm"), tr("L2 norm of all weights, after each update"), tr("weight norm")});
+  metric("gradientZerosPlot", Metric::gradientZeros,
+         {tr("Zeros in the gradient"), tr("elements that are exactly 0"), tr("zeros in the gradient")});
   for (PlotView* view : all_) {
     splitter_->addWidget(view);
     view->hide();
@@ -154,6 +164,15 @@ void PlotArea::setShownPlots(const QStringList& names) {
   }
   if (shown_.empty()) shown_ = {all_[0], all_[1], all_[2]};
   arrange();
+}
+
+void PlotArea::showBesideLoss(const QString& name) {
+  const auto view = std::ranges::find(all_, name, &QObject::objectName);
+  if (view == all_.end() || isPlotShown(*view)) return;
+  setPlotShown(*view, true);
+  const auto loss = std::ranges::find(shown_, all_.front());
+  const auto after = loss == shown_.end() ? 0 : loss - shown_.begin() + 1;
+  movePlot(*view, static_cast<int>(after - (std::ssize(shown_) - 1)));
 }
 
 bool PlotArea::isPlotShown(const PlotView* view) const {
@@ -263,6 +282,14 @@ double PlotArea::smoothing() const {
   return hub_->smoothing();
 }
 
+void PlotArea::setGroupSeeds(bool on) {
+  hub_->setGroupSeeds(on);
+}
+
+bool PlotArea::groupSeeds() const {
+  return hub_->groupSeeds();
+}
+
 void PlotArea::setFollowLive(bool on) {
   hub_->setFollow(on);
 }
@@ -337,7 +364,7 @@ QStringList PlotArea::readOut() const {
   QStringList lines{positionText(hub_->clock(), *x)};
   const QList<RunSeries*> runs = hub_->runs();
   for (const RunSeries* run : runs) {
-    QStringList cells{hub_->nameOf(run)};
+    QStringList cells{run->name()};
     for (const PlotView* view : shown_)
       if (const QString text = view->valueAt(*run, *x); !text.isEmpty()) cells << text;
     if (cells.size() > 1) lines << cells.join(QStringLiteral("  "));
@@ -374,30 +401,36 @@ Figure PlotArea::figure(const FigureSize& size) const {
   std::vector<NamedSpec> specs;
   const QList<RunSeries*> runs = hub_->runs();
   for (const RunSeries* run : runs) {
-    if (!names.contains(run->name())) names << run->name();
-    specs.push_back({run->name(), run->spec() ? &*run->spec() : nullptr});
-    figure.legend.push_back({HeaderItem::Swatch::run, run->colorIndex(), {}, hub_->nameOf(run)});
+    if (!names.contains(run->givenName())) names << run->givenName();
+    specs.push_back({run->givenName(), run->spec() ? &*run->spec() : nullptr});
+    figure.legend.push_back({HeaderItem::Swatch::run, run->colorIndex(), {}, run->name()});
   }
+  const bool grouped = isPlotShown(all_.front()) && !hub_->groups().empty();
+  if (grouped)
+    for (const auto& curve : hub_->groups())
+      figure.legend.push_back({HeaderItem::Swatch::run, curve->colorIndex(), {}, curve->name()});
   figure.title = names.join(QStringLiteral(", "));
   const QString settings = differencesText(specs);
   QStringList sentences;
   // The title has the name of a single run.
   if (runs.size() == 1 && !settings.isEmpty()) figure.legend.front().text = settings;
   if (runs.size() > 1 && !settings.isEmpty()) sentences << tr("The runs differ: %1.").arg(settings);
+  if (grouped)
+    sentences << tr(
+        "Of the loss a thick line is the mean of several seeds, the band around it reaches from the least "
+        "to the most, and thin lines are single seeds.");
   // The loss alone is smoothed.
   const bool smoothed = hub_->smoothing() > 0.0 && isPlotShown(all_.front()) &&
                         std::ranges::any_of(runs, [](auto* run) { return !run->series(Metric::updateLoss).empty(); });
-  if (smoothed) sentences << tr("Smoothed: %1.").arg(smoothingFormula(hub_->smoothing()));
+  if (smoothed)
+    sentences << (grouped ? tr("Smoothed, each run by itself: %1.") : tr("Smoothed: %1."))
+                     .arg(smoothingFormula(hub_->smoothing()));
   figure.caption = sentences.join(u' ');
   return figure;
 }
 
-QByteArray PlotArea::exportCsv() const {
-  return seriesCsv(hub_->runs(), hub_->smoothing());
-}
-
-QByteArray PlotArea::exportJson() const {
-  return seriesJson(hub_->runs(), hub_->smoothing());
+SeriesSnapshot PlotArea::snapshot() const {
+  return {hub_->runs(), hub_->smoothing()};
 }
 
 QStringList PlotArea::summaries() const {

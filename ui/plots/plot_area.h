@@ -15,6 +15,7 @@
 
 #include "models/clock.h"
 #include "models/run_series.h"
+#include "models/series_export.h"
 #include "plots/plot_export.h"
 
 class QSplitter;
@@ -27,6 +28,9 @@ class LossPlot;
 class PlotView;
 class PartingMark;
 class PlotHub;
+
+/// Object name of the plot of how far updates move the weights.
+inline constexpr const char* updateNormPlot = "updateNormPlot";
 
 /// Thread: GUI.
 class PlotArea : public QWidget {
@@ -48,6 +52,8 @@ class PlotArea : public QWidget {
   QStringList shownPlots() const;
   /// Names that no plot has are passed over; without a known one the first plots are shown.
   void setShownPlots(const QStringList& names);
+  /// Adds a plot under the loss, if it is not shown yet; a name that no plot has is passed over.
+  void showBesideLoss(const QString& name);
   bool isPlotShown(const PlotView* view) const;
   /// A new plot comes last. The last one that is shown stays.
   void setPlotShown(PlotView* view, bool on);
@@ -67,6 +73,9 @@ class PlotArea : public QWidget {
   /// The weight of the past, 0 (off) to 0.999.
   void setSmoothing(double weight);
   double smoothing() const;
+  /// Whether the loss of several seeds is drawn as one curve and a band.
+  void setGroupSeeds(bool on);
+  bool groupSeeds() const;
   void setFollowLive(bool on);
   bool followLive() const;
   /// Shows all data of the visible runs.
@@ -91,9 +100,8 @@ class PlotArea : public QWidget {
   QImage renderImage(qreal devicePixelRatio = 1.0) const;
   /// All plots with title, legend and caption, for a file or the clipboard.
   Figure figure(const FigureSize& size) const;
-  /// Every point of the visible runs on every clock, smoothed too, with the weight; the JSON has the formula. UTF-8.
-  QByteArray exportCsv() const;
-  QByteArray exportJson() const;
+  /// Every point of the visible runs on every clock, to be written as text; smoothed too.
+  SeriesSnapshot snapshot() const;
   /// The cursor's position and a line per visible run: "update 20", "Demo  loss 2.311  learning rate 0.003"; empty
   /// without a cursor.
   QStringList readOut() const;
@@ -113,6 +121,7 @@ class PlotArea : public QWidget {
   void logYChanged(bool on);
   void smoothingChanged(double weight);
   void followLiveChanged(bool on);
+  void groupSeedsChanged(bool on);
 
  protected:
   void keyPressEvent(QKeyEvent* event) override;

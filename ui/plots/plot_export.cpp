@@ -113,11 +113,11 @@ void paint(QCPPainter& painter, const Figure& figure) {
   paintParts(painter, figure.parts, QRect(0, area.top(), size.width(), area.height()), &lightColors());
 }
 
-QByteArray pngOf(const Figure& figure) {
+QByteArray pngOf(const QImage& image) {
   QByteArray bytes;
   QBuffer buffer(&bytes);
   buffer.open(QIODevice::WriteOnly);
-  paintFigure(figure, printDots).save(&buffer, "PNG");
+  image.save(&buffer, "PNG");
   return bytes;
 }
 
@@ -210,19 +210,26 @@ QByteArray pdfOf(const Figure& figure) {
   return bytes;
 }
 
-QString writeFigure(const Figure& figure, const QString& file) {
+PaintedFigure paintFor(const Figure& figure, const QString& file) {
   const QString suffix = QFileInfo(file).suffix().toLower();
-  if (const QString problem = figureProblem(figure); !problem.isEmpty()) return problem;
-  QByteArray bytes;
+  PaintedFigure painted{.image = {}, .bytes = {}, .problem = figureProblem(figure)};
+  if (!painted.problem.isEmpty()) return painted;
   if (suffix == QLatin1String("png"))
-    bytes = pngOf(figure);
+    painted.image = paintFigure(figure, printDots);
   else if (suffix == QLatin1String("svg"))
-    bytes = svgOf(figure);
+    painted.bytes = svgOf(figure);
   else if (suffix == QLatin1String("pdf"))
-    bytes = pdfOf(figure);
+    painted.bytes = pdfOf(figure);
   else
-    return text(QT_TRANSLATE_NOOP("PlotExport", "%1 has no known picture format. End the name in .png, .svg or .pdf."))
-        .arg(file);
+    painted.problem =
+        text(QT_TRANSLATE_NOOP("PlotExport", "%1 has no known picture format. End the name in .png, .svg or .pdf."))
+            .arg(file);
+  return painted;
+}
+
+QString writePainted(const PaintedFigure& painted, const QString& file) {
+  if (!painted.problem.isEmpty()) return painted.problem;
+  const QByteArray bytes = painted.image.isNull() ? painted.bytes : pngOf(painted.image);
   QSaveFile out(file);
   if (!out.open(QIODevice::WriteOnly) || out.write(bytes) != bytes.size() || !out.commit())
     return text(QT_TRANSLATE_NOOP("PlotExport", "%1 could not be written: %2. Choose another folder."))

@@ -37,8 +37,15 @@ QByteArray svgOf(const Figure& figure);
 QByteArray pdfOf(const Figure& figure);
 /// Why the figure cannot be drawn at its size, and what to do; empty if it can.
 QString figureProblem(const Figure& figure);
-/// The file's suffix decides the format: png (300 pixels an inch), svg, pdf. Returns empty on success, else what went
-/// wrong and what to do. On failure the file is as it was before.
-QString writeFigure(const Figure& figure, const QString& file);
+/// A figure as a file will hold it.
+struct PaintedFigure {
+  QImage image;      ///< of a PNG, which is encoded when it is written
+  QByteArray bytes;  ///< of any other format
+  QString problem;   ///< why there is none, and what to do; else empty
+};
+/// Thread: GUI. The file's suffix decides the format: png (300 pixels an inch), svg, pdf.
+PaintedFigure paintFor(const Figure& figure, const QString& file);
+/// Any thread. Returns empty on success, else what went wrong and what to do. On failure the file is as it was before.
+QString writePainted(const PaintedFigure& painted, const QString& file);
 
 }  // namespace accrue::ui

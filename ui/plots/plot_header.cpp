@@ -28,31 +28,60 @@ PlotHeader::PlotHeader(QWidget* parent) : QWidget(parent) {
 }
 
 void PlotHeader::setTitle(const QString& title, const QString& unit) {
+  if (title == title_ && unit == unit_) return;
   title_ = title;
   unit_ = unit;
   explain();
 }
 
 void PlotHeader::setItems(std::vector<HeaderItem> items) {
+  const bool had = hasLegend();
   items_ = std::move(items);
-  update();
+  // Values at the cursor come with every move of the mouse and are not in the tooltip.
+  if (had || hasLegend())
+    explain();
+  else
+    update();
 }
 
-void PlotHeader::setBadge(const QString& badge) {
-  if (badge == badge_) return;
+void PlotHeader::setBadge(const QString& badge, const QString& help) {
+  if (badge == badge_ && help == badge_help_) return;
   badge_ = badge;
+  badge_help_ = help;
   explain();
 }
 
-void PlotHeader::explain() {
-  QStringList whole{unit_, badge_};  // what does not fit the line
-  whole.removeAll(QString());
-  setToolTip(whole.join(QLatin1Char('\n')));
+void PlotHeader::setBadgeBelow(bool below) {
+  badge_below_ = below;
+  updateGeometry();
   update();
 }
 
+void PlotHeader::explain() {
+  QStringList whole{unit_, badge_, badge_help_};  // what does not fit the line
+  if (hasLegend()) {
+    QStringList names;
+    for (const HeaderItem& item : items_) names.append(item.text);
+    names.removeAll(QString());
+    whole.append(names.join(QStringLiteral(", ")));
+  }
+  whole.removeAll(QString());
+  if (const QString text = whole.join(QLatin1Char('\n')); text != toolTip()) setToolTip(text);
+  update();
+}
+
+bool PlotHeader::hasLegend() const {
+  return !items_.empty() && items_.back().swatch != HeaderItem::Swatch::none &&
+         items_.back().swatch != HeaderItem::Swatch::run;
+}
+
+int PlotHeader::lineHeight() const {
+  return QFontMetrics(textFont(TextSize::body)).height() + 2 * space::base;
+}
+
 QSize PlotHeader::sizeHint() const {
-  return {400, QFontMetrics(textFont(TextSize::body)).height() + 2 * space::base};
+  const int below = badge_below_ ? QFontMetrics(textFont(TextSize::small)).height() : 0;
+  return {400, lineHeight() + below};
 }
 
 void PlotHeader::paintEvent(QPaintEvent*) {
@@ -69,7 +98,8 @@ void PlotHeader::paintInto(QPainter& painter, const QRect& rect, const ThemeColo
   const QFontMetrics titleMetrics(titleFont);
   const QFontMetrics plainMetrics(plain);
   const QFontMetrics numberMetrics(numbers);
-  const int baseline = rect.top() + (rect.height() + titleMetrics.ascent() - titleMetrics.descent()) / 2;
+  const int line = badge_below_ ? lineHeight() : rect.height();
+  const int baseline = rect.top() + (line + titleMetrics.ascent() - titleMetrics.descent()) / 2;
   int left = rect.left() + space::betweenGroups;
 
   painter.setFont(titleFont);
@@ -79,7 +109,8 @@ void PlotHeader::paintInto(QPainter& painter, const QRect& rect, const ThemeColo
   painter.setFont(plain);
   painter.setPen(colors.muted);
   // If both do not fit, the values at the cursor take precedence over the unit.
-  int wanted = badge_.isEmpty() ? 0 : plainMetrics.horizontalAdvance(badge_) + space::betweenGroups;
+  const bool beside = !badge_.isEmpty() && !badge_below_;
+  int wanted = !beside ? 0 : plainMetrics.horizontalAdvance(badge_) + space::betweenGroups;
   for (const HeaderItem& item : items_) wanted += itemWidth(item, numberMetrics) + space::betweenGroups;
   const int room = std::max(rect.right() - space::betweenGroups - left - wanted, 0);
   if (items_.empty() || plainMetrics.horizontalAdvance(unit_) <= room) {
@@ -92,13 +123,16 @@ void PlotHeader::paintInto(QPainter& painter, const QRect& rect, const ThemeColo
   int right = rect.right() - space::betweenGroups;
   // A sentence at the cursor and a legend take precedence over the badge; values of runs do not.
   const bool sentence = items_.size() == 1 && items_.front().swatch == HeaderItem::Swatch::none;
-  const bool legend = !items_.empty() && items_.back().swatch != HeaderItem::Swatch::none &&
-                      items_.back().swatch != HeaderItem::Swatch::run;
+  const bool legend = hasLegend();
   int taken = 0;
   for (const HeaderItem& item : items_) taken += itemWidth(item, numberMetrics) + space::betweenGroups;
+  const int gap = left + taken <= right ? space::betweenGroups : space::inGroup;
   const bool first = sentence || legend;
   const int rest = std::max(right - left - (first ? taken : 0), 0);
-  if (!badge_.isEmpty() && (!first || rest > leastBadge)) {
+  if (badge_below_)
+    painter.drawText(rect.left() + space::betweenGroups, rect.top() + line + plainMetrics.ascent() - space::base,
+                     plainMetrics.elidedText(badge_, Qt::ElideRight, rect.width() - 2 * space::betweenGroups));
+  if (beside && (!first || rest > leastBadge)) {
     const int most = items_.empty() || first ? rest : std::min(rest, rect.width() * 2 / 5);
     const QString badge = plainMetrics.elidedText(badge_, Qt::ElideRight, most);
     const int width = plainMetrics.horizontalAdvance(badge);
@@ -110,8 +144,7 @@ void PlotHeader::paintInto(QPainter& painter, const QRect& rect, const ThemeColo
   for (std::size_t i = 0; i < items_.size(); ++i) {
     const QString more = QStringLiteral("+%1").arg(items_.size() - i);
     const bool last = i + 1 == items_.size();
-    const int needed =
-        itemWidth(items_[i], numberMetrics) + (last ? 0 : space::betweenGroups + numberMetrics.horizontalAdvance(more));
+    const int needed = itemWidth(items_[i], numberMetrics) + (last ? 0 : gap + numberMetrics.horizontalAdvance(more));
     if (sentence && left + needed > right) {
       HeaderItem shortened = items_[i];
       shortened.text = numberMetrics.elidedText(shortened.text, Qt::ElideRight, std::max(right - left, 0));
@@ -126,7 +159,7 @@ void PlotHeader::paintInto(QPainter& painter, const QRect& rect, const ThemeColo
     }
     left = paintItem(painter, items_[i], left,
                      QRect(left, baseline - numberMetrics.ascent(), 0, numberMetrics.height()), colors);
-    left += space::betweenGroups;
+    left += gap;
   }
   painter.restore();
 }

@@ -29,7 +29,10 @@ class PlotHeader final : public QWidget {
   explicit PlotHeader(QWidget* parent = nullptr);
   void setTitle(const QString& title, const QString& unit);
   void setItems(std::vector<HeaderItem> items);
-  void setBadge(const QString& badge);
+  /// help: for the tooltip, below what the header says.
+  void setBadge(const QString& badge, const QString& help = {});
+  /// Gives the badge a line of its own, whether there is one or not: nothing moves.
+  void setBadgeBelow(bool below);
   QString title() const { return title_; }
   QString badge() const { return badge_; }
   const std::vector<HeaderItem>& items() const { return items_; }
@@ -42,12 +45,16 @@ class PlotHeader final : public QWidget {
 
  private:
   void explain();
+  bool hasLegend() const;
+  int lineHeight() const;
   int paintItem(QPainter& painter, const HeaderItem& item, int left, const QRect& rect,
                 const ThemeColors& colors) const;
 
   QString title_;
   QString unit_;
   QString badge_;
+  QString badge_help_;
+  bool badge_below_ = false;
   std::vector<HeaderItem> items_;
 };
 

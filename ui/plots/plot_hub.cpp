@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
-#include "models/run_name.h"
+#include "models/group_curve.h"
 #include "models/smoothing.h"
 
 namespace accrue::ui {
@@ -24,15 +25,18 @@ constexpr double aroundWindow = 0.06;
 
 PlotHub::PlotHub(QObject* parent) : QObject(parent) {}
 
+PlotHub::~PlotHub() = default;
+
 void PlotHub::setRuns(const QList<RunSeries*>& runs) {
   QList<QPointer<RunSeries>> guarded;
   for (RunSeries* run : runs)
     if (run != nullptr) guarded.append(run);
   if (guarded == runs_) return;
   runs_ = guarded;
-  for (const RunSeries* run : guarded)
-    connect(run, &RunSeries::specChanged, this, &PlotHub::forgetNames, Qt::UniqueConnection);
-  forgetNames();
+  for (const RunSeries* run : guarded) {
+    connect(run, &RunSeries::specChanged, this, &PlotHub::regroup, Qt::UniqueConnection);
+    connect(run, &RunSeries::givenNameChanged, this, &PlotHub::regroup, Qt::UniqueConnection);
+  }
   ++revision_;
   advance();
 }
@@ -86,6 +90,44 @@ void PlotHub::setSmoothing(double weight) {
   smoothing_ = weight;
   ++revision_;
   Q_EMIT smoothingChanged(weight);
+}
+
+void PlotHub::setGroupSeeds(bool on) {
+  if (on == groupSeeds_) return;
+  groupSeeds_ = on;
+  groups_.clear();
+  regroup();
+  ++revision_;
+  Q_EMIT groupSeedsChanged(on);
+}
+
+void PlotHub::regroup() {
+  regroup_ = true;
+  ++revision_;
+}
+
+const std::vector<std::shared_ptr<const GroupCurve>>& PlotHub::groups() const {
+  if (!groupSeeds_) return groups_;
+  std::vector<Finished> finished;
+  for (const QPointer<RunSeries>& run : runs_) {
+    if (!run || run->isLive() || run->outcome().outcome != QLatin1String("finished")) continue;
+    const SeriesStore& losses = run->series(Metric::updateLoss);
+    finished.emplace_back(run, losses.size(), losses.generation());
+  }
+  if (!regroup_ && finished == grouped_) return groups_;
+  regroup_ = false;
+  grouped_ = std::move(finished);
+  const auto before = std::exchange(groups_, {});
+  QList<RunSeries*> runs;
+  for (const Finished& run : grouped_) runs.append(std::get<0>(run));
+  for (RunGroup& group : runGroups(runs)) {
+    const auto kept = std::ranges::find_if(before, [&](const auto& curve) {
+      return curve->isCurrent() && curve->group().runs == group.runs && curve->group().name == group.name;
+    });
+    auto curve = kept != before.end() ? *kept : std::make_shared<const GroupCurve>(std::move(group));
+    if (!curve->mean().empty()) groups_.push_back(std::move(curve));
+  }
+  return groups_;
 }
 
 void PlotHub::setFollow(bool on) {
@@ -185,27 +227,6 @@ void PlotHub::zoomForward() {
   const View view = forward_.back();
   forward_.pop_back();
   show(view);
-}
-
-QString PlotHub::nameOf(const RunSeries* run) const {
-  std::vector<NamedSpec> named;
-  QStringList given;
-  qsizetype place = -1;
-  for (const QPointer<RunSeries>& each : runs_) {
-    if (!each) continue;
-    if (each == run) place = static_cast<qsizetype>(named.size());
-    named.push_back({each->name(), each->spec() ? &*each->spec() : nullptr});
-    given << each->name();
-  }
-  if (given != givenNames_) {
-    givenNames_ = given;
-    names_ = distinctNames(named);
-  }
-  return place < 0 ? run->name() : names_[place];
-}
-
-void PlotHub::forgetNames() {
-  givenNames_.clear();
 }
 
 const RunSeries* PlotHub::leading() const {

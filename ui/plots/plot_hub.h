@@ -6,15 +6,18 @@
 #include <QList>
 #include <QObject>
 #include <QPointer>
-#include <QStringList>
 #include <map>
+#include <memory>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "models/clock.h"
 #include "models/run_series.h"
 
 namespace accrue::ui {
+
+class GroupCurve;
 
 struct Span {
   double low = 0.0;
@@ -29,6 +32,7 @@ class PlotHub : public QObject {
 
  public:
   explicit PlotHub(QObject* parent = nullptr);
+  ~PlotHub() override;
 
   void setRuns(const QList<RunSeries*>& runs);
   /// The shown runs that still exist, bottom first; the focused one last.
@@ -37,8 +41,6 @@ class PlotHub : public QObject {
   RunSeries* focused() const { return focused_; }
   /// The run that windows and the sync strip are of: the focused one, shown or not; else the last that is shown.
   const RunSeries* leading() const;
-  /// What a shown run is called beside the others: "Demo, N = 16".
-  QString nameOf(const RunSeries* run) const;
   bool anyLive() const;
 
   void setClock(Clock clock);
@@ -47,6 +49,12 @@ class PlotHub : public QObject {
   bool logY() const { return logY_; }
   void setSmoothing(double weight);
   double smoothing() const { return smoothing_; }
+  /// Whether the loss of several seeds is drawn as one curve and a band.
+  void setGroupSeeds(bool on);
+  bool groupSeeds() const { return groupSeeds_; }
+  /// The shown runs that have finished and differ by their seed alone; empty where seeds are not grouped. A curve stays
+  /// as long as its runs do; fetch the list once where many runs are looked up in it.
+  const std::vector<std::shared_ptr<const GroupCurve>>& groups() const;
   void setFollow(bool on);
   bool follow() const { return follow_; }
 
@@ -86,6 +94,7 @@ class PlotHub : public QObject {
   void clockChanged(accrue::ui::Clock clock);
   void logYChanged(bool on);
   void smoothingChanged(double weight);
+  void groupSeedsChanged(bool on);
   void followChanged(bool on);
 
  private:
@@ -97,7 +106,8 @@ class PlotHub : public QObject {
   void remember();
   void show(const View& view);
   void setX(const Span& x);
-  void forgetNames();
+  /// What the shown runs are called, or what they train, has changed.
+  void regroup();
   Span fittedX() const;
   /// Which of its updates ends the window at a position; none if it has no update.
   std::optional<std::size_t> windowAt(double x) const;
@@ -120,9 +130,12 @@ class PlotHub : public QObject {
   std::vector<View> back_;
   std::vector<View> forward_;
   std::uint64_t revision_ = 1;
-  // What differs between specs takes long to find: kept until names or specs change.
-  mutable QStringList givenNames_;
-  mutable QStringList names_;
+  bool groupSeeds_ = true;
+  mutable bool regroup_ = true;
+  /// A finished run, how many updates it has, and how often they were truncated.
+  using Finished = std::tuple<QPointer<RunSeries>, std::size_t, std::uint64_t>;
+  mutable std::vector<Finished> grouped_;  ///< among which the groups were looked for
+  mutable std::vector<std::shared_ptr<const GroupCurve>> groups_;
 };
 
 /// The smallest of 1, 2, 5, 10, ... that is not below a value.

@@ -8,6 +8,7 @@
 #include <QStringList>
 #include <QTimer>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "models/run_series.h"
@@ -29,6 +30,7 @@ struct TableSeries {
   QPointer<RunSeries> run;
   const SeriesStore* store = nullptr;
   QString name;
+  std::shared_ptr<const void> keeps = {};  ///< what the store is part of, if not of the run
 };
 /// A row for every position at which one of the series has a point.
 PlotTable tableOf(Clock clock, std::vector<TableSeries> columns);

@@ -67,6 +67,7 @@ void SyncLanes::show(const RunSeries* run, Clock clock, const ThemeColors& color
 bool SyncLanes::isDense(const LaneClock& clock) const {
   const auto [first, last] = clock.spansWithin(key_->range().lower, key_->range().upper);
   if (last <= first) return false;
+  if (clock.isPast(first)) return true;
   // By the width that the spans cover: a young run beside a long one has few of the plot's pixels.
   const double from = std::max(clock.toX(clock.period(first).first), key_->range().lower);
   const double to = std::min(clock.toX(clock.period(last - 1).second), key_->range().upper);
@@ -144,8 +145,8 @@ void SyncLanes::fill(QCPPainter* painter, const QColor& color, double fromTime, 
   if (right > left) painter->fillRect(QRectF(left, rect.top(), right - left, rect.height()), color);
 }
 
-void SyncLanes::drawSpans(QCPPainter* painter, const std::vector<ComputeSpan>& spans, const QColor& color,
-                          const LaneClock& clock, const QRectF& rect) {
+void SyncLanes::drawSpans(QCPPainter* painter, const SpanTrack& spans, const QColor& color, const LaneClock& clock,
+                          const QRectF& rect) {
   const double from = clock.toTime(key_->range().lower);
   const double to = clock.toTime(key_->range().upper);
   auto span = std::lower_bound(spans.begin(), spans.end(), from,

@@ -47,8 +47,8 @@ class SyncLanes final : public QCPLayerable {
  private:
   QRectF laneRect(int lane) const;
   LaneClock clockOf(const Lane& lane) const { return {lane, run_->series(Metric::microLoss).clocks(), clock_}; }
-  void drawSpans(QCPPainter* painter, const std::vector<ComputeSpan>& spans, const QColor& color,
-                 const LaneClock& clock, const QRectF& rect);
+  void drawSpans(QCPPainter* painter, const SpanTrack& spans, const QColor& color, const LaneClock& clock,
+                 const QRectF& rect);
   void drawRow(QCPPainter* painter, const Row& row, const QRectF& rect);
   void drawBlocks(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect);
   void drawShares(QCPPainter* painter, const Row& row, const LaneClock& clock, const QRectF& rect);

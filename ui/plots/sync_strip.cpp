@@ -18,11 +18,13 @@ namespace {
 
 /// A micro-step's operations are searched among this many after its first.
 constexpr int furthest = 1024;
-/// The strip asks for the height of so many lanes.
+/// The strip asks for the height of so many lanes, of fewer in a window that is lower than this.
 constexpr int lanesWanted = 4;
+constexpr int lanesWantedLow = 3;
+constexpr int lowWindow = 560;
 
 /// Time of a micro-step's operations on this lane, over all chunks of a pipeline.
-double secondsOf(const std::vector<ComputeSpan>& spans, const MicroPlace& place) {
+double secondsOf(const SpanTrack& spans, const MicroPlace& place) {
   double seconds = 0.0;
   auto span = std::lower_bound(spans.begin(), spans.end(), place.begin,
                                [](const ComputeSpan& each, double t) { return each.begin < t; });
@@ -50,6 +52,7 @@ SyncStrip::SyncStrip(PlotHub& hub, int number, const QString& objectName, Whose 
   canvas().y()->setRangeReversed(true);
   canvas().y()->grid()->setVisible(false);
   header().setTitle(title(), {});
+  header().setBadgeBelow(true);
   connect(&canvas(), &PlotCanvas::hovered, this, [this](double, double y) { hoveredLane_ = y; });
 }
 
@@ -70,22 +73,46 @@ QString SyncStrip::title() const {
   return whose_ == Whose::focused ? tr("Sync") : tr("Sync B");
 }
 
-QString SyncStrip::badge(const RunSeries& run) const {
+QString SyncStrip::reductions(const RunSeries& run) const {
   const SyncTimeline& timeline = run.timeline();
-  QStringList parts;
-  if (timeline.collectives() > 0)
-    parts << tr("%1 collectives").arg(countText(static_cast<double>(timeline.collectives())));
-  if (timeline.messages() > 0) parts << tr("%1 messages").arg(countText(static_cast<double>(timeline.messages())));
-  if (parts.isEmpty()) return tr("no collectives");
-  if (timeline.bytes() > 0) parts << bytesText(timeline.bytes());
-  const auto micro = static_cast<std::int64_t>(timeline.lanes().begin()->second.micro.size());
+  const std::int64_t count = timeline.reductions();
+  if (count == 0) return {};
+  const QString sent = count == 1 ? tr("1 gradient reduction, %1").arg(bytesText(timeline.reducedBytes()))
+                                  : tr("%1 gradient reductions, %2")
+                                        .arg(countText(static_cast<double>(count)), bytesText(timeline.reducedBytes()));
+  const std::int64_t micro = timeline.lanes().begin()->second.microSteps();
   const auto windows = static_cast<std::int64_t>(run.series(Metric::updateLoss).size());
   const std::int64_t reducing = timeline.reducingMicroSteps();
-  QString sent = parts.join(QStringLiteral(", "));
-  if (reducing == 0 || windows == 0 || micro <= windows) return sent;
+  if (windows == 0 || micro <= windows) return sent;
   return 2 * reducing < windows + micro
              ? tr("%1 (every micro-step: %2)").arg(sent, bytesText(timeline.bytesIfReduced(micro)))
              : tr("%1 (once a window: %2)").arg(sent, bytesText(timeline.bytesIfReduced(windows)));
+}
+
+QString SyncStrip::badge(const RunSeries& run) const {
+  const SyncTimeline& timeline = run.timeline();
+  QStringList all;
+  if (timeline.collectives() > 0)
+    all << tr("%1 collectives").arg(countText(static_cast<double>(timeline.collectives())));
+  if (timeline.messages() > 0) all << tr("%1 messages").arg(countText(static_cast<double>(timeline.messages())));
+  if (all.isEmpty()) return tr("no collectives");
+  const QString reduced = reductions(run);
+  if (!reduced.isEmpty() && timeline.bytes() == timeline.reducedBytes()) return reduced;  // nothing else was sent
+  if (timeline.bytes() > 0) all << bytesText(timeline.bytes());
+  const QString whole = all.join(QStringLiteral(", "));
+  return reduced.isEmpty() ? whole : tr("%1; in all %2").arg(reduced, whole);
+}
+
+QString SyncStrip::badgeHelp(const RunSeries& run) const {
+  QStringList help;
+  if (run.timeline().reductions() > 0)
+    help << tr("A reduction is counted once, however many ranks take part; bytes are those of all ranks.");
+  if (run.lamp().checks() > 0) help << tr("The exactness check reduces gradients, too, and is counted with them.");
+  if (run.timeline().bytes() > run.timeline().reducedBytes())
+    help << tr(
+        "In all: also the weights sent at the start, the counts of items and whatever else the ranks agree on, "
+        "each once a rank.");
+  return help.join(QLatin1Char('\n'));
 }
 
 void SyncStrip::updateLabels(const RunSeries* run) {
@@ -106,7 +133,8 @@ void SyncStrip::placeLanes() {
   const int below = canvas().showsClock() ? PlotCanvas::axisMargin() : PlotCanvas::bottomMargin();
   const int height = canvas().viewport().height() - PlotCanvas::topMargin() - below;
   const int fits = std::clamp(static_cast<int>(height / place), 1, count);
-  const int lanes = PlotCanvas::topMargin() + below + static_cast<int>(place) * std::min(count, lanesWanted);
+  const int wanted = window()->height() < lowWindow ? lanesWantedLow : lanesWanted;
+  const int lanes = PlotCanvas::topMargin() + below + static_cast<int>(place) * std::min(count, wanted);
   setMinimumHeight(headerHeight() + std::max(lanes, canvas().minimumHeight()));
   bar_->setGeometry(canvas().width() - PlotCanvas::rightMargin() + space::base, PlotCanvas::topMargin(),
                     PlotCanvas::rightMargin() - space::base, std::max(height, 1));
@@ -129,7 +157,7 @@ void SyncStrip::rebuild(double) {
     return;
   }
   const SyncTimeline& timeline = run->timeline();
-  const QString whose = isNamed(run)                 ? hub().nameOf(run)
+  const QString whose = isNamed(run)                 ? run->name()
                         : timeline.axes().size() > 1 ? tr("by rank and axis")
                                                      : tr("one lane a rank");
   QString shows = tr("collectives by bytes");
@@ -140,7 +168,7 @@ void SyncStrip::rebuild(double) {
                            : tr("a column: time of %1 windows").arg(windows);
   }
   header().setTitle(title(), tr("%1, %2").arg(whose, shows));
-  header().setBadge(badge(*run));
+  header().setBadge(badge(*run), badgeHelp(*run));
 }
 
 std::vector<HeaderItem> SyncStrip::legend() const {
@@ -160,7 +188,8 @@ std::vector<HeaderItem> SyncStrip::legend() const {
   if (axes.size() >= 2)
     for (const std::uint8_t axis : run->timeline().shownAxes())
       items.push_back({Swatch::bar, 0, axisColor(colors, axes[axis]), tr("%1 axis").arg(axes[axis])});
-  items.push_back({Swatch::hatch, 0, colors.waiting, tr("waiting")});
+  items.push_back(
+      {Swatch::hatch, 0, colors.waiting, run->lamp().checks() > 0 ? tr("waiting or checking") : tr("waiting")});
   return items;
 }
 
@@ -172,6 +201,19 @@ QString SyncStrip::laneText(const RunSeries& run, const SyncLanes::Row& row, dou
   const auto after = std::upper_bound(lane.micro.begin(), lane.micro.end(), time,
                                       [](double t, const MicroPlace& place) { return t < place.begin; });
   const MicroPlace& span = after == lane.micro.begin() ? *after : *(after - 1);
+  if (span.microStep <= lane.condensedTo()) {
+    const auto [begin, end] = clock.period(static_cast<std::size_t>(&span - lane.micro.data()));
+    const LaneShare before = lane.spent(begin);
+    const LaneShare past = lane.spent(end);
+    const QString which =
+        span.count == 1
+            ? tr("micro-step %1").arg(groupedNumber(span.microStep))
+            : tr("micro-steps %1 to %2 together").arg(groupedNumber(span.microStep), groupedNumber(span.last()));
+    return tr("rank %1, %2: forward %3, backward %4, transfer %5")
+        .arg(row.rank)
+        .arg(which, spanText(past.forward - before.forward), spanText(past.backward - before.backward),
+             spanText(past.collective - before.collective));
+  }
   QString text = tr("rank %1, micro-step %2: forward %3, backward %4")
                      .arg(row.rank)
                      .arg(groupedNumber(span.microStep), spanText(secondsOf(lane.forward, span)),
@@ -228,6 +270,7 @@ PlotTable SyncStrip::table() const {
     if (column == 1) return groupedNumber(rank);
     const ClockColumn& ends = run->series(Metric::updateLoss).clock(Clock::microStep);
     if (window >= ends.size() || lane.micro.empty()) return QString();
+    if ((window > 0 ? ends[window - 1] : 0.0) < static_cast<double>(lane.condensedTo())) return tr("not kept");
     const LaneClock clock(lane, run->series(Metric::microLoss).clocks(), Clock::microStep);
     const double begin = clock.toTime(window > 0 ? ends[window - 1] : 0.0);
     const double end = clock.toTime(ends[window]);

@@ -34,8 +34,11 @@ class SyncStrip final : public PlotView {
   /// Whether the header has to say whose lanes these are: another run is shown, or this one is not among the shown.
   bool isNamed(const RunSeries* run) const;
   QString title() const;
-  /// What was sent, and what another way of reducing would have sent.
+  /// How often gradients were reduced and what that sent, and what another way of reducing would have sent.
+  QString reductions(const RunSeries& run) const;
+  /// The same, then everything that was sent.
   QString badge(const RunSeries& run) const;
+  QString badgeHelp(const RunSeries& run) const;
   QString laneText(const RunSeries& run, const SyncLanes::Row& row, double x) const;
   void updateLabels(const RunSeries* run);
   /// Shows as many lanes as fit, from the scroll bar's position on.

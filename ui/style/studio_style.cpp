@@ -4,8 +4,10 @@
 #include "style/studio_style.h"
 
 #include <QPainter>
+#include <QPlainTextEdit>
 #include <QStyleFactory>
 #include <QStyleOption>
+#include <QTextEdit>
 
 #include "style/theme.h"
 
@@ -16,7 +18,10 @@ namespace {
 constexpr int fusion_darkens = 140;
 constexpr qsizetype most_palettes = 64;
 
-bool hasFrame(QStyle::PrimitiveElement element) {
+/// Fields, buttons, and boxes that text is written into. Frames of lists and tables only divide.
+bool hasFrame(QStyle::PrimitiveElement element, const QWidget* widget) {
+  if (element == QStyle::PE_Frame)
+    return qobject_cast<const QPlainTextEdit*>(widget) || qobject_cast<const QTextEdit*>(widget);
   return element == QStyle::PE_FrameLineEdit || element == QStyle::PE_IndicatorCheckBox ||
          element == QStyle::PE_IndicatorRadioButton || element == QStyle::PE_PanelButtonCommand;
 }
@@ -52,7 +57,7 @@ const QPalette& StudioStyle::framed(const QPalette& palette) const {
 
 void StudioStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
                                 const QWidget* widget) const {
-  if (!hasFrame(element) || !option->state.testFlag(State_Enabled))
+  if (!hasFrame(element, widget) || !option->state.testFlag(State_Enabled))
     return QProxyStyle::drawPrimitive(element, option, painter, widget);
   const Repainted repainted(option, framed(option->palette));
   QProxyStyle::drawPrimitive(element, option, painter, widget);

@@ -128,8 +128,10 @@ void ArithmeticPanel::showPlan(const RunPlan& plan, const PlanSketch& sketch) {
   const qsizetype clause = arithmetic.indexOf(QLatin1String("; "));
   line_->setText(clause < 0 ? arithmetic : arithmetic.left(clause));
   const QString rest = clause < 0 ? QString() : arithmetic.mid(clause + 2);
-  const QString memory = tr("About %1 of memory per rank, %2 sent per update by the rank that sends most")
-                             .arg(bytesText(plan.memory.total()), bytesText(plan.wire_bytes_per_update));
+  const QString memory =
+      tr("About %1 of memory per rank, %2 of it activations; %3 sent per update by the rank that sends most")
+          .arg(bytesText(plan.memory.total()), bytesText(plan.memory.activations),
+               bytesText(plan.wire_bytes_per_update));
   details_->setText(rest.isEmpty() ? memory : tr("%1\n%2").arg(rest, memory));
   details_->show();
   preview_->setSketch(sketch);

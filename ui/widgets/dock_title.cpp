@@ -4,19 +4,26 @@
 #include <QDockWidget>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QMainWindow>
 #include <QPainter>
+#include <QTimer>
 #include <QToolButton>
+#include <algorithm>
 
 #include "style/theme.h"
 
 namespace accrue::ui {
 
-DockTitle::DockTitle(QDockWidget* dock) : QWidget(dock), layout_(new QHBoxLayout(this)), close_(new QToolButton(this)) {
+DockTitle::DockTitle(QDockWidget* dock)
+    : QWidget(dock),
+      dock_(dock),
+      layout_(new QHBoxLayout(this)),
+      name_(new QLabel(dock->windowTitle(), this)),
+      close_(new QToolButton(this)) {
   layout_->setContentsMargins(space::betweenGroups, space::base, space::inGroup, space::base);
   layout_->setSpacing(space::inGroup);
-  auto* name = new QLabel(dock->windowTitle(), this);
-  name->setFont(textFont(TextSize::body, QFont::DemiBold));
-  layout_->addWidget(name);
+  name_->setFont(textFont(TextSize::body, QFont::DemiBold));
+  layout_->addWidget(name_);
   layout_->addStretch(1);
   layout_->addWidget(close_);
   close_->setObjectName(QStringLiteral("%1.close").arg(dock->objectName()));
@@ -27,10 +34,26 @@ DockTitle::DockTitle(QDockWidget* dock) : QWidget(dock), layout_(new QHBoxLayout
   close_->setAccessibleName(tr("Hide %1").arg(dock->windowTitle()));
   close_->setToolTip(close_->accessibleName());
   connect(close_, &QToolButton::clicked, dock, &QDockWidget::close);
+  dock->installEventFilter(this);
+}
+
+bool DockTitle::hasTab() const {
+  const auto* window = qobject_cast<const QMainWindow*>(dock_->window());
+  if (!window || dock_->isFloating()) return false;
+  const QList<QDockWidget*> beside = window->tabifiedDockWidgets(dock_);
+  return std::ranges::any_of(beside, [](const QDockWidget* dock) { return !dock->isHidden(); });
+}
+
+/// Tabs come and go with the docks beside this one, which then gets another place.
+bool DockTitle::eventFilter(QObject* object, QEvent* event) {
+  if (event->type() == QEvent::Show || event->type() == QEvent::Resize || event->type() == QEvent::Move)
+    QTimer::singleShot(0, this, [this] { name_->setVisible(!hasTab()); });
+  return QWidget::eventFilter(object, event);
 }
 
 void DockTitle::addControl(QWidget* control, int stretch) {
   layout_->insertWidget(layout_->count() - 1, control, stretch);
+  if (stretch > 0) layout_->setStretch(layout_->indexOf(control) - 1, 0);  // the room before it
 }
 
 void DockTitle::addTag(QWidget* tag) {
@@ -38,7 +61,7 @@ void DockTitle::addTag(QWidget* tag) {
 }
 
 QSize DockTitle::minimumSizeHint() const {
-  return QWidget::minimumSizeHint().expandedTo(QSize(0, 32));
+  return QWidget::minimumSizeHint().expandedTo(QSize(0, name_->isHidden() ? 24 : 32));
 }
 
 void DockTitle::paintEvent(QPaintEvent*) {

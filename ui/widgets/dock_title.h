@@ -5,12 +5,13 @@
 
 class QDockWidget;
 class QHBoxLayout;
+class QLabel;
 class QToolButton;
 
 namespace accrue::ui {
 
 /// The title of a dock: its name, the controls of its content, and a button that hides it. It can be dragged like any
-/// title.
+/// title. Behind a tab, which says the name, it has none.
 class DockTitle : public QWidget {
   Q_OBJECT
 
@@ -24,9 +25,14 @@ class DockTitle : public QWidget {
 
  protected:
   void paintEvent(QPaintEvent* event) override;
+  bool eventFilter(QObject* object, QEvent* event) override;
 
  private:
+  bool hasTab() const;
+
+  QDockWidget* dock_;
   QHBoxLayout* layout_;
+  QLabel* name_;
   QToolButton* close_;
 };
 

@@ -97,6 +97,7 @@ FieldForm::FieldForm(SpecDocument* document, QWidget* parent)
   build();
   setWidget(content_);
   connect(document_, &SpecDocument::changed, this, &FieldForm::showDocument);
+  connect(document_, &SpecDocument::lockedKeysChanged, this, &FieldForm::showDocument);
   connect(document_, &SpecDocument::fileChanged, this, &FieldForm::showOtherDocument);
   showDocument();
 }
@@ -128,21 +129,36 @@ void FieldForm::build() {
     };
     return order(left) < order(right);
   });
-  int label_width = 0;
-  int unit_width = 0;
-  for (const FieldSection* section : sections_) {
-    label_width = std::max(label_width, section->labelWidth());
-    unit_width = std::max(unit_width, section->unitWidth());
-  }
-  label_width = std::min(label_width, fontMetrics().averageCharWidth() * 19);
+  measureColumns();
   for (FieldSection* section : sections_) {
-    section->finish(label_width, unit_width);
     section->setExpanded(!isPluginSection(section));
     layout->addWidget(section);
     connect(section, &FieldSection::foldingChanged, this, &FieldForm::arrange);
   }
   layout->addStretch(1);
   chainTabOrder();
+}
+
+void FieldForm::measureColumns() {
+  label_width_ = 0;
+  unit_width_ = 0;
+  for (const FieldSection* section : sections_) {
+    label_width_ = std::max(label_width_, section->labelWidth());
+    unit_width_ = std::max(unit_width_, section->unitWidth());
+  }
+  label_width_ = std::min(label_width_, fontMetrics().averageCharWidth() * 19);
+  for (FieldSection* section : sections_) section->setColumns(label_width_, unit_width_, stacked_);
+  measured_ = true;
+}
+
+void FieldForm::resizeEvent(QResizeEvent* event) {
+  QScrollArea::resizeEvent(event);
+  keepContentInSight();
+}
+
+void FieldForm::changeEvent(QEvent* event) {
+  QScrollArea::changeEvent(event);
+  if (event->type() == QEvent::FontChange) measured_ = false;  // each field has its font before the next layout
 }
 
 void FieldForm::showEvent(QShowEvent* event) {
@@ -157,8 +173,23 @@ bool FieldForm::eventFilter(QObject* object, QEvent* event) {
 }
 
 void FieldForm::keepContentInSight() {
-  // The form does not scroll sideways: the dock is never narrower than its fields.
-  setMinimumWidth(content_->minimumSizeHint().width() + verticalScrollBar()->sizeHint().width());
+  if (!measured_) measureColumns();
+  // The form does not scroll sideways: the dock is never narrower than its fields. Labels that find no room beside them
+  // stand above.
+  const QMargins margins = content_->layout()->contentsMargins();
+  const int around = margins.left() + margins.right() + verticalScrollBar()->sizeHint().width();
+  int fields = 0;
+  int titles = 0;
+  for (const FieldSection* section : sections_) {
+    if (section->isHidden()) continue;
+    fields = std::max(fields, section->fieldsWidth(unit_width_));
+    titles = std::max(titles, section->titleWidth());
+  }
+  setMinimumWidth(around + std::max(fields, titles));
+  const bool stacked = width() < around + label_width_ + space::inGroup + fields;
+  if (stacked == stacked_) return;
+  stacked_ = stacked;
+  measureColumns();
 }
 
 void FieldForm::connectRow(FieldRow* row) {
@@ -199,15 +230,16 @@ void FieldForm::showDocument() {
 /// A field of the plug-in shows what it comes to; a key that one sets shows by which, and is edited there.
 void FieldForm::showPlugin(const LoweredMegatron& lowered) {
   const RunSpec defaults;
+  const auto& locked = document_->lockedKeys().why;
   for (const auto& [key, row] : rows_) {
     const SpecField& field = row->field();
     const bool own = field.section() == "megatron";
     const LoweredKey* setter = own ? nullptr : lowered.setter_of(field.key);
     const bool follows = setter && field.get(document_->spec()) == field.get(defaults);
     row->showSpec(follows ? lowered.spec : document_->spec());
-    const auto lock = locked_.find(key);
-    row->setFixed(follows || lock != locked_.end());
-    if (lock != locked_.end()) {
+    const auto lock = locked.find(key);
+    row->setFixed(follows || lock != locked.end());
+    if (lock != locked.end()) {
       row->setRemark(tr("Locked: %1").arg(lock->second), false);
       continue;
     }
@@ -255,9 +287,8 @@ void FieldForm::setFilter(const QString& text) {
   arrange();
 }
 
-void FieldForm::restrictTo(std::vector<const SpecField*> fields, std::map<std::string, QString, std::less<>> locked) {
+void FieldForm::restrictTo(std::vector<const SpecField*> fields) {
   only_ = std::move(fields);
-  locked_ = std::move(locked);
   showDocument();
 }
 
@@ -329,13 +360,13 @@ void FieldForm::focusField(const QString& key) {
   if (auto* line = qobject_cast<QLineEdit*>(editor)) line->selectAll();
 }
 
-bool FieldForm::focusFirstFound() {
-  for (const FieldSection* section : sections_)
-    for (const FieldRow* row : section->rows())
-      if (row->editorWidget()->isVisibleTo(content_)) {
-        focusField(fromView(row->field().key));
-        return true;
-      }
+bool FieldForm::focusBestFound() {
+  for (const SpecField* field : search_fields(filter_.toStdString())) {
+    const FieldRow* found = row(fromView(field->key));
+    if (!found || !found->editorWidget()->isVisibleTo(content_)) continue;
+    focusField(fromView(field->key));
+    return true;
+  }
   return false;
 }
 

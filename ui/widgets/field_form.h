@@ -33,12 +33,12 @@ class FieldForm : public QScrollArea {
   void setEditsWaiting(const std::vector<SpecDifference>& edits);
   /// Shows only fields that match the text by label, key, help or another tool's name. Empty shows all.
   void setFilter(const QString& text);
-  /// Shows only these fields, as a lesson does; empty shows all. `locked` says of some why they cannot be edited.
-  void restrictTo(std::vector<const SpecField*> fields, std::map<std::string, QString, std::less<>> locked = {});
+  /// Shows only these fields, as a lesson does; empty shows all.
+  void restrictTo(std::vector<const SpecField*> fields);
   /// Unfolds, scrolls to and focuses a field. A filter that hides it is dropped.
   void focusField(const QString& key);
-  /// Focuses the first field that the filter shows; false if it shows none.
-  bool focusFirstFound();
+  /// Focuses the field that fits the filter best; false if it shows none.
+  bool focusBestFound();
   FieldRow* row(const QString& key) const;
   /// Adds a command beside the title of a section, which is named like the spec's table ("accumulation").
   void addTitleAction(const QString& section, QAction* action);
@@ -62,9 +62,13 @@ class FieldForm : public QScrollArea {
 
  protected:
   void showEvent(QShowEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void changeEvent(QEvent* event) override;
   bool eventFilter(QObject* object, QEvent* event) override;
 
  private:
+  /// The widths of the columns, in the present size of text.
+  void measureColumns();
   void keepContentInSight();
   void build();
   void connectRow(FieldRow* row);
@@ -80,10 +84,13 @@ class FieldForm : public QScrollArea {
   std::vector<FieldSection*> sections_;
   std::map<std::string, FieldRow*, std::less<>> rows_;
   std::vector<std::pair<FieldRow*, QWidget*>> below_;  ///< controls under fields
+  int label_width_ = 0;
+  int unit_width_ = 0;
+  bool stacked_ = false;  ///< labels stand above their fields
+  bool measured_ = true;  ///< the columns have the widths of the present size of text
   std::vector<Finding> findings_;
   QString filter_;
   std::vector<const SpecField*> only_;
-  std::map<std::string, QString, std::less<>> locked_;  ///< key and why
   RunSpec lowered_;                 ///< the document's spec with the keys that the Megatron-LM plug-in sets
   QPointer<QWidget> focus_before_;  ///< had the focus when the form was disabled
   QPointer<QWidget> focus_meanwhile_;

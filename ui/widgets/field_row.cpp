@@ -31,6 +31,9 @@ QString systemName(std::string_view system) {
   return fromView(system);
 }
 
+/// The lines of a row in its grid, from the first on.
+enum Line { label_line, editor_line, found_line, note_line, remark_line, waiting_line, below_label_line, below_line };
+
 /// A name of several words may be broken between them.
 QString breakable(QString name) {
   return name.replace(QLatin1Char('_'), QStringLiteral("_\u200B"));
@@ -46,6 +49,8 @@ QString aliasText(const FieldAlias& alias) {
 FieldRow::FieldRow(const SpecField& field, QGridLayout* grid, QWidget* parent)
     : QObject(parent),
       field_(field),
+      grid_(grid),
+      head_(grid->rowCount()),
       label_(new QLabel(breakable(fromView(field.label)), parent)),
       editor_(FieldEditor::create(field, parent)),
       unit_(new QLabel(fromView(field.unit), parent)),
@@ -53,19 +58,17 @@ FieldRow::FieldRow(const SpecField& field, QGridLayout* grid, QWidget* parent)
       found_as_(new QLabel(parent)),
       remark_(new QLabel(parent)),
       waiting_(new QLabel(parent)) {
-  const int row = grid->rowCount();
   label_->setWordWrap(true);
-  label_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-  grid->addWidget(label_, row, 0);
   // A choice is as wide as its longest name; numbers share one width.
   const bool wide = field.type == FieldType::choice && field.unit.empty();
-  grid->addWidget(editor_->widget(), row, 1, 1, wide ? 2 : 1);
-  grid->addWidget(unit_, row, 2, Qt::AlignLeft | Qt::AlignVCenter);
-  grid->addWidget(found_as_, row + 1, 1, 1, 2);
-  grid->addWidget(note_, row + 2, 0, 1, 3);
-  grid->addWidget(remark_, row + 3, 1, 1, 2);
-  grid->addWidget(waiting_, row + 4, 1, 1, 2);
-  grid->setRowMinimumHeight(row + 5, 0);  // for addBelow()
+  grid->addWidget(editor_->widget(), head_ + editor_line, 1, 1, wide ? 2 : 1);
+  grid->addWidget(unit_, head_ + editor_line, 2, Qt::AlignLeft | Qt::AlignVCenter);
+  grid->addWidget(found_as_, head_ + found_line, 1, 1, 2);
+  grid->addWidget(note_, head_ + note_line, 0, 1, 3);
+  grid->addWidget(remark_, head_ + remark_line, 1, 1, 2);
+  grid->addWidget(waiting_, head_ + waiting_line, 1, 1, 2);
+  grid->setRowMinimumHeight(head_ + below_line, 0);  // for addBelow()
+  setStacked(false);
   label_->setBuddy(editor_->widget());
   label_->setObjectName(QStringLiteral("label.%1").arg(fromView(field.key)));
   note_->setObjectName(QStringLiteral("finding.%1").arg(fromView(field.key)));
@@ -157,19 +160,31 @@ void FieldRow::setWaiting(const std::optional<std::string>& value_of_run) {
 }
 
 void FieldRow::addBelow(const QString& label, QWidget* control) {
-  auto* grid = static_cast<QGridLayout*>(label_->parentWidget()->layout());
-  int row = 0;
-  int column = 0;
-  int rows = 0;
-  int columns = 0;
-  grid->getItemPosition(grid->indexOf(waiting_), &row, &column, &rows, &columns);
   below_label_ = new QLabel(label, label_->parentWidget());
-  below_label_->setAlignment(Qt::AlignRight | Qt::AlignTop);
   below_label_->setContentsMargins(0, space::base, 0, 0);
   below_label_->setBuddy(control);
   below_ = control;
-  grid->addWidget(below_label_, row + 1, 0);
-  grid->addWidget(below_, row + 1, 1, 1, 2);
+  grid_->addWidget(below_, head_ + below_line, 1, 1, 2);
+  setStacked(stacked_);
+}
+
+void FieldRow::setStacked(bool stacked) {
+  stacked_ = stacked;
+  grid_->removeWidget(label_);
+  grid_->addWidget(label_, head_ + (stacked ? label_line : editor_line), 0, 1, stacked ? 3 : 1);
+  label_->setAlignment(stacked ? Qt::AlignLeft | Qt::AlignBottom : Qt::AlignRight | Qt::AlignVCenter);
+  if (!below_label_) return;
+  grid_->removeWidget(below_label_);
+  grid_->addWidget(below_label_, head_ + (stacked ? below_label_line : below_line), 0, 1, stacked ? 3 : 1);
+  below_label_->setAlignment(stacked ? Qt::AlignLeft | Qt::AlignBottom : Qt::AlignRight | Qt::AlignTop);
+}
+
+int FieldRow::leastWidth(int unit_width) const {
+  const int editor = editor_->widget()->minimumSizeHint().width();
+  const int below = below_ ? below_->minimumSizeHint().width() : 0;
+  const bool wide = field_.type == FieldType::choice && field_.unit.empty();
+  const int note = note_->isHidden() ? 0 : note_->minimumSizeHint().width();
+  return std::max({wide ? editor : editor + space::inGroup + unit_width, below, note});
 }
 
 void FieldRow::setLocked(bool locked) {

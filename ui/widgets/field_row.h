@@ -49,6 +49,10 @@ class FieldRow : public QObject {
   bool isWaiting() const { return waits_; }
   /// A control of its own under the field, shown and hidden with it.
   void addBelow(const QString& label, QWidget* control);
+  /// The label above the field in place of beside it, for narrow forms.
+  void setStacked(bool stacked);
+  /// The narrowest width of the field and its unit in a form whose units are so wide.
+  int leastWidth(int unit_width) const;
   /// A lock in the field: an edit of it moves another number.
   void setLocked(bool locked);
   /// The value follows from elsewhere and cannot be edited here.
@@ -67,6 +71,8 @@ class FieldRow : public QObject {
   QString toolTip() const;
 
   const SpecField& field_;
+  QGridLayout* grid_;
+  int head_;  ///< the first of the row's lines in the grid, for a label above the field
   QLabel* label_;
   FieldEditor* editor_;
   QLabel* unit_;
@@ -81,6 +87,7 @@ class FieldRow : public QObject {
   QString problem_;
   SpecValue shown_;  ///< the spec's value that was shown last
   bool visible_ = true;
+  bool stacked_ = false;
   bool waits_ = false;
 };
 

@@ -73,9 +73,23 @@ int FieldSection::unitWidth() const {
   return width;
 }
 
-void FieldSection::finish(int label_width, int unit_width) {
-  for (const FieldRow* row : rows_) row->label()->setMaximumWidth(label_width);
-  grid_->setColumnMinimumWidth(0, label_width);
+int FieldSection::titleWidth() const {
+  return head_->minimumSize().width();
+}
+
+int FieldSection::fieldsWidth(int unit_width) const {
+  int width = 0;
+  for (const FieldRow* row : rows_)
+    if (row->isVisible()) width = std::max(width, row->leastWidth(unit_width));
+  return width;
+}
+
+void FieldSection::setColumns(int label_width, int unit_width, bool stacked) {
+  for (FieldRow* row : rows_) {
+    row->label()->setMaximumWidth(stacked ? QWIDGETSIZE_MAX : label_width);
+    row->setStacked(stacked);
+  }
+  grid_->setColumnMinimumWidth(0, stacked ? 0 : label_width);
   grid_->setColumnMinimumWidth(2, unit_width);
 }
 

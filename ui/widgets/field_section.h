@@ -24,11 +24,15 @@ class FieldSection : public QWidget {
   FieldRow* addField(const SpecField& field);
   /// A command that belongs to the section, as a button beside its title.
   void addTitleAction(QAction* action);
-  /// Call after the last addField().
-  void finish(int label_width, int unit_width);
+  /// The columns of the form: how wide labels and units are, and whether labels stand above their fields.
+  void setColumns(int label_width, int unit_width, bool stacked);
   const std::vector<FieldRow*>& rows() const { return rows_; }
   int labelWidth() const;
   int unitWidth() const;
+  /// The narrowest width of the title's line.
+  int titleWidth() const;
+  /// The narrowest width of the fields shown, without their labels.
+  int fieldsWidth(int unit_width) const;
 
   void setExpanded(bool expanded);
   bool isExpanded() const;

@@ -27,12 +27,12 @@ QFont countFont() {
   return font;
 }
 
-/// "25 %", and under it the norm of the sum after this micro-step, where it is known.
+/// "25 %", and under it the norm of the sum so far, where it is known.
 QString slotText(const PoolSlot& slot, std::int64_t sum) {
   if (sum <= 0 || slot.micro_steps <= 0) return {};
   const auto share = std::llround(100.0 * static_cast<double>(slot.tokens) / static_cast<double>(sum));
   QString text = tr("%1 %").arg(share);
-  if (slot.norm > 0.0) text += QLatin1Char('\n') + tr("\u2016%1\u2016").arg(valueText(slot.norm, 2));
+  if (slot.norm > 0.0) text += QLatin1Char('\n') + tr("\u03a3\u2016%1\u2016").arg(valueText(slot.norm, 2));
   return text;
 }
 
@@ -77,11 +77,35 @@ QString carriedText(const RankStatus& status) {
                                    .arg(groupedNumber(status.carried), groupedNumber(status.epoch));
 }
 
+double usedNorm(const RankStatus& status) {
+  const double divided = status.factor > 0.0 ? status.sum_norm * status.factor : status.sum_norm;
+  return status.clip > 0.0 ? divided * status.clip : divided;
+}
+
+QString boundaryText(const RankStatus& status) {
+  if (!(status.factor > 0.0) || !(status.sum_norm > 0.0)) return {};
+  const double divided = status.sum_norm * status.factor;
+  QString text = status.factor == 1.0
+                     ? tr("Unscale: nothing is left to divide, the norm stays %1").arg(valueText(divided, 3))
+                     : tr("Unscale: norm of the sum %1 \u00d7 %2 = %3")
+                           .arg(valueText(status.sum_norm, 3), valueText(status.factor, 3), valueText(divided, 3));
+  if (status.clip > 0.0 && status.clip < 1.0)
+    text += tr("; clip: %1 \u00d7 %2 = %3")
+                .arg(valueText(divided, 3), valueText(status.clip, 3), valueText(divided * status.clip, 3));
+  else if (status.clip > 0.0)
+    text += tr("; clip: short enough, it stays");
+  return text;
+}
+
 GradientPool::GradientPool(QWidget* parent) : QWidget(parent) {
   setObjectName(QStringLiteral("gradientPool"));
   setFont(tabularFont(TextSize::small));
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
   setAccessibleName(tr("Gradients of each rank"));
+  setToolTip(
+      tr("A slot for each micro-step of the window, as high as its share of the items. \u03a3\u2016\u2026\u2016 is the "
+         "norm of "
+         "the sum so far: of this slot and those before it, before the sum is divided."));
 }
 
 void GradientPool::setView(const PoolView& view) {
@@ -200,7 +224,7 @@ void GradientPool::paintTank(QPainter& painter, const QRect& tank, const RankSta
     const QString word = skipped ? tr("\u2715 skipped") : tr("\u2193 step");
     painter.drawText(inside, Qt::AlignCenter, word);
   } else if (status.isReduced()) {
-    paintLevel(painter, inside, levelHeight(fullest), status.sum_norm);
+    paintLevel(painter, inside, levelHeight(fullest), status);
   } else {
     paintSlots(painter, inside, status, fullest);
   }
@@ -257,7 +281,7 @@ void GradientPool::paintSlotText(QPainter& painter, const QRect& slot, const QRe
   painter.drawText(where, Qt::AlignHCenter | Qt::AlignTop, text);
 }
 
-void GradientPool::paintLevel(QPainter& painter, const QRect& tank, double height, double norm) const {
+void GradientPool::paintLevel(QPainter& painter, const QRect& tank, double height, const RankStatus& status) const {
   const ThemeColors colors = themeColors(palette());
   const int level = std::clamp(static_cast<int>(std::lround(height * tank.height())), 2, tank.height());
   const QRect fill(tank.left(), tank.bottom() + 1 - level, tank.width(), level);
@@ -265,7 +289,9 @@ void GradientPool::paintLevel(QPainter& painter, const QRect& tank, double heigh
   const bool dark_text = contrastRatio(Qt::black, colors.collective) > contrastRatio(Qt::white, colors.collective);
   if (level < fontMetrics().height()) return;
   painter.setPen(dark_text ? Qt::black : Qt::white);
-  const QString word = tr("\u21c4 reduced");
+  const bool clipped = status.factor > 0.0 && status.clip > 0.0 && status.clip < 1.0;
+  const QString word = clipped ? tr("clipped") : status.factor > 0.0 ? tr("divided") : tr("\u21c4 reduced");
+  const double norm = usedNorm(status);
   painter.drawText(fill, Qt::AlignCenter,
                    norm > 0.0 ? word + QLatin1Char('\n') + tr("\u2016%1\u2016").arg(valueText(norm, 3)) : word);
 }

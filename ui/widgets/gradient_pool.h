@@ -42,7 +42,7 @@ class GradientPool : public QWidget {
                      const QString& text) const;
   void paintTank(QPainter& painter, const QRect& tank, const RankStatus& status, std::int64_t fullest) const;
   void paintSlots(QPainter& painter, const QRect& tank, const RankStatus& status, std::int64_t fullest) const;
-  void paintLevel(QPainter& painter, const QRect& tank, double height, double norm) const;
+  void paintLevel(QPainter& painter, const QRect& tank, double height, const RankStatus& status) const;
   double levelHeight(std::int64_t fullest) const;
   QString countText(const RankStatus& status) const;
   int columns() const;
@@ -56,6 +56,10 @@ class GradientPool : public QWidget {
 /// How the newest window ended, as a sentence: "Update 3: weights moved by a gradient of norm 0.82", "Update 3 skipped:
 /// overflow, ...", with what was flushed, carried or dropped.
 QString windowEndText(const WindowEnd& end);
+/// The norm of what the update would use, as far as the rank was stepped through the boundary; 0 where it is not known.
+double usedNorm(const RankStatus& status);
+/// What unscale and clip did to it: "Unscale: norm of the sum 816 x 0.125 = 102"; empty before unscale.
+QString boundaryText(const RankStatus& status);
 /// What the open window holds from an earlier epoch: "carried: 2 micro-steps from epoch 1"; empty if nothing.
 QString carriedText(const RankStatus& status);
 

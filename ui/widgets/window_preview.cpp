@@ -17,11 +17,15 @@ constexpr int block_width = 14;
 constexpr int block_gap = 2;
 constexpr int window_gap = 10;
 constexpr int strip_height = 20;
+constexpr int block_height = strip_height - 6;
+constexpr int slim_mark = 5;  ///< of a bar, a tick and a hairline in the legend
 
 }  // namespace
 
 WindowPreview::WindowPreview(QWidget* parent) : QWidget(parent) {
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  setFont(textFont(TextSize::small));
+  layOutLegend();
 }
 
 void WindowPreview::setSketch(const PlanSketch& sketch) {
@@ -35,18 +39,47 @@ void WindowPreview::setSketch(const PlanSketch& sketch) {
 }
 
 QSize WindowPreview::sizeHint() const {
-  return {block_width * 16, strip_height + space::base};
+  return {block_width * 16, height()};
 }
 
 QSize WindowPreview::minimumSizeHint() const {
-  return {block_width * 6, strip_height + space::base};
+  return {block_width * 6, height()};
 }
 
 void WindowPreview::resizeEvent(QResizeEvent*) {
   layOut();
 }
 
+void WindowPreview::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::FontChange) layOutLegend();
+}
+
+int WindowPreview::markWidth(Mark mark) {
+  return mark == Mark::microStep || mark == Mark::reduction ? block_width : slim_mark;
+}
+
+void WindowPreview::layOutLegend() {
+  legend_.clear();
+  const auto occurs = [this](auto has) { return std::ranges::any_of(plans_, has) || std::ranges::any_of(tail_, has); };
+  const int line = std::max(fontMetrics().height(), block_height + 2);
+  QPoint place(0, strip_height + space::base);
+  const auto add = [&](Mark mark, const QString& text) {
+    const int wide = markWidth(mark) + space::base + fontMetrics().horizontalAdvance(text);
+    if (place.x() > 0 && place.x() + wide > width()) place = {0, place.y() + line};
+    legend_.push_back({mark, text, place});
+    place.rx() += wide + space::inGroup;
+  };
+  add(Mark::microStep, tr("micro-step"));
+  if (occurs([](const MicroPlan& plan) { return plan.sync; })) add(Mark::reduction, tr("reduces"));
+  if (occurs([](const MicroPlan& plan) { return plan.update; })) add(Mark::update, tr("update"));
+  if (occurs([](const MicroPlan& plan) { return plan.schedule_ticks > 0; })) add(Mark::schedule, tr("schedule"));
+  if (occurs([](const MicroPlan& plan) { return plan.epoch_ends; })) add(Mark::epoch, tr("epoch"));
+  setFixedHeight(place.y() + line);
+}
+
 void WindowPreview::layOut() {
+  layOutLegend();
   blocks_.clear();
   gap_x_ = -1;
   const auto advance = [](const MicroPlan& plan) {
@@ -76,32 +109,53 @@ void WindowPreview::layOut() {
   }
 }
 
+void WindowPreview::drawMark(QPainter& painter, Mark mark, int x, int top, const ThemeColors& colors) const {
+  const int after = x + block_width + 1;
+  switch (mark) {
+    case Mark::microStep:
+    case Mark::reduction: {
+      const bool reduces = mark == Mark::reduction;
+      painter.setPen(reduces ? colors.collective : colors.backward);
+      painter.setBrush(mixed(reduces ? colors.collective : colors.forward, palette().window().color(), 0.25));
+      painter.drawRect(QRect(x, top, block_width - 1, block_height));
+      break;
+    }
+    case Mark::update:
+      painter.fillRect(QRect(after, top, 3, block_height), colors.optimizerStep);
+      break;
+    case Mark::schedule:
+      painter.fillRect(QRect(after, top + block_height + 3, 3, 3), colors.muted);
+      break;
+    case Mark::epoch:
+      painter.setPen(colors.muted);
+      painter.drawLine(after + 5, top, after + 5, top + strip_height - 1);
+      break;
+  }
+}
+
 void WindowPreview::paintEvent(QPaintEvent*) {
   const ThemeColors colors = themeColors(palette());
   QPainter painter(this);
   const int top = 0;
   for (const Block& block : blocks_) {
-    const QRect box(block.x, top, block.width - 1, strip_height - 6);
-    painter.setPen(block.plan.sync ? colors.collective : colors.backward);
-    painter.setBrush(mixed(block.plan.sync ? colors.collective : colors.forward, palette().window().color(), 0.25));
-    painter.drawRect(box);
-    if (block.plan.update) {
-      const QRect step(block.x + block.width + 1, top, 3, strip_height - 6);
-      painter.fillRect(step, colors.optimizerStep);
-    }
-    if (block.plan.schedule_ticks > 0) {
-      painter.setPen(Qt::NoPen);
-      painter.setBrush(colors.muted);
-      painter.drawRect(QRect(block.x + block.width + 1, strip_height - 3, 3, 3));
-    }
-    if (block.plan.epoch_ends) {
-      painter.setPen(colors.muted);
-      painter.drawLine(block.x + block.width + 6, 0, block.x + block.width + 6, strip_height - 1);
-    }
+    drawMark(painter, block.plan.sync ? Mark::reduction : Mark::microStep, block.x, top, colors);
+    if (block.plan.update) drawMark(painter, Mark::update, block.x, top, colors);
+    if (block.plan.schedule_ticks > 0) drawMark(painter, Mark::schedule, block.x, top, colors);
+    if (block.plan.epoch_ends) drawMark(painter, Mark::epoch, block.x, top, colors);
+  }
+  const int baseline = fontMetrics().ascent() + (block_height - fontMetrics().height()) / 2 + 1;
+  for (const LegendEntry& entry : legend_) {
+    // Marks that stand after a block are drawn without one, and a tick in the middle of its line.
+    const bool slim = markWidth(entry.mark) == slim_mark;
+    const int after_block = entry.mark == Mark::epoch ? block_width + 4 : block_width;
+    const int up = entry.mark == Mark::schedule ? block_height / 2 + 3 : 0;
+    drawMark(painter, entry.mark, entry.place.x() - (slim ? after_block : 0), entry.place.y() - up, colors);
+    painter.setPen(colors.muted);
+    painter.drawText(entry.place + QPoint(markWidth(entry.mark) + space::base, baseline), entry.text);
   }
   if (gap_x_ >= 0) {
     painter.setPen(colors.muted);
-    painter.drawText(QRect(gap_x_ - window_gap / 2, top, 2 * window_gap, strip_height - 6), Qt::AlignCenter,
+    painter.drawText(QRect(gap_x_ - window_gap / 2, top, 2 * window_gap, block_height), Qt::AlignCenter,
                      QStringLiteral("\u2026"));
   }
 }

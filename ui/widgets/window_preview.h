@@ -6,11 +6,15 @@
 
 #include "models/plan_outline.h"
 
+class QPainter;
+
 namespace accrue::ui {
 
+struct ThemeColors;
+
 /// The first windows of a plan as a strip: a block per micro-step (darker if it reduces), a bar where the optimizer
-/// steps, a tick where the schedule moves, a hairline where an epoch ends. Drawn hollow, because it is a plan. All of
-/// it comes from AccumulationWindow.
+/// steps, a tick where the schedule moves, a hairline where an epoch ends, and a legend of those that occur. Drawn
+/// hollow, because it is a plan. All of it comes from AccumulationWindow.
 class WindowPreview : public QWidget {
   Q_OBJECT
 
@@ -27,10 +31,22 @@ class WindowPreview : public QWidget {
   void paintEvent(QPaintEvent* event) override;
   bool event(QEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
+  void changeEvent(QEvent* event) override;
 
  private:
+  enum class Mark { microStep, reduction, update, schedule, epoch };
+  struct LegendEntry {
+    Mark mark;
+    QString text;
+    QPoint place;  ///< top left
+  };
+
   void describe();
   void layOut();
+  void layOutLegend();
+  static int markWidth(Mark mark);
+  /// Draws a mark of the micro-step whose block has this left edge.
+  void drawMark(QPainter& painter, Mark mark, int x, int top, const ThemeColors& colors) const;
   QString tipAt(int x) const;
 
   struct Block {
@@ -45,6 +61,7 @@ class WindowPreview : public QWidget {
   /// Micro-steps at the end of an epoch that the strip skips ahead to, so that the tail is always visible.
   std::vector<MicroPlan> tail_;
   int gap_x_ = -1;
+  std::vector<LegendEntry> legend_;
   QString text_;
 };
 

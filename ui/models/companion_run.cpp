@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "companion_run.h"
+
+#include "run_control.h"
+#include "run_library.h"
+
+namespace accrue::ui {
+
+namespace {
+
+/// A pause that only this run's commands could end would be for ever.
+BridgeOptions withoutQuestions(BridgeOptions options) {
+  options.interactive = false;
+  return options;
+}
+
+}  // namespace
+
+CompanionRun::CompanionRun(RunControl* partner, RunLibrary* library, QObject* parent)
+    : QObject(parent), partner_(partner), library_(library), bridge_(withoutQuestions(partner->bridgeOptions())) {
+  connect(&bridge_, &EngineBridge::batch, this, &CompanionRun::takeBatch);
+  connect(&bridge_, &EngineBridge::stateChanged, this, &CompanionRun::takeState);
+  connect(partner_, &RunControl::runBegun, this, [this](RunSeries* run) {
+    if (isLive() && !beside_) beside_ = run;
+  });
+  connect(partner_, &RunControl::stateChanged, this, &CompanionRun::followPartner);
+}
+
+Result<RunSeries*> CompanionRun::start(const RunPlan& plan) {
+  if (isLive())
+    return fail(ErrorCode::config, tr("The other run of the last pair still trains").toStdString(),
+                run_->name().toStdString(), tr("Stop it, or wait for its end").toStdString());
+  const auto started = bridge_.start(plan);
+  if (!started) return tl::make_unexpected(started.error());
+  run_ = library_->addLive(QString::fromStdString(started->string()), plan, RunLibrary::Past::forget);
+  beside_ = nullptr;
+  held_ = stop_asked_ = over_told_ = false;
+  return run_;
+}
+
+bool CompanionRun::isLive() const {
+  return run_ && is_live(bridge_.state());
+}
+
+void CompanionRun::stop() {
+  if (!isLive() || stop_asked_) return;
+  stop_asked_ = true;
+  bridge_.checkpointAndStop();
+}
+
+void CompanionRun::kill() {
+  if (isLive()) bridge_.kill();
+}
+
+bool CompanionRun::isStopping() const {
+  return isLive() && stop_asked_;
+}
+
+/// Holds, goes on and ends with the partner, as the user commands it; a partner that ends by itself ends nothing else,
+/// and holds nothing any longer.
+void CompanionRun::followPartner() {
+  if (!isLive() || partner_->run() != beside_) return;
+  const RunState state = partner_->state();
+  const bool hold = state == RunState::paused;
+  const bool release = state == RunState::running || (is_over(state) && !partner_->endedByUser());
+  if (hold != held_ && (hold || release)) {
+    held_ = hold;
+    if (hold)
+      bridge_.pause();
+    else
+      bridge_.proceed();
+  }
+  if (partner_->endedByUser()) stop();
+}
+
+void CompanionRun::takeBatch(const EventBatch& events) {
+  library_->append(run_, events);
+  run_->setTracesNotDrawn(bridge_.dropped());
+}
+
+void CompanionRun::takeState() {
+  if (!is_over(bridge_.state()) || over_told_) return;
+  over_told_ = true;
+  Q_EMIT ended(run_);
+}
+
+}  // namespace accrue::ui

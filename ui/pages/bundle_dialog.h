@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QDialog>
+#include <QList>
+#include <QString>
+#include <QStringList>
+
+class QCheckBox;
+class QListWidget;
+class QPushButton;
+
+namespace accrue::ui {
+
+/// A run that a bundle could carry.
+struct BundleRow {
+  QString folder;
+  QString name;
+  bool chosen = false;
+  qint64 weight_bytes = 0;  ///< of its final weights; 0: none
+};
+
+/// What a bundle is to carry.
+struct BundleChoice {
+  QStringList folders;
+  bool spec = true;
+  bool layout = true;
+  bool notes = true;
+  bool weights = false;
+};
+
+/// Asks which runs, and what beside them, go into a bundle.
+class BundleDialog : public QDialog {
+  Q_OBJECT
+
+ public:
+  explicit BundleDialog(QList<BundleRow> rows, QWidget* parent = nullptr);
+  BundleChoice choice() const;
+
+ private:
+  void showWeights();
+
+  QList<BundleRow> rows_;
+  QListWidget* runs_;
+  QCheckBox* spec_;
+  QCheckBox* layout_;
+  QCheckBox* notes_;
+  QCheckBox* weights_;
+  QPushButton* accept_;
+};
+
+}  // namespace accrue::ui

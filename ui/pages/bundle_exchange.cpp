@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bundle_exchange.h"
+
+#include <QDir>
+#include <QFileInfo>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QLocale>
+#include <QWidget>
+#include <utility>
+#include <vector>
+
+#include "accrue/run/bundle.h"
+#include "accrue/run/spec_io.h"
+#include "dialogs.h"
+#include "exchange_jobs.h"
+#include "models/run_library.h"
+#include "models/run_name.h"
+#include "models/run_notebook.h"
+#include "models/run_series.h"
+#include "models/spec_document.h"
+#include "widgets/message_bar.h"
+#include "window_actions.h"
+#include "window_files.h"
+
+namespace accrue::ui {
+
+namespace {
+
+/// The notes on these runs, by id.
+std::string notesText(const RunLibrary& library, const QStringList& folders) {
+  QJsonObject notes;
+  for (const QString& folder : folders)
+    if (const RunSeries* run = library.find(folder); run && run->notes() != RunNotes())
+      notes[run->id()] = RunNotebook::toJson(run->notes());
+  return notes.isEmpty() ? std::string() : QJsonDocument(notes).toJson().toStdString();
+}
+
+QString countedRuns(std::int64_t count) {
+  return count == 1 ? BundleExchange::tr("1 run") : BundleExchange::tr("%1 runs").arg(count);
+}
+
+}  // namespace
+
+BundleExchange::BundleExchange(const BundleParts& parts, const WindowActions& actions)
+    : QObject(parts.window), parts_(parts) {
+  connect(actions.exportBundle, &QAction::triggered, this, &BundleExchange::exportBundle);
+}
+
+void BundleExchange::say(const QString& text, bool failed, const QString& action, const std::function<void()>& act) {
+  parts_.messages->post({QStringLiteral("bundle"), failed ? RunState::failed : RunState::finished, text, action, act});
+}
+
+void BundleExchange::exportBundle() {
+  if (asking_) return;
+  QList<BundleRow> rows;
+  std::vector<NamedSpec> named;
+  const QList<RunSeries*> chosen = parts_.chosen_runs();
+  const RunTableModel& table = *parts_.library->table();
+  for (int row = 0; row < table.rowCount(); ++row) {
+    const RunSeries* run = table.run(row);
+    if (run->isLive() || run->folder().isEmpty()) continue;  // its record still grows
+    named.push_back({run->name(), run->spec() ? &*run->spec() : nullptr});
+    rows.append({.folder = run->folder(), .name = {}, .chosen = chosen.contains(run)});
+  }
+  const QStringList names = distinctNames(named);
+  for (qsizetype row = 0; row < rows.size(); ++row) rows[row].name = names[row];
+  asking_ = true;
+  parts_.jobs->run(
+      tr("Looking for weights"),
+      [rows](const ExchangeJobs::GoOn& goOn) mutable {
+        for (BundleRow& row : rows)
+          if (goOn(ExchangeJobs::unknown)) row.weight_bytes = bundled_weight_bytes(row.folder.toStdString());
+        return rows;
+      },
+      [this](const QList<BundleRow>& weighed, bool cancelled) {
+        if (!cancelled) askAndWrite(weighed);
+        asking_ = false;
+      });
+}
+
+void BundleExchange::askAndWrite(const QList<BundleRow>& rows) {
+  const std::optional<BundleChoice> choice = parts_.dialogs->askBundle(parts_.window, rows);
+  if (!choice) return;
+  const QString file =
+      parts_.dialogs->exportFile(parts_.window, QDir::home().filePath(QStringLiteral("runs.accrue-bundle")),
+                                 tr("Bundle of runs (*.accrue-bundle)"));
+  if (file.isEmpty()) return;
+  BundleRequest request{.with_weights = choice->weights};
+  for (const QString& folder : choice->folders) request.runs.push_back(folder.toStdString());
+  if (choice->spec) request.spec = write_spec(parts_.document->spec());
+  if (choice->layout) request.layout = parts_.layout().toStdString();
+  if (choice->notes) request.notes = notesText(*parts_.library, choice->folders);
+  parts_.jobs->run(
+      tr("Writing %1").arg(QFileInfo(file).fileName()),
+      [request = std::move(request), file](const ExchangeJobs::GoOn& goOn) {
+        return write_bundle(request, file.toStdString(), goOn);
+      },
+      [this, file](const Result<BundleWritten>& written, bool cancelled) {
+        if (written)
+          say(tr("%1 was written: %2, %3")
+                  .arg(file, countedRuns(written->runs), QLocale().formattedDataSize(written->file_bytes)),
+              false);
+        else if (!cancelled || written.error().code != ErrorCode::cancelled)
+          say(tr("The bundle was not written. %1").arg(QString::fromStdString(written.error().text())), true);
+      });
+}
+
+void BundleExchange::importBundle(const QString& file) {
+  parts_.jobs->run(
+      tr("Importing %1").arg(QFileInfo(file).fileName()),
+      [file, runs_dir = parts_.library->runsDir()](const ExchangeJobs::GoOn& goOn) {
+        return import_bundle(file.toStdString(), runs_dir.toStdString(), goOn);
+      },
+      [this, file](const Result<BundleContents>& bundle, bool cancelled) {
+        if (bundle)
+          showImported(file, *bundle);
+        else if (!cancelled || bundle.error().code != ErrorCode::cancelled)
+          say(tr("The bundle was not imported. %1").arg(QString::fromStdString(bundle.error().text())), true);
+      });
+}
+
+void BundleExchange::showImported(const QString& file, const BundleContents& bundle) {
+  takeNotes(bundle);
+  int fresh = 0;
+  for (const BundledRun& run : bundle.runs) {
+    fresh += run.was_there ? 0 : 1;
+    parts_.library->open(QString::fromStdString(run.dir.string()));
+  }
+  QStringList sentences;
+  if (fresh > 0 || bundle.runs.empty()) sentences << tr("%1 imported").arg(countedRuns(fresh));
+  if (const int there = static_cast<int>(bundle.runs.size()) - fresh; there > 0)
+    sentences << (there == 1 ? tr("1 run was here already") : tr("%1 runs were here already").arg(there));
+  const auto use = [this, file, spec = QString::fromStdString(bundle.spec),
+                    layout = QByteArray::fromStdString(bundle.layout)] {
+    if (!spec.isEmpty() && !parts_.files->openText(spec, QFileInfo(file).completeBaseName())) return;
+    if (!layout.isEmpty() && !parts_.take_layout(layout))
+      say(tr("The layout in %1 cannot be read; the window stays as it is.").arg(QFileInfo(file).fileName()), true);
+  };
+  const QString offer = bundle.spec.empty() && bundle.layout.empty() ? QString()
+                        : bundle.spec.empty()                        ? tr("Use its layout")
+                        : bundle.layout.empty()                      ? tr("Use its spec")
+                                                                     : tr("Use its spec and layout");
+  say(sentences.join(QStringLiteral("; ")), false, offer, offer.isEmpty() ? std::function<void()>() : use);
+}
+
+/// A note of the user's own on a run that was here stays.
+void BundleExchange::takeNotes(const BundleContents& bundle) {
+  const QJsonObject notes = QJsonDocument::fromJson(QByteArray::fromStdString(bundle.notes)).object();
+  for (const BundledRun& run : bundle.runs)
+    if (const auto noted = notes.find(QString::fromStdString(run.run_id)); noted != notes.end())
+      parts_.notebook->takeOver(noted.key(), RunNotebook::fromJson(noted.value().toObject()));
+}
+
+}  // namespace accrue::ui

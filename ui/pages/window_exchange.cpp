@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What MainWindow lends to exports and imports.
+#include <QDir>
+
+#include "bundle_exchange.h"
+#include "centre_page.h"
+#include "dialogs.h"
+#include "exchange.h"
+#include "exchange_jobs.h"
+#include "main_window.h"
+#include "models/run_series.h"
+#include "plots/plot_area.h"
+#include "runs_panel.h"
+#include "window_arrangement.h"
+#include "window_files.h"
+#include "window_layouts.h"
+
+namespace accrue::ui {
+
+void MainWindow::buildExchange() {
+  auto* exchange = new Exchange({parts_.document, parts_.preflight, parts_.library, parts_.dialogs, centre_->messages(),
+                                 exchange_jobs_, this, [this] { return focusedRun(); }},
+                                actions_);
+  auto* bundles = new BundleExchange({.document = parts_.document,
+                                      .library = parts_.library,
+                                      .notebook = runs_->notebook(),
+                                      .files = files_,
+                                      .dialogs = parts_.dialogs,
+                                      .messages = centre_->messages(),
+                                      .jobs = exchange_jobs_,
+                                      .window = this,
+                                      .chosen_runs =
+                                          [this] {
+                                            const QList<RunSeries*> selected = runs_->selectedRuns();
+                                            return selected.size() > 1 ? selected : runs_->shownRuns();
+                                          },
+                                      .layout = [this] { return describeArrangement(*this, *centre_->plots()); },
+                                      .take_layout =
+                                          [this](const QByteArray& text) {
+                                            showLayout(WindowLayout::studio);
+                                            return applyArrangement(*this, *centre_->plots(), text);
+                                          }},
+                                     actions_);
+  const auto import = [exchange, bundles](const QString& file) {
+    hasSuffix(file, ".csv") ? exchange->importCurves(file) : bundles->importBundle(file);
+  };
+  connect(files_, &WindowFiles::importRequested, this, import);
+  connect(actions_.importFile, &QAction::triggered, this, [this, import] {
+    const QString file = parts_.dialogs->openFile(this, tr("Import a bundle or a CSV file"), QDir::homePath(),
+                                                  tr("Bundles and tables (*.accrue-bundle *.csv)"));
+    if (!file.isEmpty()) import(file);
+  });
+}
+
+}  // namespace accrue::ui

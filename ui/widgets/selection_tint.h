@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+
+class QAbstractItemView;
+
+namespace accrue::ui {
+
+/// Marks a list's selection by a tint under its own text, in place of the system's full colour, which would drown
+/// swatches and icons. Owned by the list; follows the theme.
+class SelectionTint : public QObject {
+  Q_OBJECT
+
+ public:
+  explicit SelectionTint(QAbstractItemView* view);
+  bool eventFilter(QObject* object, QEvent* event) override;
+
+ private:
+  void apply();
+
+  QAbstractItemView* view_;
+  bool applying_ = false;
+};
+
+}  // namespace accrue::ui

@@ -51,12 +51,12 @@ accumulation: comm parallel checkpoint optim
 kernels:
 models: kernels comm parallel
 pipeline: comm models
-optim: kernels
+optim: kernels comm
 data: models
 megatron: comm parallel accumulation checkpoint kernels models pipeline optim data
 train: comm parallel accumulation checkpoint kernels models pipeline optim data megatron
 rank: comm checkpoint models megatron train
-cuda: comm
+cuda: comm kernels
 examples: comm accumulation models megatron'
 
 check_engine_arrows() {

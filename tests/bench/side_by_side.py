@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the comparisons of this folder share: the Python environment, Accrue's runs, and a watch over a run's updates and memory.
 
-Both sides train the same GPT from the same weights on the same tokens in the same order, one thread a rank; the Python side imports the torch wheel
-that Accrue's build links. Runs are interleaved A-B-A-B, the first updates of each are dropped, and each ratio is taken within its pair.
+Both sides train the same GPT from the same weights on the same tokens in the same order, one thread a rank; Accrue's idle pipeline stages lend
+theirs. The Python side imports the torch wheel that Accrue's build links. Runs are interleaved A-B-A-B, the first updates of each are dropped, and
+each ratio is taken within its pair.
 """
 import argparse
 import hashlib

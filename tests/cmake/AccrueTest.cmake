@@ -2,14 +2,15 @@
 # accrue_add_test(NAME n SOURCES f... LIBS l... LABELS l... TIMEOUT s [SERIAL] [ENVIRONMENT VAR=value...])
 # One Qt Test executable, run by CTest; JUnit output lies in build/test-results/. Labels say which part of the tree a test guards:
 # core (std-only), engine (LibTorch, one process), ranks (several processes), ui (offscreen), realx (a real X server), slow;
-# sanitized: run with the engine under AddressSanitizer and UBSan, and built by the target of that name: what reads files, shares
+# sanitized: run, with the engine or the core, under AddressSanitizer and UBSan, and built by the target of that name: what reads files, shares
 # memory, counts windows, does arithmetic of its own, and calls them under the names of other systems.
 #
-# accrue_add_tests(NAME program TESTS t... [SOURCES f...] LIBS l... LABELS l... TIMEOUT s [SERIAL])
-# One executable of several test classes, whose files t.cpp are compiled together: what they share of LibTorch, three seconds a
-# file, is compiled once. Each is still a test of its own, with a process of its own: `program t [function]`; a target t builds it.
-set(accrue_sanitized engine_models engine_checkpoint engine_memory engine_systems engine_accelerate ranks_comm ranks_parallel
-  ranks_training ranks_resume)
+# accrue_add_tests(NAME program TESTS t... [SOURCES f...] LIBS l... LABELS l... TIMEOUT s [SERIAL] [PREFIX p] [BATCH n])
+# One executable of several test classes, whose files t.cpp are compiled together, all or n at a time: what they share of LibTorch,
+# three seconds a file, is compiled once. Each is still a test of its own, with a process of its own: `program t [function]`; a
+# target t builds it. With a prefix, test_form.cpp is the test PREFIXform.
+set(accrue_sanitized core_record engine_models engine_checkpoint engine_memory engine_systems engine_accelerate ranks_comm
+  ranks_parallel ranks_training ranks_resume)
 add_custom_target(sanitized)
 
 # A test is compiled far more often than its own code is waited for.
@@ -47,7 +48,8 @@ function(accrue_test_support variable libraries)
   if(NOT last STREQUAL Core)
     target_compile_definitions(${name} PUBLIC QT_NO_CAST_FROM_ASCII QT_NO_FOREACH)  # as the studio's libraries ask for
   endif()
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/support/places.cpp PROPERTIES
+  # It needs next to nothing of what is precompiled here.
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/support/places.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON
     COMPILE_DEFINITIONS "ACCRUE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";ACCRUE_BIN_DIR=\"${CMAKE_RUNTIME_OUTPUT_DIRECTORY}\"")
   # An executable's code, as that of the tests that use the headers.
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
@@ -72,18 +74,34 @@ function(accrue_moc_test target)
   endforeach()
 endfunction()
 
+# accrue_compile_test(target libraries): as all code of tests is compiled.
+function(accrue_compile_test target libraries)
+  target_link_libraries(${target} PRIVATE accrue_options)
+  target_compile_definitions(${target} PRIVATE QT_NO_KEYWORDS)
+  accrue_test_support(support "${libraries}")
+  target_link_libraries(${target} PRIVATE ${support})
+  target_precompile_headers(${target} REUSE_FROM ${support})
+  target_compile_options(${target} PRIVATE ${accrue_precompiled_flags} ${accrue_test_optimisation})
+endfunction()
+
+# accrue_test_library(name libraries source...): what several programs of tests share, compiled once.
+function(accrue_test_library name libraries)
+  add_library(${name} STATIC ${ARGN})
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${name} PRIVATE -fPIE)
+  target_link_libraries(${name} PUBLIC Qt6::Core Qt6::Test ${libraries})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/tests)
+  accrue_compile_test(${name} "${libraries}")
+endfunction()
+
 # accrue_test_program(target libraries source...)
 function(accrue_test_program target libraries)
   add_executable(${target} ${ARGN})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   accrue_moc_test(${target} ${ARGN})
-  target_link_libraries(${target} PRIVATE accrue_options Qt6::Core Qt6::Test ${libraries})
-  target_compile_definitions(${target} PRIVATE QT_NO_KEYWORDS)
+  target_link_libraries(${target} PRIVATE Qt6::Core Qt6::Test ${libraries})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  accrue_test_support(support "${libraries}")
-  target_link_libraries(${target} PRIVATE ${support})
-  target_precompile_headers(${target} REUSE_FROM ${support})
-  target_compile_options(${target} PRIVATE ${accrue_precompiled_flags} ${accrue_test_optimisation})
+  accrue_compile_test(${target} "${libraries}")
 endfunction()
 
 # accrue_enter_test(name program labels timeout serial environment argument...): one test of CTest.
@@ -96,15 +114,28 @@ function(accrue_enter_test name program labels timeout serial environment)
     set(timeout 60)
   endif()
   add_test(NAME ${name} COMMAND ${program} ${ARGN} -o ${PROJECT_BINARY_DIR}/test-results/${name}.xml,junitxml -o -,txt)
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}" RUN_SERIAL ${serial} PROCESSORS 2
+  # CTest gives tests four slots on two cores. The core's tests are one process, the studio's several.
+  set(slots 2)
+  if(core IN_LIST labels)
+    set(slots 1)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}" PROCESSORS ${slots}
     ENVIRONMENT "QT_QPA_PLATFORM=offscreen;LANG=C.UTF-8;LC_ALL=C.UTF-8;${environment}")
+  if(serial)
+    accrue_trains(${name})
+  endif()
 endfunction()
 
-# accrue_waits(test...): tests that mostly wait, for time-outs and for processes that they ended. CTest counts a test as two of
-# its four jobs, on two cores; one that waits counts as one, and runs beside others even where the rest of its program does not.
-# They start first, since the longest of them waits for a minute and a half.
-function(accrue_waits)
-  set_tests_properties(${ARGN} PROPERTIES RUN_SERIAL OFF PROCESSORS 1 COST 100)
+# accrue_trains(test...): what keeps both cores busy takes three of the four slots: never two of them at once, and beside each one
+# that waits or needs a core now and then. They start early, so that there is something left to run beside the last.
+function(accrue_trains)
+  set_tests_properties(${ARGN} PROPERTIES PROCESSORS 3 COST 50 RESOURCE_LOCK training)
+endfunction()
+
+# accrue_waits(cost test...): tests that mostly wait, for time-outs and for processes that they ended, and take one slot even where
+# the rest of their program trains. Above a cost of 50 they start before all that train, else beside them.
+function(accrue_waits cost)
+  set_tests_properties(${ARGN} PROPERTIES PROCESSORS 1 COST ${cost} RESOURCE_LOCK "")
 endfunction()
 
 function(accrue_add_test)
@@ -114,14 +145,21 @@ function(accrue_add_test)
 endfunction()
 
 function(accrue_add_tests)
-  cmake_parse_arguments(T "SERIAL" "NAME;TIMEOUT" "TESTS;SOURCES;LIBS;LABELS" ${ARGN})
+  cmake_parse_arguments(T "SERIAL" "NAME;TIMEOUT;PREFIX;BATCH" "TESTS;SOURCES;LIBS;LABELS" ${ARGN})
+  if(NOT T_BATCH)
+    set(T_BATCH 0)
+  endif()
   list(TRANSFORM T_TESTS APPEND .cpp OUTPUT_VARIABLE files)
   accrue_test_program(${T_NAME} "${T_LIBS}" ${files} ${T_SOURCES})
-  set_target_properties(${T_NAME} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+  set_target_properties(${T_NAME} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${T_BATCH})
   target_compile_options(${T_NAME} PRIVATE ${accrue_unity_flags})
-  foreach(name IN LISTS T_TESTS)
+  foreach(file IN LISTS T_TESTS)
+    set(name ${file})
+    if(T_PREFIX)
+      string(REGEX REPLACE "^test_" "${T_PREFIX}" name ${file})
+    endif()
     add_custom_target(${name})
     add_dependencies(${name} ${T_NAME})
-    accrue_enter_test(${name} ${T_NAME} "${T_LABELS}" "${T_TIMEOUT}" ${T_SERIAL} "" ${name})
+    accrue_enter_test(${name} ${T_NAME} "${T_LABELS}" "${T_TIMEOUT}" ${T_SERIAL} "" ${file})
   endforeach()
 endfunction()

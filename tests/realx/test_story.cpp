@@ -3,31 +3,19 @@
 // a second run over samples, the studio killed and the run resumed, the window closed. What happened is read from the
 // run folders, the settings and the window's title.
 #include <QDir>
-#include <QFile>
-#include <QJsonDocument>
 #include <QJsonObject>
 #include <QtTest>
 #include <algorithm>
 
-#include "support/places.h"
-#include "x_session.h"
+#include "studio_on_x.h"
 
-class TestStory : public QObject {
+class TestStory : public QObject, private StudioOnX {
   Q_OBJECT
 
  private Q_SLOTS:
   void initTestCase() {
-    QCOMPARE(x_.start(), QString());
-    QProcessEnvironment environment = x_.environment();
-    environment.insert(QStringLiteral("HOME"), home_.path());
-    environment.insert(QStringLiteral("XDG_RUNTIME_DIR"), home_.path());
-    for (const char* name : {"XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"})
-      environment.remove(QLatin1String(name));
-    environment.insert(QStringLiteral("ACCRUE_RANK_PROGRAM"), accrue::test::programPath("accrue-fake-rank"));
-    environment.insert(QStringLiteral("ACCRUE_FAKE_RANK"), QStringLiteral("micro_ms=40"));
-    studio_.setProcessEnvironment(environment);
-    studio_.setProcessChannelMode(QProcess::ForwardedChannels);
-    startStudio({});
+    QVERIFY(begin("accrue-fake-rank", "micro_ms=40"));
+    QVERIFY(startStudio({}));
   }
 
   void the_window_manager_gives_focus_and_shortcuts() {
@@ -100,7 +88,7 @@ class TestStory : public QObject {
     const auto joined = [&] { return events(run, QStringLiteral("rank_ready")).size(); };
     const qsizetype before = joined();
 
-    startStudio({run});
+    QVERIFY(startStudio({run}));
     QVERIFY(waitUntil([&] {
       if (joined() == before) x_.key(QStringLiteral("ctrl+shift+r"));
       return updates() > kept + 1;
@@ -135,60 +123,7 @@ class TestStory : public QObject {
     for (const QString& run : runs()) QVERIFY(ranksAreGone(run));
   }
 
-  void cleanupTestCase() {
-    if (studio_.state() == QProcess::NotRunning) return;
-    studio_.kill();
-    studio_.waitForFinished();
-  }
-
  private:
-  QStringList runs() const {
-    const QDir dir(home_.filePath(QStringLiteral(".local/share/accrue/runs")));
-    QStringList paths;
-    for (const QString& name : dir.entryList(QDir::Dirs | QDir::NoDotAndDotDot, QDir::Name))
-      paths.append(dir.filePath(name));
-    return paths;
-  }
-  /// Values of a key in a run's events of a kind, oldest first.
-  QList<QJsonObject> events(const QString& run, const QString& kind) const {
-    QFile file(QDir(run).filePath(QStringLiteral("events.jsonl")));
-    QList<QJsonObject> found;
-    if (!file.open(QIODevice::ReadOnly)) return found;
-    for (const QByteArray& line : file.readAll().split('\n')) {
-      const QJsonObject event = QJsonDocument::fromJson(line).object();
-      if (event.value(QStringLiteral("kind")).toString() == kind) found.append(event);
-    }
-    return found;
-  }
-
-  QString state(const QString& run) const {
-    const QList<QJsonObject> changes = events(run, QStringLiteral("state"));
-    return changes.isEmpty() ? QString() : changes.last().value(QStringLiteral("state")).toString();
-  }
-  /// No rank of the run is a process any more.
-  bool ranksAreGone(const QString& run) const {
-    const QList<QJsonObject> ready = events(run, QStringLiteral("rank_ready"));
-    return !ready.isEmpty() && std::none_of(ready.begin(), ready.end(), [](const QJsonObject& rank) {
-      QFile status(QStringLiteral("/proc/%1/stat").arg(rank.value(QStringLiteral("pid")).toInteger()));
-      if (!status.open(QIODevice::ReadOnly)) return false;
-      // An orphan that ended stays a zombie where nobody reaps it, as in a container without an init.
-      const QByteArray text = status.readAll();
-      return text.mid(text.lastIndexOf(')') + 2, 1) != "Z";
-    });
-  }
-
-  void startStudio(const QStringList& arguments) {
-    studio_.start(accrue::test::programPath("accrue"), QStringList{QStringLiteral("--new-instance")} + arguments);
-    QVERIFY(studio_.waitForStarted());
-    window_ = x_.window(QStringLiteral(" - Accrue$"));
-    QVERIFY(!window_.isEmpty());
-    QVERIFY(waitUntil([this] { return x_.tool({QStringLiteral("getactivewindow")}) == window_; }));
-  }
-
-  XSession x_;
-  QTemporaryDir home_;
-  QProcess studio_;
-  QString window_;
   QString second_;  ///< the run with N = 16
 };
 

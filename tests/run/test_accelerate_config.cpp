@@ -6,7 +6,10 @@
 
 #include "accrue/run/spec_io.h"
 #include "support/fuzz_inputs.h"
+#include "support/test_program.h"
 #include "yaml_entries.h"
+
+namespace test_accelerate_config {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -49,29 +52,31 @@ class TestAccelerateConfig : public QObject {
            "device = \"cuda\"\n\n[megatron]\ntp_degree = 2\npp_degree = 2\nnum_micro_batches = 2\n"
            "gradient_clipping = 1.0\nsequence_parallelism = true\nrecompute_activations = true\n"
            "use_distributed_optimizer = true\n"
-        << QStringList{};
+        << QStringList{"[model] and [data]"};
     QTest::newRow("cpu")
         << "accrue = 1\n\n[accumulation]\ndialect = \"accelerate\"\nsteps = 1\n\n[parallel]\ndata = 2\n"
-        << QStringList{"gradient_accumulation_steps"};
+        << QStringList{"gradient_accumulation_steps", "[model] and [data]"};
     QTest::newRow("single")
         << "accrue = 1\n\n[model]\ndtype = \"float16\"\n\n[accumulation]\ndialect = \"accelerate\"\n"
            "steps = 1\n"
-        << QStringList{"gradient_accumulation_steps"};
+        << QStringList{"gradient_accumulation_steps", "[model] and [data]"};
     QTest::newRow("deepspeed") << "accrue = 1\n\n[model]\ndtype = \"bfloat16\"\n\n[optimizer]\nclip_norm = 1.0\n\n"
                                   "[accumulation]\ndialect = \"accelerate\"\nsteps = 8\n\n[parallel]\ndata = 4\n\n"
                                   "[launch]\ndevice = \"cuda\"\n"
                                << QStringList{"deepspeed_config.offload_param_device",
-                                              "deepspeed_config.zero3_init_flag", "deepspeed_config.zero_stage"};
+                                              "deepspeed_config.zero3_init_flag", "deepspeed_config.zero_stage",
+                                              "[model] and [data]"};
     QTest::newRow("fsdp")
         << "accrue = 1\n\n[accumulation]\ndialect = \"accelerate\"\nsteps = 1\n\n[parallel]\ndata = 4\n"
         << QStringList{"distributed_type", "fsdp_config.fsdp_reshard_after_forward", "fsdp_config.fsdp_version",
-                       "gradient_accumulation_steps"};
+                       "gradient_accumulation_steps", "[model] and [data]"};
     QTest::newRow("hosts") << "accrue = 1\n\n[accumulation]\ndialect = \"accelerate\"\nsteps = 1\n\n[parallel]\n"
                               "data = 16\n\n[launch]\ndevice = \"cuda\"\n"
                            << QStringList{"machine_rank",      "main_process_ip",
                                           "main_process_port", "mixed_precision",
                                           "num_machines",      "rdzv_backend",
-                                          "same_network",      "gradient_accumulation_steps"};
+                                          "same_network",      "gradient_accumulation_steps",
+                                          "[model] and [data]"};
   }
   void files_of_the_original_become_specs() {
     QFETCH(QString, spec);
@@ -106,12 +111,28 @@ class TestAccelerateConfig : public QObject {
     QCOMPARE(why(head + "megatron_lm_tp_degre: 2", block + "tp_degre"),
              std::string("it is no field of MegatronLMPlugin; near is tp_degree"));
     QCOMPARE(why(head + "megatron_lm_tp_degree: 3\nnum_processes: 4", "num_processes"),
-             std::string("it is no multiple of tp_degree x pp_degree = 3"));
+             std::string("it is no multiple of tp_degree x pp_degree = 3; the spec has 3 ranks"));
     QCOMPARE(why("distributed_type: 'NO'\nnum_processes: -1", "num_processes"),
-             std::string("the number of ranks must be known: parallel.data"));
+             std::string("the number of ranks must be known: parallel.data; the spec has 1 rank"));
     QCOMPARE(why("speed: 9", "speed"), std::string("it is no key of Accelerate 1.9"));
     QCOMPARE(why("compute_environment: AMAZON_SAGEMAKER", "compute_environment"),
              std::string("runs are started on this machine, not in a cloud"));
+  }
+
+  void another_number_of_ranks_is_said_first() {
+    const auto entries = yaml_entries(
+        "debug: false\nmixed_precision: fp8\nnum_processes: 3\ndistributed_type: MEGATRON_LM\nmegatron_lm_config:\n"
+        "  megatron_lm_tp_degree: 2\n",
+        "x");
+    QCOMPARE(QString::fromStdString(import_report(import_accelerate(*entries), "a.yaml")),
+             QString("a.yaml:3: num_processes = 3: not taken: it is no multiple of tp_degree x pp_degree = 2; the spec "
+                     "has 2 ranks\n"
+                     "a.yaml:2: mixed_precision = fp8: not taken: model.dtype has float32, float64, bfloat16 and "
+                     "float16\n"
+                     "a.yaml: [model] and [data]: not taken: they stand in the program and not in this file; add them "
+                     "to the spec\n"
+                     "\n"
+                     "a.yaml:1: debug = false: changes nothing: it is switched off\n"));
   }
 
   void damaged_files_are_refused_data() {
@@ -198,7 +219,7 @@ class TestAccelerateConfig : public QObject {
   }
 };
 
-int main(int argc, char** argv) {
-  return run_with_inputs<TestAccelerateConfig>(argc, argv);
-}
+ACCRUE_FUZZ_TEST_MAIN(TestAccelerateConfig)
+
+}  // namespace test_accelerate_config
 #include "test_accelerate_config.moc"

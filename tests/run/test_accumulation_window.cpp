@@ -10,7 +10,10 @@
 #include "accrue/run/choice_names.h"
 #include "accrue/run/run_spec.h"
 #include "accrue/run/steps_record.h"
+#include "support/test_program.h"
 #include "support/window_positions.h"
+
+namespace test_accumulation_window {
 
 using namespace accrue;
 
@@ -428,5 +431,7 @@ class TestAccumulationWindow : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestAccumulationWindow)
+ACCRUE_TEST_MAIN(TestAccumulationWindow)
+
+}  // namespace test_accumulation_window
 #include "test_accumulation_window.moc"

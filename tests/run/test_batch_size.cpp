@@ -3,6 +3,9 @@
 #include <QtTest>
 
 #include "accrue/run/batch_size.h"
+#include "support/test_program.h"
+
+namespace test_batch_size {
 
 using namespace accrue;
 
@@ -93,5 +96,7 @@ class TestBatchSize : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestBatchSize)
+ACCRUE_TEST_MAIN(TestBatchSize)
+
+}  // namespace test_batch_size
 #include "test_batch_size.moc"

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a branch may change of the run that it leaves, and where it may leave it.
+#include <QTemporaryDir>
 #include <QtTest>
+#include <fstream>
 
 #include "accrue/run/branch.h"
 #include "accrue/run/compare.h"
 #include "accrue/run/spec_io.h"
+#include "support/programs.h"
+#include "support/test_program.h"
+
+namespace test_branch {
 
 using namespace accrue;
 
@@ -54,6 +60,35 @@ BranchPoint point_of(const RunPlan& plan, std::int64_t update) {
 class TestBranch : public QObject {
   Q_OBJECT
  private Q_SLOTS:
+  void a_branch_is_told_to_set_the_field_of_the_plug_in() {
+    const QTemporaryDir temporary;
+    const auto path = [&temporary](const char* name) { return temporary.filePath(QLatin1String(name)); };
+    const auto accrue_run = [&](const QStringList& arguments) {
+      return test::Program(test::programPath("accrue-run"), arguments,
+                           {"ACCRUE_RANK_PROGRAM=" + test::programPath("accrue-fake-rank"),
+                            "ACCRUE_FAKE_RANK=micro_ms=1", "XDG_RUNTIME_DIR=" + temporary.path()})
+          .finish();
+    };
+    std::ofstream(path("fields.accrue").toStdString())
+        << "accrue = 1\n[model]\nkind = \"mlp\"\nhidden = [4]\n[data]\nkind = \"synthetic\"\nsamples = 4096\n"
+           "[launch]\nthreads_per_rank = 1\n[checkpoint]\nevery_updates = 2\n[megatron]\ntrain_iters = 5\n";
+    const test::Outcome whole = accrue_run({"run", path("fields.accrue"), "--out", path("run")});
+    QVERIFY2(whole.status == 0, qPrintable(whole.err));
+    const test::Outcome complete = accrue_run({"resume", path("run")});
+    QVERIFY2(complete.status == 2 && complete.err.contains("--set megatron.train_iters=..."), qPrintable(complete.err));
+    const auto branch = [&](const char* set) {
+      return accrue_run({"resume", path("run"), "--out", path("branch"), "--set", QLatin1String(set)});
+    };
+    const test::Outcome refused = branch("run.updates=8");
+    QVERIFY2(refused.status == 2 &&
+                 refused.err.contains("run.updates: is set by train_iters of the plug-in to another value: set "
+                                      "megatron.train_iters in its place (found 8, expected 5)"),
+             qPrintable(refused.err));
+    const test::Outcome longer = branch("megatron.train_iters=8");
+    QVERIFY2(longer.status == 0, qPrintable(longer.err));
+    QVERIFY(accrue_run({"resume", "--help"}).out.contains("megatron.tp_degree"));
+  }
+
   void layout_rate_and_length_may_change_data() {
     QTest::addColumn<QString>("sets");
     for (const char* sets :
@@ -212,5 +247,7 @@ class TestBranch : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestBranch)
+ACCRUE_TEST_MAIN(TestBranch)
+
+}  // namespace test_branch
 #include "test_branch.moc"

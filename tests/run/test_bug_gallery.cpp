@@ -7,6 +7,9 @@
 #include "accrue/run/preflight.h"
 #include "accrue/run/spec_io.h"
 #include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_bug_gallery {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -115,5 +118,7 @@ class TestBugGallery : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestBugGallery)
+ACCRUE_TEST_MAIN(TestBugGallery)
+
+}  // namespace test_bug_gallery
 #include "test_bug_gallery.moc"

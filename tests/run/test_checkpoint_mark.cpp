@@ -3,6 +3,9 @@
 
 #include "accrue/run/checkpoint_mark.h"
 #include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_checkpoint_mark {
 
 using namespace accrue;
 using accrue::test::current_row;
@@ -43,5 +46,7 @@ class TestCheckpointMark : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestCheckpointMark)
+ACCRUE_TEST_MAIN(TestCheckpointMark)
+
+}  // namespace test_checkpoint_mark
 #include "test_checkpoint_mark.moc"

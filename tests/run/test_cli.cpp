@@ -151,6 +151,66 @@ class TestCli : public QObject {
     QCOMPARE(run({"resume", imported}).status, 2);
   }
 
+  void a_bundle_takes_runs_to_another_folder() {
+    const QString dir = fresh();
+    QCOMPARE(run({"run", spec_, "--out", dir}).status, 0);
+    const QString file = path("home.accrue-bundle");
+    QCOMPARE(run({"bundle", dir, "--out", path("home.zip")}).status, 2);
+    const Outcome bundled = run({"bundle", dir, "--out", file, "--spec", spec_});
+    QCOMPARE(bundled.status, 0);
+    QCOMPARE(bundled.out, file + "\n");
+    QVERIFY2(bundled.err.startsWith("accrue-run: 1 run, "), qPrintable(bundled.err));
+    const QString runs = fresh();
+    const QStringList import{"import", file, "--into", runs};
+    // A disk that takes 1 KiB a file: said, and nothing is left over.
+    const Outcome full =
+        Program("/bin/bash", QStringList{"-c", "ulimit -f 1; exec \"$0\" \"$@\"", programPath("accrue-run")} + import,
+                environment({}))
+            .finish();
+    QCOMPARE(full.status, 5);
+    QVERIFY2(full.err.contains("cannot be written, and nothing was imported"), qPrintable(full.err));
+    QVERIFY(QDir(runs).isEmpty(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot));
+    const Outcome imported = run(import + QStringList{"--spec", path("from-bundle.accrue")});
+    QCOMPARE(imported.status, 0);
+    const QJsonObject original = shown(dir);
+    const QJsonObject copy = shown(imported.out.trimmed());
+    QCOMPARE(imported.out, runs + "/" + original["run_id"].toString() + "\n");
+    QCOMPARE(copy["curve"], original["curve"]);
+    QCOMPARE(copy["problems"], original["problems"]);
+    QCOMPARE(run({"plan", path("from-bundle.accrue")}).status, 0);
+    const Outcome again = run(import);
+    QCOMPARE(again.status, 0);
+    QVERIFY2(again.err.contains("is there already, with the same record"), qPrintable(again.err));
+    QVERIFY2(again.err.contains("--spec FILE writes it"), qPrintable(again.err));
+    QCOMPARE(run({"import", file, "--out", fresh()}).status, 2);
+    const Outcome resumed = run({"resume", imported.out.trimmed()});
+    QCOMPARE(resumed.status, 2);
+    QVERIFY2(resumed.err.contains("was imported, and its checkpoints stayed"), qPrintable(resumed.err));
+    const QString bare = path("bare.accrue-bundle");
+    QCOMPARE(run({"bundle", dir, "--out", bare}).status, 0);
+    const Outcome without = run({"import", bare, "--into", fresh(), "--spec", path("none-there.accrue")});
+    QCOMPARE(without.status, 0);
+    QVERIFY2(without.err.contains("the bundle carries no spec"), qPrintable(without.err));
+    QVERIFY(!QFile::exists(path("none-there.accrue")));
+  }
+
+  void a_table_of_another_tool_is_imported() {
+    QFile table(path("theirs.csv"));
+    QVERIFY(table.open(QIODevice::WriteOnly));
+    table.write("step,train_loss,lr,gpu\n1,3.5,0.1,a\n2,2.5,0.1,b\n");
+    table.close();
+    const QString runs = fresh();
+    const Outcome imported = run({"import", table.fileName(), "--into", runs});
+    QCOMPARE(imported.status, 0);
+    QCOMPARE(imported.out, runs + "/imported-theirs.csv\n");
+    QVERIFY2(imported.err.contains("columns that are not imported: gpu"), qPrintable(imported.err));
+    QCOMPARE(shown(imported.out.trimmed())["curve"].toObject()["loss"].toArray().size(), 2);
+    QCOMPARE(run({"import", table.fileName(), "--into", runs}).out, runs + "/imported-theirs.csv-2\n");
+    const Outcome refused = run({"import", table.fileName(), "--into", runs, "--loss", "gpu"});
+    QCOMPARE(refused.status, 2);
+    QVERIFY2(refused.err.contains("theirs.csv:2: column 4: \"a\" is no number"), qPrintable(refused.err));
+  }
+
   void help_and_version_are_done() {
     QCOMPARE(run({"--help"}).status, 0);
     QCOMPARE(run({"run", "--help"}).status, 0);

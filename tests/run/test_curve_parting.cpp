@@ -7,6 +7,9 @@
 #include <vector>
 
 #include "accrue/run/curve_parting.h"
+#include "support/test_program.h"
+
+namespace test_curve_parting {
 
 using namespace accrue;
 
@@ -118,5 +121,7 @@ class TestCurveParting : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestCurveParting)
+ACCRUE_TEST_MAIN(TestCurveParting)
+
+}  // namespace test_curve_parting
 #include "test_curve_parting.moc"

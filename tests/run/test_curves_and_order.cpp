@@ -8,6 +8,9 @@
 #include "accrue/run/rank_grid.h"
 #include "accrue/run/sample_order.h"
 #include "accrue/run/weight_decay.h"
+#include "support/test_program.h"
+
+namespace test_curves_and_order {
 
 using namespace accrue;
 
@@ -283,5 +286,7 @@ class TestCurvesAndOrder : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestCurvesAndOrder)
+ACCRUE_TEST_MAIN(TestCurvesAndOrder)
+
+}  // namespace test_curves_and_order
 #include "test_curves_and_order.moc"

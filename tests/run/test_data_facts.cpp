@@ -7,6 +7,9 @@
 #include "accrue/run/data_facts.h"
 #include "accrue/run/data_split.h"
 #include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_data_facts {
 
 using namespace accrue;
 using accrue::test::current_row;
@@ -325,5 +328,7 @@ class TestDataFacts : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestDataFacts)
+ACCRUE_TEST_MAIN(TestDataFacts)
+
+}  // namespace test_data_facts
 #include "test_data_facts.moc"

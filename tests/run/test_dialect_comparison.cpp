@@ -8,6 +8,9 @@
 
 #include "accrue/run/dialect_comparison.h"
 #include "accrue/run/spec_io.h"
+#include "support/test_program.h"
+
+namespace test_dialect_comparison {
 
 using namespace accrue;
 
@@ -87,8 +90,6 @@ struct Expected {
 };
 
 }  // namespace
-
-Q_DECLARE_METATYPE(Expected)
 
 class TestDialectComparison : public QObject {
   Q_OBJECT
@@ -346,5 +347,7 @@ class TestDialectComparison : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestDialectComparison)
+ACCRUE_TEST_MAIN(TestDialectComparison)
+
+}  // namespace test_dialect_comparison
 #include "test_dialect_comparison.moc"

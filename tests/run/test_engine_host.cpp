@@ -12,6 +12,9 @@
 #include "accrue/run/run_store.h"
 #include "run/host_fixture.h"
 #include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_engine_host {
 
 using namespace accrue;
 using namespace accrue_test;
@@ -474,5 +477,7 @@ class TestEngineHost : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestEngineHost)
+ACCRUE_TEST_MAIN(TestEngineHost)
+
+}  // namespace test_engine_host
 #include "test_engine_host.moc"

@@ -8,6 +8,9 @@
 #include "accrue/run/run_store.h"
 #include "run/host_fixture.h"
 #include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_engine_outside {
 
 using namespace accrue;
 using namespace accrue_test;
@@ -81,5 +84,7 @@ class TestEngineOutside : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestEngineOutside)
+ACCRUE_TEST_MAIN(TestEngineOutside)
+
+}  // namespace test_engine_outside
 #include "test_engine_outside.moc"

@@ -8,6 +8,9 @@
 #include "accrue/run/event_reader.h"
 #include "accrue/run/run_store.h"
 #include "run/host_fixture.h"
+#include "support/test_program.h"
+
+namespace test_engine_resume {
 
 using namespace accrue;
 using namespace accrue_test;
@@ -219,5 +222,7 @@ class TestEngineResume : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestEngineResume)
+ACCRUE_TEST_MAIN(TestEngineResume)
+
+}  // namespace test_engine_resume
 #include "test_engine_resume.moc"

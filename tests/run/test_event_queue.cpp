@@ -3,6 +3,9 @@
 #include <thread>
 
 #include "accrue/run/event_queue.h"
+#include "support/test_program.h"
+
+namespace test_event_queue {
 
 using namespace accrue;
 
@@ -81,5 +84,7 @@ class TestEventQueue : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestEventQueue)
+ACCRUE_TEST_MAIN(TestEventQueue)
+
+}  // namespace test_event_queue
 #include "test_event_queue.moc"

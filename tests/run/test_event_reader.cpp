@@ -8,6 +8,9 @@
 
 #include "accrue/run/event_codec.h"
 #include "accrue/run/event_reader.h"
+#include "support/test_program.h"
+
+namespace test_event_reader {
 
 using namespace accrue;
 
@@ -207,5 +210,7 @@ class TestEventReader : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestEventReader)
+ACCRUE_TEST_MAIN(TestEventReader)
+
+}  // namespace test_event_reader
 #include "test_event_reader.moc"

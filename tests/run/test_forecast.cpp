@@ -3,6 +3,9 @@
 #include <vector>
 
 #include "accrue/run/forecast.h"
+#include "support/test_program.h"
+
+namespace test_forecast {
 
 using namespace accrue;
 
@@ -59,5 +62,7 @@ class TestForecast : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestForecast)
+ACCRUE_TEST_MAIN(TestForecast)
+
+}  // namespace test_forecast
 #include "test_forecast.moc"

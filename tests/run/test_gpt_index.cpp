@@ -16,6 +16,9 @@
 #include "accrue/run/numpy_random.h"
 #include "support/indexed_corpus.h"
 #include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_gpt_index {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -435,5 +438,7 @@ class TestGptIndex : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestGptIndex)
+ACCRUE_TEST_MAIN(TestGptIndex)
+
+}  // namespace test_gpt_index
 #include "test_gpt_index.moc"

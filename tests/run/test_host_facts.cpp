@@ -9,6 +9,9 @@
 #include "engine/run/plan/host_sources.h"
 #include "support/refusals.h"
 #include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_host_facts {
 
 using namespace accrue;
 using accrue::test::current_row;
@@ -175,5 +178,7 @@ class TestHostFacts : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestHostFacts)
+ACCRUE_TEST_MAIN(TestHostFacts)
+
+}  // namespace test_host_facts
 #include "test_host_facts.moc"

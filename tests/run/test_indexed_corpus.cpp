@@ -18,6 +18,9 @@
 #include "accrue/run/text_dataset.h"
 #include "support/indexed_corpus.h"
 #include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_indexed_corpus {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -503,5 +506,7 @@ class TestIndexedCorpus : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestIndexedCorpus)
+ACCRUE_TEST_MAIN(TestIndexedCorpus)
+
+}  // namespace test_indexed_corpus
 #include "test_indexed_corpus.moc"

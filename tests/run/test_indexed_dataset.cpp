@@ -11,6 +11,9 @@
 #include "support/fuzz_inputs.h"
 #include "support/indexed_corpus.h"
 #include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_indexed_dataset {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -341,7 +344,7 @@ class TestIndexedDataset : public QObject {
   }
 };
 
-int main(int argc, char** argv) {
-  return run_with_inputs<TestIndexedDataset>(argc, argv);
-}
+ACCRUE_FUZZ_TEST_MAIN(TestIndexedDataset)
+
+}  // namespace test_indexed_dataset
 #include "test_indexed_dataset.moc"

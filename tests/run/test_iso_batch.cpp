@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "accrue/run/iso_batch.h"
+#include "support/test_program.h"
+
+namespace test_iso_batch {
 
 using namespace accrue;
 
@@ -91,5 +94,7 @@ class TestIsoBatch : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestIsoBatch)
+ACCRUE_TEST_MAIN(TestIsoBatch)
+
+}  // namespace test_iso_batch
 #include "test_iso_batch.moc"

@@ -7,6 +7,9 @@
 
 #include "accrue/run/megatron_fields.h"
 #include "accrue/run/spec_io.h"
+#include "support/test_program.h"
+
+namespace test_megatron_fields {
 
 using namespace accrue;
 
@@ -411,5 +414,7 @@ class TestMegatronFields : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestMegatronFields)
+ACCRUE_TEST_MAIN(TestMegatronFields)
+
+}  // namespace test_megatron_fields
 #include "test_megatron_fields.moc"

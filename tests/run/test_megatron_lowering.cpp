@@ -8,6 +8,9 @@
 #include "accrue/run/megatron_lowering.h"
 #include "accrue/run/preflight.h"
 #include "megatron_consumers.h"
+#include "support/test_program.h"
+
+namespace test_megatron_lowering {
 
 using namespace accrue;
 
@@ -93,6 +96,12 @@ class TestMegatronLowering : public QObject {
     row({"megatron.weight_decay_incr_style=linear", "megatron.start_weight_decay=0.01",
          "megatron.end_weight_decay=0.1"},
         "optimizer.end_weight_decay", "0.1");
+    row({"megatron.tensorboard_dir=logs", "megatron.set_all_logging_options=true"}, "run.parameter_norm", "true");
+    row({"megatron.tensorboard_dir=logs", "megatron.set_all_logging_options=true"}, "run.gradient_zeros", "true");
+    row({"megatron.tensorboard_dir=logs"}, "run.parameter_norm", "false");
+    row({"megatron.other_megatron_args=[\"log_params_norm = true\"]"}, "run.parameter_norm", "true");
+    row({"megatron.other_megatron_args=[\"log_num_zeros_in_grad = true\"]"}, "run.gradient_zeros", "true");
+    row({"megatron.other_megatron_args=[\"timing_log_level = 1\"]"}, "run.timer_level", "1");
     row({"megatron.lr_decay_style=cosine"}, "schedule.kind", "\"cosine\"");
     row({"megatron.lr_decay_style=cosine"}, "schedule.clock", "\"samples\"");
     row({"megatron.tp_degree=2"}, "schedule.kind", "\"linear\"");
@@ -131,6 +140,11 @@ class TestMegatronLowering : public QObject {
     argument("seed = 7", "run.seed", "7");
     argument("calculate_per_token_loss = true", "accumulation.normalizer", "\"tokens\"");
     argument("tensor_model_parallel_size = 2", "parallel.tensor", "2", {"megatron.tp_degree=4"});
+    // Of what set_all_logging_options adds an argument may take one away, as in an Accelerator.
+    const QStringList all{"megatron.tensorboard_dir=logs", "megatron.set_all_logging_options=true"};
+    argument("log_num_zeros_in_grad = false", "run.gradient_zeros", "false", all);
+    argument("log_num_zeros_in_grad = false", "run.parameter_norm", "true", all);
+    argument("log_params_norm = false", "run.parameter_norm", "false", all);
   }
   void fields_set_keys() {
     QFETCH(QStringList, set);
@@ -183,14 +197,17 @@ class TestMegatronLowering : public QObject {
   void a_key_of_another_value_is_refused_with_both_names() {
     const LoweredMegatron lowered = lower({"parallel.tensor=4", "megatron.tp_degree=2"});
     QCOMPARE(errors_of(lowered.findings),
-             QString("error: parallel.tensor: is set by tp_degree of the plug-in to another value "
-                     "(found 4, expected 2, or to leave one of the two out)\n"));
+             QString("error: parallel.tensor: is set by tp_degree of the plug-in to another value: set "
+                     "megatron.tp_degree in its place (found 4, expected 2)\n"));
     QCOMPARE(*lowered.findings.front().fix_value, std::string());
     QVERIFY(errors_of(lower({"run.epochs=1", "megatron.train_iters=5"}).findings).contains("excludes train_iters"));
     QCOMPARE(errors_of(lower({"parallel.tensor=2", "megatron.tp_degree=2"}).findings), QString());
     const auto variable = lower_megatron(spec_of({"parallel.tensor=4", "megatron.min_lr=0.0"}),
                                          environment_with({{"MEGATRON_LM_TP_DEGREE", "2"}}));
     QVERIFY(errors_of(variable.findings).contains("MEGATRON_LM_TP_DEGREE"));
+    QVERIFY(errors_of(variable.findings).contains("set megatron.tp_degree in its place"));
+    QVERIFY(errors_of(lower({"model.dropout=0.5", "megatron.other_megatron_args=[\"hidden_dropout=0.1\"]"}).findings)
+                .contains("set megatron.other_megatron_args in its place"));
   }
 
   void a_default_gives_way_to_a_key() {
@@ -351,6 +368,11 @@ class TestMegatronLowering : public QObject {
     QVERIFY(text.contains("parallel.tensor = 2 (engine/parallel/tensor_layers)"));
     QVERIFY(text.contains("run.seed = 3"));
     QVERIFY(QString::fromStdString(megatron_report(lower({}))).contains("no [megatron]"));
+    const auto board = [](const QString& dir) {
+      return QString::fromStdString(megatron_report(lower({"megatron.tensorboard_dir=" + dir})));
+    };
+    QVERIFY(board("board").contains("run.tensorboard_dir = \"board\", in the run folder ("));
+    QVERIFY(!board("/board").contains("in the run folder"));
   }
 
   void what_a_library_registers_is_read_by_the_ranks() {
@@ -428,5 +450,7 @@ class TestMegatronLowering : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestMegatronLowering)
+ACCRUE_TEST_MAIN(TestMegatronLowering)
+
+}  // namespace test_megatron_lowering
 #include "test_megatron_lowering.moc"

@@ -3,6 +3,9 @@
 
 #include "accrue/run/model_share.h"
 #include "accrue/run/parameter_groups.h"
+#include "support/test_program.h"
+
+namespace test_parameter_groups {
 
 using namespace accrue;
 
@@ -85,5 +88,7 @@ class TestParameterGroups : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestParameterGroups)
+ACCRUE_TEST_MAIN(TestParameterGroups)
+
+}  // namespace test_parameter_groups
 #include "test_parameter_groups.moc"

@@ -3,6 +3,9 @@
 #include <QtTest>
 
 #include "accrue/run/plan_check.h"
+#include "support/test_program.h"
+
+namespace test_plan_check {
 
 using namespace accrue;
 
@@ -72,5 +75,7 @@ class TestPlanCheck : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestPlanCheck)
+ACCRUE_TEST_MAIN(TestPlanCheck)
+
+}  // namespace test_plan_check
 #include "test_plan_check.moc"

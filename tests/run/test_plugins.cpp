@@ -6,6 +6,9 @@
 #include "accrue/run/preflight.h"
 #include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
+#include "support/test_program.h"
+
+namespace test_plugins {
 
 using namespace accrue;
 
@@ -195,5 +198,7 @@ class TestPlugins : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestPlugins)
+ACCRUE_TEST_MAIN(TestPlugins)
+
+}  // namespace test_plugins
 #include "test_plugins.moc"

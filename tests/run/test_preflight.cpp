@@ -9,6 +9,9 @@
 #include "accrue/run/inside_windows.h"
 #include "accrue/run/preflight.h"
 #include "accrue/run/spec_io.h"
+#include "support/test_program.h"
+
+namespace test_preflight {
 
 using namespace accrue;
 
@@ -231,5 +234,7 @@ class TestPreflight : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestPreflight)
+ACCRUE_TEST_MAIN(TestPreflight)
+
+}  // namespace test_preflight
 #include "test_preflight.moc"

@@ -4,6 +4,9 @@
 #include <QtTest>
 
 #include "accrue/run/rank_cost.h"
+#include "support/test_program.h"
+
+namespace test_rank_cost {
 
 using namespace accrue;
 
@@ -177,7 +180,7 @@ class TestRankCost : public QObject {
     spec.parallel.pipeline = 4;
     const auto costs = stage_costs(spec);
     const std::int64_t once = 4 * 12 * 8 * 4;  // a direction, in 4 micro-steps
-    const std::int64_t words = 3 * 8 * (3 + 10);
+    const std::int64_t words = 3 * 8 * (3 + 16);
     QCOMPARE(costs.at(0).sent(Axis::pipeline), once + words);
     QCOMPARE(costs.at(1).sent(Axis::pipeline), 2 * once + words);
     QCOMPARE(costs.at(3).sent(Axis::pipeline), once + words);
@@ -191,7 +194,7 @@ class TestRankCost : public QObject {
   void gradients_are_sent_twice_less_a_share() {
     RunSpec spec = gpt(4, 64, 16, 64);
     spec.parallel.data = 4;
-    const std::int64_t bytes = only(spec).gradients, words = 3 * 8 * 10;
+    const std::int64_t bytes = only(spec).gradients, words = 3 * 8 * 16;
     QCOMPARE(only(spec).sent(Axis::data), 2 * bytes * 3 / 4 + words);
     spec.accumulation.knobs.reduce_when = ReduceWhen::every_micro_step;
     QCOMPARE(only(spec).sent(Axis::data), 4 * 2 * bytes * 3 / 4 + words);
@@ -254,5 +257,7 @@ class TestRankCost : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestRankCost)
+ACCRUE_TEST_MAIN(TestRankCost)
+
+}  // namespace test_rank_cost
 #include "test_rank_cost.moc"

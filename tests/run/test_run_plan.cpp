@@ -15,6 +15,9 @@
 #include "accrue/run/spec_io.h"
 #include "support/refusals.h"
 #include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_run_plan {
 
 using namespace accrue;
 using accrue::test::current_row;
@@ -304,8 +307,8 @@ class TestRunPlan : public QObject {
         plan_of(spec_of("model.layers=4;model.width=128;model.context=128;parallel.data=2;"
                         "parallel.bucket_mb=1"));
     QCOMPARE(plan.parameter_count, 842496);
-    // Two ranks send once what they hold, and 10 words in which they agree about the update.
-    QCOMPARE(plan.wire_bytes_per_update, 842496 * 4 + 10 * 8);
+    // Two ranks send once what they hold, and 16 words in which they agree about the update.
+    QCOMPARE(plan.wire_bytes_per_update, 842496 * 4 + 16 * 8);
     QCOMPARE(plan.gradient_buckets, 4);
     QCOMPARE(plan.memory.parameters, 842496 * 4);
     QCOMPARE(plan.memory.optimizer, 842496 * 8);
@@ -314,7 +317,7 @@ class TestRunPlan : public QObject {
     const RunPlan each =
         plan_of(spec_of("model.layers=4;model.width=128;model.context=128;parallel.data=2;"
                         "accumulation.reduce_when=every_micro_step"));
-    QCOMPARE(each.wire_bytes_per_update, 4 * 842496 * 4 + 10 * 8);
+    QCOMPARE(each.wire_bytes_per_update, 4 * 842496 * 4 + 16 * 8);
     QCOMPARE(plan_of(spec_of("")).wire_bytes_per_update, 0);
   }
 
@@ -323,7 +326,7 @@ class TestRunPlan : public QObject {
     // gradients.
     const RunPlan plan = plan_of(
         spec_of("model.layers=4;model.width=16;model.context=8;model.heads=2;parallel.pipeline=4;data.samples=6000"));
-    const std::int64_t once = 4 * (4 * 8) * 16 * 4, words = 3 * 8 * (3 + 10);
+    const std::int64_t once = 4 * (4 * 8) * 16 * 4, words = 3 * 8 * (3 + 16);
     const std::int64_t table = plan.spec.model.vocabulary * 16 * 4;  // which the outer stages add up
     QCOMPARE(plan.wire_bytes_per_update, words + std::max(2 * once, once + table));
   }
@@ -340,12 +343,32 @@ class TestRunPlan : public QObject {
              ReduceWhen::boundary);
   }
 
+  void the_report_says_when_gradients_travel_and_why_data() {
+    const Rows<QString, QString> row;
+    row("reducer", "accumulation.reduce_mechanism=reducer", "while a window's last backward runs");
+    row("post_backward", "accumulation.reduce_mechanism=post_backward",
+        "after a window's last backward (accumulation.reduce_mechanism post_backward reduces after it by definition; "
+        "only reducer overlaps the two)");
+    row("handlers", "accumulation.reduce_mechanism=handlers",
+        "after a window's last backward (accumulation.reduce_mechanism handlers reduces after it by definition; "
+        "only reducer overlaps the two)");
+    row("switched off", "accumulation.reduce_mechanism=reducer;parallel.overlap_grad_reduce=false",
+        "after a window's last backward (parallel.overlap_grad_reduce is off)");
+    row("a bug", "accumulation.reduce_mechanism=reducer;teaching.bug=unused_parameters",
+        "after a window's last backward (teaching.bug meddles with them first)");
+  }
+  void the_report_says_when_gradients_travel_and_why() {
+    const auto [settings, words] = current_row<QString, QString>();
+    const QString report = QString::fromStdString(plan_report(plan_of(spec_of("parallel.data=2;" + settings))));
+    QVERIFY2(report.contains(words), qPrintable(report));
+  }
+
   void handlers_reduce_all_gradients_in_one_bucket() {
     const RunPlan plan =
         plan_of(spec_of("model.layers=4;model.width=128;model.context=128;parallel.data=2;parallel.bucket_mb=1;"
                         "accumulation.reduce_mechanism=handlers"));
     QCOMPARE(plan.gradient_buckets, 1);
-    QCOMPARE(plan.wire_bytes_per_update, 842496 * 4 + 10 * 8);
+    QCOMPARE(plan.wire_bytes_per_update, 842496 * 4 + 16 * 8);
   }
 
   void every_knob_is_a_field_of_the_spec_and_a_line_of_the_summary() {
@@ -611,5 +634,7 @@ class TestRunPlan : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestRunPlan)
+ACCRUE_TEST_MAIN(TestRunPlan)
+
+}  // namespace test_run_plan
 #include "test_run_plan.moc"

@@ -18,6 +18,9 @@
 #include "run/host_fixture.h"
 #include "support/programs.h"
 #include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_run_record {
 
 using namespace accrue;
 using namespace accrue_test;
@@ -398,5 +401,7 @@ class TestRunRecord : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestRunRecord)
+ACCRUE_TEST_MAIN(TestRunRecord)
+
+}  // namespace test_run_record
 #include "test_run_record.moc"

@@ -12,6 +12,9 @@
 #include "accrue/run/event_codec.h"
 #include "accrue/run/run_store.h"
 #include "support/refusals.h"
+#include "support/test_program.h"
+
+namespace test_run_store {
 
 using namespace accrue;
 namespace fs = std::filesystem;
@@ -332,5 +335,7 @@ class TestRunStore : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestRunStore)
+ACCRUE_TEST_MAIN(TestRunStore)
+
+}  // namespace test_run_store
 #include "test_run_store.moc"

@@ -7,6 +7,9 @@
 
 #include "accrue/run/sample_lock.h"
 #include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_sample_lock {
 
 using namespace accrue;
 using accrue::test::current_row;
@@ -132,5 +135,7 @@ class TestSampleLock : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestSampleLock)
+ACCRUE_TEST_MAIN(TestSampleLock)
+
+}  // namespace test_sample_lock
 #include "test_sample_lock.moc"

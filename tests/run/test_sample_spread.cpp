@@ -6,6 +6,9 @@
 #include <vector>
 
 #include "accrue/run/sample_spread.h"
+#include "support/test_program.h"
+
+namespace test_sample_spread {
 
 using namespace accrue;
 
@@ -75,5 +78,7 @@ class TestSampleSpread : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestSampleSpread)
+ACCRUE_TEST_MAIN(TestSampleSpread)
+
+}  // namespace test_sample_spread
 #include "test_sample_spread.moc"

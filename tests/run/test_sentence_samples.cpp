@@ -9,6 +9,9 @@
 #include <QtTest>
 
 #include "accrue/run/indexed_dataset_builder.h"
+#include "support/test_program.h"
+
+namespace test_sentence_samples {
 
 using namespace accrue;
 
@@ -309,5 +312,7 @@ class TestSentenceSamples : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestSentenceSamples)
+ACCRUE_TEST_MAIN(TestSentenceSamples)
+
+}  // namespace test_sentence_samples
 #include "test_sentence_samples.moc"

@@ -12,6 +12,9 @@
 #include "engine/run/plan/memory_estimate.h"
 #include "parameter_totals.h"
 #include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_shard_layout {
 
 using namespace accrue;
 using accrue::test::current_row;
@@ -453,5 +456,7 @@ class TestShardLayout : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestShardLayout)
+ACCRUE_TEST_MAIN(TestShardLayout)
+
+}  // namespace test_shard_layout
 #include "test_shard_layout.moc"

@@ -10,6 +10,9 @@
 #include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
 #include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_spec_fields {
 
 using namespace accrue;
 using accrue::test::current_row;
@@ -135,6 +138,9 @@ class TestSpecFields : public QObject {
     row("warmup_steps", "warmup_steps", "schedule.warmup");
     row("own key", "accumulation.tail", "accumulation.tail");
     row("own label", "weight decay", "optimizer.weight_decay");
+    row("own label, as it is written", "Data-parallel ranks", "parallel.data");
+    row("beginning of a label, before words inside others", "accumulation st", "accumulation.steps");
+    row("word of a label, before a part of a key", "ranks", "parallel.data");
   }
   void names_the_knob_that_another_tool_calls_otherwise() {
     const auto [name, key] = current_row<QString, QString>();
@@ -190,6 +196,7 @@ class TestSpecFields : public QObject {
     row("letter missing", "optimizer.clip_nrm", "optimizer.clip_norm");
     row("wrong section", "training.micro_batch", "accumulation.micro_batch");
     row("section misspelt", "acumulation.steps", "accumulation.steps");
+    row("as Accelerate's files spell it", "megatron.megatron_lm_pp_degree", "megatron.pp_degree");
     row("nothing near in its section", "accumulation.foo", "");
     row("nothing near", "model.zzzzzzzzz", "");
   }
@@ -246,5 +253,7 @@ class TestSpecFields : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestSpecFields)
+ACCRUE_TEST_MAIN(TestSpecFields)
+
+}  // namespace test_spec_fields
 #include "test_spec_fields.moc"

@@ -10,6 +10,9 @@
 #include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
 #include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_spec_reader {
 
 using namespace accrue;
 using accrue::test::current_row;
@@ -59,6 +62,9 @@ class TestSpecReader : public QObject {
         "s.accrue:3:1: error: accumulation.gradient_accumulation_steps: is not a key of a spec (found "
         "gradient_accumulation_steps, expected accumulation.steps (which Accelerate calls "
         "gradient_accumulation_steps))");
+    row("Megatron-LM's name of the data", "[data]\ndata_path = \"x\"\n",
+        "s.accrue:2:1: error: data.data_path: is not a key of a spec (found data_path, expected data.paths (which "
+        "Megatron-LM calls --data-path))");
     row("key of an earlier version", "[data]\nstream = true\n",
         "s.accrue:2:1: error: data.stream: was removed: leave it out, as the length of the data is known before every "
         "run");
@@ -319,5 +325,7 @@ class TestSpecReader : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestSpecReader)
+ACCRUE_TEST_MAIN(TestSpecReader)
+
+}  // namespace test_spec_reader
 #include "test_spec_reader.moc"

@@ -11,6 +11,9 @@
 #include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
 #include "support/places.h"
+#include "support/test_program.h"
+
+namespace test_spec_writer {
 
 using namespace accrue;
 
@@ -109,5 +112,7 @@ class TestSpecWriter : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestSpecWriter)
+ACCRUE_TEST_MAIN(TestSpecWriter)
+
+}  // namespace test_spec_writer
 #include "test_spec_writer.moc"

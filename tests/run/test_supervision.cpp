@@ -7,6 +7,9 @@
 #include "engine_host_liveness.h"
 #include "process_launcher.h"
 #include "support/refusals.h"
+#include "support/test_program.h"
+
+namespace test_supervision {
 
 using namespace accrue;
 using namespace std::chrono_literals;
@@ -320,5 +323,7 @@ class TestSupervision : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestSupervision)
+ACCRUE_TEST_MAIN(TestSupervision)
+
+}  // namespace test_supervision
 #include "test_supervision.moc"

@@ -12,6 +12,9 @@
 #include "support/indexed_corpus.h"
 #include "support/programs.h"
 #include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_text_dataset {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -45,6 +48,14 @@ class TestTextDataset : public QObject {
   }
 
  private Q_SLOTS:
+  void all_files_of_a_dataset_have_one_mode() {
+    const QString prefix = QString::fromStdString(fresh().string());
+    QCOMPARE(data({"build", QString::fromStdString(text("a\n").string()), "--out", prefix}).status, 0);
+    const auto mode = [&prefix](const char* ending) { return QFile::permissions(prefix + QLatin1String(ending)); };
+    QCOMPARE(mode(".json"), mode(".bin"));
+    QCOMPARE(mode(".idx"), mode(".bin"));
+  }
+
   void a_text_is_divided_into_documents_data() {
     const Rows<QString, int, bool, QString> row;
     row("a file", "a\n\nb\n", int(DocumentKind::file), false, "a\n\nb\n");
@@ -176,5 +187,7 @@ class TestTextDataset : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestTextDataset)
+ACCRUE_TEST_MAIN(TestTextDataset)
+
+}  // namespace test_text_dataset
 #include "test_text_dataset.moc"

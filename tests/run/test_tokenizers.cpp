@@ -15,7 +15,10 @@
 #include "support/indexed_corpus.h"
 #include "support/programs.h"
 #include "support/table.h"
+#include "support/test_program.h"
 #include "tokenizer.h"
+
+namespace test_tokenizers {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -351,7 +354,7 @@ class TestTokenizers : public QObject {
   }
 };
 
-int main(int argc, char** argv) {
-  return run_with_inputs<TestTokenizers>(argc, argv);
-}
+ACCRUE_FUZZ_TEST_MAIN(TestTokenizers)
+
+}  // namespace test_tokenizers
 #include "test_tokenizers.moc"

@@ -6,6 +6,9 @@
 #include "accrue/run/spec_io.h"
 #include "accrue/run/upstream_defects.h"
 #include "support/places.h"
+#include "support/test_program.h"
+
+namespace test_upstream_defects {
 
 using namespace accrue;
 
@@ -130,5 +133,7 @@ class TestUpstreamDefects : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestUpstreamDefects)
+ACCRUE_TEST_MAIN(TestUpstreamDefects)
+
+}  // namespace test_upstream_defects
 #include "test_upstream_defects.moc"

@@ -6,7 +6,10 @@
 // them have to say the same, on 10,000 random shapes.
 #include <QtTest>
 
+#include "support/test_program.h"
 #include "window_model.h"
+
+namespace test_window_model {
 
 using namespace accrue;
 using namespace accrue::window_model;
@@ -243,5 +246,7 @@ class TestWindowModel : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestWindowModel)
+ACCRUE_TEST_MAIN(TestWindowModel)
+
+}  // namespace test_window_model
 #include "test_window_model.moc"

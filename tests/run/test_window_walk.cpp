@@ -6,9 +6,12 @@
 #include <ctime>
 
 #include "accrue/run/dialect_comparison.h"
+#include "support/test_program.h"
 #include "window_model.h"
 #include "window_transition.h"
 #include "window_walk.h"
+
+namespace test_window_walk {
 
 using namespace accrue;
 using namespace accrue::window_model;
@@ -200,5 +203,7 @@ void TestWindowWalk::the_longest_runs_are_counted_at_once() {
   QCOMPARE(runs, 6 * 5 * 5 * 4);
 }
 
-QTEST_APPLESS_MAIN(TestWindowWalk)
+ACCRUE_TEST_MAIN(TestWindowWalk)
+
+}  // namespace test_window_walk
 #include "test_window_walk.moc"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many damaged inputs a test makes. In the suite few; `PROGRAM --inputs 100000 [function]` makes so many of each
-// kind.
+// How many damaged inputs a test makes. In the suite few; `PROGRAM TEST --inputs 100000 [function]` makes so many of
+// each kind.
 #pragma once
 
 #include <QCoreApplication>
@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <vector>
+
+#include "support/test_program.h"
 
 namespace accrue::test {
 
@@ -30,3 +32,7 @@ int run_with_inputs(int argc, char** argv) {
 }
 
 }  // namespace accrue::test
+
+/// Once in the file of such a test.
+#define ACCRUE_FUZZ_TEST_MAIN(TestClass) \
+  static const accrue::test::TestFile test_file(__FILE__, &accrue::test::run_with_inputs<TestClass>);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program of several test classes, each in a file and a namespace of its own, which are compiled together: they share
-// half a million lines of LibTorch. The first argument names the file: `PROGRAM test_models [function]`. A program of
+// the headers of LibTorch or Qt. The first argument names the file: `PROGRAM test_models [function]`. A program of
 // one class needs no name.
 #pragma once
 
@@ -23,6 +23,15 @@ struct TestFile {
 #define ACCRUE_TEST_MAIN(TestClass)                                                   \
   static const accrue::test::TestFile test_file(__FILE__, [](int argc, char** argv) { \
     QCoreApplication application(argc, argv);                                         \
+    TestClass tests;                                                                  \
+    return QTest::qExec(&tests, argc, argv);                                          \
+  });
+
+/// In place of QTEST_MAIN, for a test that shows widgets.
+#define ACCRUE_WINDOW_TEST_MAIN(TestClass)                                            \
+  static const accrue::test::TestFile test_file(__FILE__, [](int argc, char** argv) { \
+    QApplication application(argc, argv);                                             \
+    application.setAttribute(Qt::AA_Use96Dpi, true);                                  \
     TestClass tests;                                                                  \
     return QTest::qExec(&tests, argc, argv);                                          \
   });

@@ -38,6 +38,11 @@ class ScriptedDialogs final : public Dialogs {
     figure_asked_from = size;
     return figure_answer;
   }
+  std::optional<BundleChoice> askBundle(QWidget*, const QList<BundleRow>& rows) override {
+    bundle_rows = rows;
+    return bundle_answer;
+  }
+  QString openFile(QWidget*, const QString&, const QString&, const QString&) override { return open_answer; }
   QString chooseFolder(QWidget*, const QString&, const QString&) override { return open_answer; }
   QString chooseItem(QWidget*, const QString&, const QString&, const QStringList& items) override {
     items_asked = items;
@@ -62,6 +67,8 @@ class ScriptedDialogs final : public Dialogs {
   QStringList items_asked;
   UnsavedAnswer unsaved_answer = UnsavedAnswer::discard;
   CloseChoice close_answer;
+  std::optional<BundleChoice> bundle_answer;
+  QList<BundleRow> bundle_rows;
   std::optional<FigureSize> figure_answer = FigureSize{};
   FigureSize figure_asked_from;
   std::optional<std::int64_t> steps_answer;

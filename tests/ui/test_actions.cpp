@@ -11,6 +11,9 @@
 #include <QToolBar>
 
 #include "studio_fixture.h"
+#include "support/test_program.h"
+
+namespace test_actions {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -146,5 +149,7 @@ class TestActions : public QObject {
   }
 };
 
-QTEST_MAIN(TestActions)
+ACCRUE_WINDOW_TEST_MAIN(TestActions)
+
+}  // namespace test_actions
 #include "test_actions.moc"

@@ -9,6 +9,9 @@
 #include "models/number_text.h"
 #include "models/series_store.h"
 #include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_clock {
 
 using namespace accrue::ui;
 using accrue::test::current_row;
@@ -154,6 +157,7 @@ class TestClock : public QObject {
     row("thousands", 20000.0, 5000.0, QStringLiteral("20") + thin + QStringLiteral("000"));
     row("millions", 1.5e6, 5e5, QStringLiteral("1.5%1M").arg(thin));
     row("rate", 2e-4, 1e-4, QStringLiteral("2×10⁻⁴"));
+    row("rate as its neighbours", 1e-3, 5e-4, QStringLiteral("1.0×10⁻³"));
     row("rate by halves", 2.5e-4, 5e-5, QStringLiteral("2.5×10⁻⁴"));
   }
 
@@ -163,5 +167,7 @@ class TestClock : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestClock)
+ACCRUE_TEST_MAIN(TestClock)
+
+}  // namespace test_clock
 #include "test_clock.moc"

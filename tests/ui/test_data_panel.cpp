@@ -6,6 +6,9 @@
 
 #include "accrue/run/text_dataset.h"
 #include "studio_fixture.h"
+#include "support/test_program.h"
+
+namespace test_data_panel {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -96,5 +99,7 @@ class TestDataPanel : public QObject {
   }
 };
 
-QTEST_MAIN(TestDataPanel)
+ACCRUE_WINDOW_TEST_MAIN(TestDataPanel)
+
+}  // namespace test_data_panel
 #include "test_data_panel.moc"

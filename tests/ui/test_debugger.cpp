@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Stepping through a run in the window: the keys, what the window dock and the inspector show at each stop. The fake
 // ranks' sum has the norm of its position, and their first weight moves by 1 at each step.
+#include <QDockWidget>
 #include <QLabel>
+#include <QScrollBar>
 #include <QTableWidget>
 
 #include "models/held_phases.h"
 #include "models/number_text.h"
 #include "studio_fixture.h"
+#include "support/test_program.h"
 #include "widgets/gradient_pool.h"
 #include "widgets/state_chip.h"
+
+namespace test_debugger {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -28,6 +33,7 @@ class TestDebugger : public QObject {
     studio.press(Qt::Key_F10);
     QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
     QCOMPARE(studio.control->ranks().ranks().at(0).micro_step, 0);
+    studio.find<QDockWidget>("inspectorDock")->raise();
     auto* phases = studio.find<QTableWidget>("inspectorPhases");
     auto* title = studio.find<QLabel>("windowPhase");
     const auto cell = [&](StepPhase phase, int column) {
@@ -54,6 +60,25 @@ class TestDebugger : public QObject {
     // The full window's numbers stand beside those of the boundary.
     QCOMPARE(cell(StepPhase::scale, 1), QStringLiteral("\u00d7 %1").arg(valueText(0.25)));
     QVERIFY(studio.window->actions().stepPhase->isEnabled());
+    studio.endRun();
+  }
+
+  void the_inspector_is_filled_in_when_it_is_looked_at_and_two_ranks_need_no_scrolling() {
+    OpenStudio studio(smallSpec(), "micro_ms=2");
+    studio.find<QDockWidget>("windowDock")->raise();
+    studio.press(Qt::Key_F10);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+    studio.press(Qt::Key_F10);
+    QTRY_VERIFY_WITH_TIMEOUT(stands(studio, StepPhase::forward), patience_ms);
+    auto* phases = studio.find<QTableWidget>("inspectorPhases");
+    QCOMPARE(phases->columnCount(), 0);
+    studio.find<QDockWidget>("inspectorDock")->raise();
+    QTRY_COMPARE_WITH_TIMEOUT(phases->columnCount(), 3, patience_ms);
+    for (const char* table : {"inspectorPhases", "inspectorValues"}) {
+      const auto* shown = studio.find<QTableWidget>(table);
+      QTRY_VERIFY(shown->isVisible());
+      QTRY_COMPARE(shown->horizontalScrollBar()->maximum(), 0);
+    }
     studio.endRun();
   }
 
@@ -108,5 +133,7 @@ class TestDebugger : public QObject {
   }
 };
 
-QTEST_MAIN(TestDebugger)
+ACCRUE_WINDOW_TEST_MAIN(TestDebugger)
+
+}  // namespace test_debugger
 #include "test_debugger.moc"

@@ -13,8 +13,11 @@
 #include "pages/runs_panel.h"
 #include "plots/plot_area.h"
 #include "studio_fixture.h"
+#include "support/test_program.h"
 #include "widgets/dialect_strip.h"
 #include "widgets/message_bar.h"
+
+namespace test_dialects {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -314,5 +317,7 @@ class TestDialects : public QObject {
   }
 };
 
-QTEST_MAIN(TestDialects)
+ACCRUE_WINDOW_TEST_MAIN(TestDialects)
+
+}  // namespace test_dialects
 #include "test_dialects.moc"

@@ -10,6 +10,9 @@
 #include "models/spec_document.h"
 
 #include <QAbstractItemModelTester>
+#include "support/test_program.h"
+
+namespace test_document {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -114,6 +117,47 @@ class TestDocument : public QObject {
     QVERIFY(has_errors(document.open(dir.filePath(QStringLiteral("missing.accrue")))));
   }
 
+  void no_edit_changes_a_locked_key() {
+    SpecDocument document;
+    document.setField(field("run.epochs"), 1.0);
+    const RunSpec before = document.spec();
+    QSignalSpy refused(&document, &SpecDocument::editRefused);
+    QSignalSpy changed(&document, &SpecDocument::changed);
+    document.lockKeys({QStringLiteral("Lesson 9"),
+                       QStringLiteral("Leave the lesson to change it."),
+                       {{"run.epochs", QStringLiteral("One pass is enough.")}}});
+    QVERIFY(!document.setField(field("run.epochs"), 2.0));
+    QCOMPARE(refused.takeFirst().first().toString(),
+             QStringLiteral("Lesson 9 keeps Epochs as it is. One pass is enough. Leave the lesson to change it."));
+    QCOMPARE(changed.count(), 1);                                        // an editor shows the spec's value again
+    QVERIFY(!document.setField(field("run.updates"), std::int64_t{5}));  // would clear the epochs
+    QVERIFY(!document.setFieldText(field("run.epochs"), QStringLiteral("3")));
+    RunSpec other = before;
+    other.accumulation.steps = 7;
+    other.run.epochs = 4.0;
+    QVERIFY(!document.setSpec(other, QStringLiteral("Use another")));
+    QCOMPARE(refused.count(), 3);
+    QCOMPARE(document.spec(), before);
+    // What the sample lock makes follow is part of the edit.
+    QVERIFY(document.setField(field("accumulation.micro_batch"), std::int64_t{4}));
+    document.lockKeys({QStringLiteral("Lesson 9"), {}, {{"accumulation.steps", QStringLiteral("Four.")}}});
+    document.setSampleLock(SampleLock::per_update);
+    const std::int64_t samples = document.samplesKept();
+    QVERIFY(!document.setField(field("accumulation.micro_batch"), std::int64_t{1}));
+    QCOMPARE(document.samplesKept(), samples);
+    document.setSampleLock(SampleLock::none);
+    QVERIFY(document.setField(field("accumulation.micro_batch"), std::int64_t{1}));
+  }
+
+  void locked_keys_go_with_their_document() {
+    SpecDocument document;
+    document.lockKeys({QStringLiteral("Lesson 9"), {}, {{"run.seed", QStringLiteral("The numbers are printed.")}}});
+    QVERIFY(!document.setField(field("run.seed"), std::int64_t{5}));
+    document.reset(RunSpec{}, QStringLiteral("other"));
+    QVERIFY(document.lockedKeys().holder.isEmpty());
+    QVERIFY(document.setField(field("run.seed"), std::int64_t{5}));
+  }
+
   void saving_where_nothing_can_be_written_says_so() {
     SpecDocument document;
     const auto saved = document.saveAs(QStringLiteral("/proc/nowhere/a.accrue"));
@@ -150,5 +194,7 @@ class TestDocument : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestDocument)
+ACCRUE_TEST_MAIN(TestDocument)
+
+}  // namespace test_document
 #include "test_document.moc"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Export to code, traces and TensorBoard's files in and out, in a whole window over fake ranks.
 #include <QAction>
+#include <QCheckBox>
 #include <QComboBox>
+#include <QDockWidget>
 #include <QFile>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -13,9 +15,16 @@
 
 #include "accrue/run/code_export.h"
 #include "accrue/run/tensorboard_file.h"
+#include "models/run_notebook.h"
 #include "models/run_table_model.h"
+#include "pages/runs_panel.h"
+#include "pages/window_arrangement.h"
+#include "plots/plot_area.h"
 #include "studio_fixture.h"
+#include "support/test_program.h"
 #include "widgets/message_bar.h"
+
+namespace test_exchange {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -119,6 +128,115 @@ class TestExchange : public QObject {
     QVERIFY(bar->text().startsWith(QStringLiteral("Imported.")));
   }
 
+  void a_table_is_opened_as_a_run() {
+    OpenStudio studio;
+    const QString file = studio.home->filePath(QStringLiteral("theirs.csv"));
+    QFile table(file);
+    QVERIFY(table.open(QIODevice::WriteOnly));
+    table.write("step,loss,note\n1,3,a\n2,1.5,b\n");
+    table.close();
+    studio.dialogs.open_answer = file;
+    studio.action("importFileAction")->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(studio.library->table()->rowCount(), 1, patience_ms);
+    RunSeries* run = studio.library->table()->run(0);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.library->isLoaded(run) && run->last().loss == 1.5, patience_ms);
+    QCOMPARE(run->name(), QStringLiteral("theirs.csv (imported)"));
+    QVERIFY(table.open(QIODevice::WriteOnly));
+    table.write("step,loss\n1,3\n2,x\n");
+    table.close();
+    // As other systems may write it.
+    const QString capitals = studio.home->filePath(QStringLiteral("THEIRS.CSV"));
+    QVERIFY(table.copy(capitals));
+    studio.window->openPath(capitals);
+    auto* bar = studio.window->findChild<MessageBar*>();
+    QTRY_VERIFY2_WITH_TIMEOUT(bar->text().contains(QStringLiteral("THEIRS.CSV:3: column 2: \"x\" is no number")),
+                              qPrintable(bar->text()), patience_ms);
+  }
+
+  /// Out of one home and into another: the run with its notes, the spec, and which panels are shown.
+  void a_bundle_takes_a_session_to_another_machine() {
+    const auto file = std::make_shared<QTemporaryDir>();
+    const QString bundle = file->filePath(QStringLiteral("lesson.accrue-bundle"));
+    QString id;
+    {
+      OpenStudio studio(smallSpec(3));
+      studio.press(Qt::Key_F5);
+      QTRY_VERIFY_WITH_TIMEOUT(studio.control->state() == RunState::finished, patience_ms);
+      RunSeries* run = studio.control->run();
+      id = run->id();
+      studio.window->findChild<RunsPanel*>()->notebook()->setNotes(run, {.name = QStringLiteral("Mine"),
+                                                                         .text = QStringLiteral("as in the lesson"),
+                                                                         .tags = {QStringLiteral("class")}});
+      studio.set("accumulation.steps", std::int64_t{6});
+      studio.find<QDockWidget>("windowDock")->hide();
+      studio.window->plots()->setClock(Clock::sample);
+      auto* bar = studio.window->findChild<MessageBar*>();
+      studio.action("exportBundleAction")->trigger();  // cancelled
+      QTRY_COMPARE_WITH_TIMEOUT(studio.dialogs.bundle_rows.size(), 1, patience_ms);
+      QVERIFY(studio.dialogs.bundle_rows[0].chosen);
+      QCOMPARE(studio.dialogs.bundle_rows[0].name, QStringLiteral("Mine"));
+      studio.dialogs.save_answer = bundle;
+      studio.dialogs.bundle_answer = BundleChoice{.folders = {run->folder()}};
+      studio.action("exportBundleAction")->trigger();
+      QTRY_VERIFY2_WITH_TIMEOUT(bar->text().contains(QStringLiteral("was written: 1 run")), qPrintable(bar->text()),
+                                patience_ms);
+    }
+    OpenStudio other;
+    QVERIFY(other.find("windowDock")->isVisible());
+    other.window->openPath(bundle);
+    QTRY_COMPARE_WITH_TIMEOUT(other.library->table()->rowCount(), 1, patience_ms);
+    RunSeries* run = other.library->table()->run(0);
+    QTRY_VERIFY_WITH_TIMEOUT(other.library->isLoaded(run) && run->last().update == 3, patience_ms);
+    QCOMPARE(run->id(), id);
+    QCOMPARE(run->name(), QStringLiteral("Mine"));
+    QCOMPARE(run->notes().text, QStringLiteral("as in the lesson"));
+    auto* bar = other.window->findChild<MessageBar*>();
+    QTRY_COMPARE_WITH_TIMEOUT(bar->text(), QStringLiteral("1 run imported"), patience_ms);
+    auto* use = other.offered("Use its spec and layout");
+    QVERIFY(use);
+    use->click();
+    QCOMPARE(other.document.spec().accumulation.steps, std::int64_t{6});
+    QCOMPARE(other.document.displayName(), QStringLiteral("lesson"));
+    QVERIFY(!other.find("windowDock")->isVisible());
+    QCOMPARE(other.window->plots()->clock(), Clock::sample);
+    // Once more: nothing new. Damaged: said.
+    other.window->openPath(bundle);
+    QTRY_COMPARE_WITH_TIMEOUT(bar->text(), QStringLiteral("1 run was here already"), patience_ms);
+    QCOMPARE(other.library->table()->rowCount(), 1);
+    QFile damaged(bundle);
+    QVERIFY(damaged.resize(damaged.size() / 2));
+    other.window->openPath(bundle);
+    QTRY_VERIFY_WITH_TIMEOUT(bar->text().contains(QStringLiteral("cut short")), patience_ms);
+  }
+
+  void a_layout_that_is_none_changes_nothing() {
+    OpenStudio studio;
+    PlotArea* plots = studio.window->plots();
+    for (const char* text : {"", "[]", "{\"accrue_layout\":2}", "{\"accrue_layout\":\"1\"}"})
+      QVERIFY(!applyArrangement(*studio.window, *plots, text));
+    QVERIFY(applyArrangement(*studio.window, *plots,
+                             R"({"accrue_layout":1,"docks":{"setupDock":{"area":7,"share":1e9,"front":true},"x":[]},
+                                 "plots":{"clock":"eons","smoothing":-4}})"));
+    QVERIFY(studio.find("setupDock")->isVisible());
+    QCOMPARE(plots->smoothing(), 0.0);
+  }
+
+  void the_dialog_says_what_the_weights_weigh() {
+    BundleDialog dialog(
+        {{.folder = QStringLiteral("/a"), .name = QStringLiteral("A"), .chosen = true, .weight_bytes = 2048},
+         {.folder = QStringLiteral("/b"), .name = QStringLiteral("B")}});
+    auto* runs = dialog.findChild<QListWidget*>(QStringLiteral("bundleRuns"));
+    auto* weights = dialog.findChild<QCheckBox*>(QStringLiteral("bundleWeights"));
+    QVERIFY2(weights->text().contains(QStringLiteral("2")), qPrintable(weights->text()));
+    weights->click();
+    QVERIFY(dialog.choice().weights);
+    QCOMPARE(dialog.choice().folders, QStringList{QStringLiteral("/a")});
+    runs->item(0)->setCheckState(Qt::Unchecked);
+    runs->item(1)->setCheckState(Qt::Checked);
+    QVERIFY(!weights->isEnabled() && !dialog.choice().weights);
+    QCOMPARE(dialog.choice().folders, QStringList{QStringLiteral("/b")});
+  }
+
   void the_loss_is_asked_for_where_no_tag_has_its_name() {
     OpenStudio studio;
     const QString logs = studio.home->filePath(QStringLiteral("theirs"));
@@ -136,5 +254,7 @@ class TestExchange : public QObject {
   }
 };
 
-QTEST_MAIN(TestExchange)
+ACCRUE_WINDOW_TEST_MAIN(TestExchange)
+
+}  // namespace test_exchange
 #include "test_exchange.moc"

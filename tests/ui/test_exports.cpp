@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What leaves the window, and which plots are in it at the next start.
 #include <QClipboard>
+#include <QDeadlineTimer>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QMenu>
 #include <QMimeData>
+#include <QThread>
 #include <QtTest>
+#include <atomic>
+#include <memory>
 
+#include "pages/exchange_jobs.h"
 #include "plots/plot_area.h"
 #include "studio_fixture.h"
+#include "support/test_program.h"
 #include "widgets/message_bar.h"
+
+namespace test_exports {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -31,8 +39,8 @@ class TestExports : public QObject {
     QVERIFY(!QFile::exists(pdf));  // cancelled
     studio.dialogs.figure_answer = FigureSize{100.0, 110.0, 6.0};
     studio.action("exportPlotAction")->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(bar->text(), pdf + QStringLiteral(" was written"), patience_ms);
     QVERIFY(QFile::exists(pdf));
-    QCOMPARE(bar->text(), pdf + QStringLiteral(" was written"));
     studio.action("exportPlotAction")->trigger();
     QCOMPARE(studio.dialogs.figure_asked_from, *studio.dialogs.figure_answer);  // remembered
 
@@ -44,6 +52,7 @@ class TestExports : public QObject {
 
     studio.dialogs.save_answer = studio.home->filePath(QStringLiteral("data.json"));
     studio.action("exportDataAction")->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(bar->text(), studio.dialogs.save_answer + QStringLiteral(" was written"), patience_ms);
     QFile json(studio.dialogs.save_answer);
     QVERIFY(json.open(QIODevice::ReadOnly));
     const QJsonObject written = QJsonDocument::fromJson(json.readAll()).object();
@@ -66,6 +75,44 @@ class TestExports : public QObject {
     studio.action("exportDataAction")->trigger();
     QVERIFY(studio.find<MessageBar>("messageBar")->text().startsWith(QStringLiteral("Demo is still being read")));
     QVERIFY(!QFile::exists(studio.dialogs.save_answer));
+  }
+
+  void a_place_that_cannot_be_written_is_said() {
+    OpenStudio studio(smallSpec(5));
+    studio.press(Qt::Key_F5);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.library->isLoaded(studio.control->run()), patience_ms);
+    auto* bar = studio.find<MessageBar>("messageBar");
+    for (const char* action : {"exportDataAction", "exportPlotAction"}) {
+      const bool data = QLatin1String(action) == QLatin1String("exportDataAction");
+      studio.dialogs.save_answer = studio.home->filePath(QLatin1String(data ? "no/data.csv" : "no/figure.png"));
+      const QString expected = studio.dialogs.save_answer + QStringLiteral(" could not be written");
+      studio.action(action)->trigger();
+      QTRY_VERIFY2_WITH_TIMEOUT(bar->text().startsWith(expected), qPrintable(bar->text()), patience_ms);
+    }
+  }
+
+  void closing_ends_an_export() {
+    MessageBar bar;
+    auto jobs = std::make_unique<ExchangeJobs>(&bar, nullptr);
+    std::atomic_bool begun = false;
+    std::atomic_bool told = false;
+    bool done = false;
+    jobs->run(
+        QStringLiteral("Writing"),
+        [&](const ExchangeJobs::GoOn& goOn) {
+          begun = true;
+          for (const QDeadlineTimer deadline(patience_ms); !told && !deadline.hasExpired(); QThread::msleep(1))
+            told = !goOn(ExchangeJobs::unknown);
+          return true;
+        },
+        [&done](bool, bool) { done = true; });
+    QTRY_VERIFY_WITH_TIMEOUT(begun, patience_ms);
+    QVERIFY(!told);
+    jobs.reset();
+    QVERIFY(told);
+    QCoreApplication::processEvents();
+    QVERIFY(!done);  // nobody is there to be told
   }
 
   void the_chosen_plots_are_there_again() {
@@ -91,5 +138,7 @@ class TestExports : public QObject {
   }
 };
 
-QTEST_MAIN(TestExports)
+ACCRUE_WINDOW_TEST_MAIN(TestExports)
+
+}  // namespace test_exports
 #include "test_exports.moc"

@@ -10,12 +10,15 @@
 
 #include "studio_fixture.h"
 #include "support/table.h"
+#include "support/test_program.h"
 #include "widgets/arithmetic_panel.h"
 #include "widgets/field_form.h"
 #include "widgets/field_row.h"
 #include "widgets/finding_note.h"
 #include "widgets/number_edit.h"
 #include "widgets/window_preview.h"
+
+namespace test_form {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -429,6 +432,41 @@ class TestForm : public QObject {
     QCOMPARE(studio.document.spec().accumulation.steps, 32);
   }
 
+  void enter_goes_to_the_field_that_fits_best_data() {
+    QTest::addColumn<QString>("text");
+    QTest::addColumn<QString>("key");
+    for (const auto& [text, key] :
+         {std::pair("micro-batch", "accumulation.micro_batch"), std::pair("micro_batch", "accumulation.micro_batch"),
+          std::pair("Data-parallel ranks", "parallel.data"), std::pair("epochs", "run.epochs")})
+      QTest::addRow("%s", text) << QString::fromLatin1(text) << QString::fromLatin1(key);
+  }
+  void enter_goes_to_the_field_that_fits_best() {
+    QFETCH(QString, text);
+    QFETCH(QString, key);
+    OpenStudio studio;
+    auto* search = studio.find<QLineEdit>("fieldSearch");
+    studio.press(Qt::Key_F, Qt::ControlModifier);
+    QTest::keyClicks(search, text);
+    QTest::keyClick(search, Qt::Key_Return);
+    QVERIFY2(studio.find(QStringLiteral("field.%1").arg(key))->hasFocus(),
+             qPrintable(QApplication::focusWidget()->objectName()));
+  }
+
+  void escape_and_leaving_end_the_search() {
+    OpenStudio studio;
+    auto* search = studio.find<QLineEdit>("fieldSearch");
+    studio.press(Qt::Key_F, Qt::ControlModifier);
+    QTest::keyClicks(search, QStringLiteral("seed"));
+    QTest::keyClick(search, Qt::Key_Escape);
+    QVERIFY(search->text().isEmpty());
+    QTest::keyClicks(search, QStringLiteral("seed"));
+    QTest::keyClick(search, Qt::Key_Return);
+    QVERIFY(!search->text().isEmpty());  // the field that was found is edited among its like
+    studio.find("onlyDifferingBox")->setFocus();
+    QVERIFY(search->text().isEmpty());
+    QVERIFY(formOf(studio)->row(QStringLiteral("accumulation.steps"))->isVisible());
+  }
+
   void the_search_ends_with_its_document() {
     OpenStudio studio;
     auto* search = studio.find<QLineEdit>("fieldSearch");
@@ -501,5 +539,7 @@ class TestForm : public QObject {
   }
 };
 
-QTEST_MAIN(TestForm)
+ACCRUE_WINDOW_TEST_MAIN(TestForm)
+
+}  // namespace test_form
 #include "test_form.moc"

@@ -5,6 +5,9 @@
 
 #include "plots/plot_area.h"
 #include "studio_fixture.h"
+#include "support/test_program.h"
+
+namespace test_golden_path {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -85,5 +88,7 @@ class TestGoldenPath : public QObject {
   }
 };
 
-QTEST_MAIN(TestGoldenPath)
+ACCRUE_WINDOW_TEST_MAIN(TestGoldenPath)
+
+}  // namespace test_golden_path
 #include "test_golden_path.moc"

@@ -5,6 +5,9 @@
 #include "models/exactness_lamp.h"
 #include "models/run_series.h"
 #include "models/run_table_model.h"
+#include "support/test_program.h"
+
+namespace test_lamp {
 
 using namespace accrue::ui;
 
@@ -47,6 +50,13 @@ class TestLamp : public QObject {
     QVERIFY2(lamp.text().startsWith(QStringLiteral("not exact: 1 of 4 checked windows; update 3 differs")),
              lamp.text().toUtf8());
     QVERIFY2(lamp.text().endsWith(QStringLiteral("Why it is so.")), lamp.text().toUtf8());
+  }
+
+  void no_difference_is_not_called_one() {
+    ExactnessLamp lamp;
+    lamp.take(check(3, "close", "schedule_clock", 0.0));
+    QVERIFY2(lamp.text().contains(QStringLiteral("update 3 has the gradient of one batch")), lamp.text().toUtf8());
+    QVERIFY(!lamp.text().contains(QStringLiteral("differs")));
   }
 
   void is_never_plainly_green_while_a_bug_is_on() {
@@ -99,5 +109,7 @@ class TestLamp : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestLamp)
+ACCRUE_TEST_MAIN(TestLamp)
+
+}  // namespace test_lamp
 #include "test_lamp.moc"

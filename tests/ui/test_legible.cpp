@@ -18,6 +18,9 @@
 #include "plots/plot_canvas.h"
 #include "studio_fixture.h"
 #include "style/text_scale.h"
+#include "support/test_program.h"
+
+namespace test_legible {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -126,6 +129,32 @@ class TestLegible : public QObject {
     QCOMPARE(textScale(), 1.1);
   }
 
+  void docks_have_their_sizes_again_with_text_of_the_normal_size() {
+    OpenStudio studio;
+    auto* dock = studio.find<QDockWidget>("setupDock");
+    studio.window->resize(1366, 768);
+    const auto give = [&](int width) {
+      studio.window->resizeDocks({dock}, {width}, Qt::Horizontal);
+      QTRY_COMPARE(dock->width(), width);
+    };
+    give(400);
+    studio.press(Qt::Key_Plus, Qt::ControlModifier);
+    give(480);
+    studio.press(Qt::Key_Plus, Qt::ControlModifier);
+    QCoreApplication::processEvents();
+    QVERIFY2(dock->width() >= 480, qPrintable(QString::number(dock->width())));
+    studio.press(Qt::Key_0, Qt::ControlModifier);
+    QTRY_COMPARE(dock->width(), 400);
+    // Another layout is not undone.
+    give(520);
+    studio.press(Qt::Key_Plus, Qt::ControlModifier);
+    studio.action("resetLayoutAction")->trigger();
+    QTRY_VERIFY(dock->width() < 500);
+    studio.press(Qt::Key_0, Qt::ControlModifier);
+    QCoreApplication::processEvents();
+    QVERIFY2(dock->width() < 500, qPrintable(QString::number(dock->width())));
+  }
+
   void sizes_have_an_end() {
     QCOMPARE(nextTextScale(largestText, 1), largestText);
     QCOMPARE(nextTextScale(smallestText, -1), smallestText);
@@ -164,6 +193,12 @@ class TestLegible : public QObject {
     QCOMPARE(entries[static_cast<std::size_t>(steps)].words.front(), QStringLiteral("micro-step"));
     QCOMPARE(glossaryEntryFor(entries, QStringLiteral("nothing of the kind")), -1);
     QVERIFY(!entries.front().meaning.contains(QLatin1Char('`')));
+    QVERIFY(std::ranges::is_sorted(entries, {}, [](const auto& entry) { return entry.words.front().toLower(); }));
+    for (const char* word :
+         {"\u2016 \u2016", "tank", "slot", "sync strip", "mean of means", "unscale", "clip", "schedule"})
+      QVERIFY2(std::ranges::any_of(entries,
+                                   [&](const auto& entry) { return entry.words.front() == QString::fromUtf8(word); }),
+               word);
   }
 
   void f1_opens_the_glossary_at_the_word_of_the_field() {
@@ -178,6 +213,7 @@ class TestLegible : public QObject {
     auto* words = studio.find<QListWidget>("glossaryWords");
     QVERIFY(words && words->isVisible());
     QCOMPARE(words->currentItem()->text(), QStringLiteral("micro-batch"));
+    QTRY_VERIFY_WITH_TIMEOUT(studio.find("glossarySearch")->hasFocus(), patience_ms);  // in a window of its own
     QVERIFY(studio.find<QTextBrowser>("glossaryMeaning")->toPlainText().contains(QStringLiteral("one micro-step")));
     // By another tool's name.
     QTest::keyClicks(studio.find("glossarySearch"), QStringLiteral("accumulative_counts"));
@@ -243,11 +279,13 @@ class TestLegible : public QObject {
                                  studio.control->held().newest()->phase == StepPhase::forward,
                              patience_ms);
     // The inspector's table says it, cell by cell.
+    studio.find<QDockWidget>("inspectorDock")->raise();
     auto* table = QAccessible::queryAccessibleInterface(studio.find("inspectorPhases"));
     QVERIFY(table && table->tableInterface());
+    QTRY_VERIFY_WITH_TIMEOUT(table->tableInterface()->rowCount() > 0 && table->tableInterface()->columnCount() > 1,
+                             patience_ms);
     QTRY_COMPARE_WITH_TIMEOUT(table->tableInterface()->cellAt(0, 0)->text(QAccessible::Name),
                               QStringLiteral("\u25b6 forward"), patience_ms);
-    QTRY_VERIFY_WITH_TIMEOUT(table->tableInterface()->columnCount() > 1, patience_ms);
     QVERIFY(table->tableInterface()->cellAt(0, 1)->text(QAccessible::Name).startsWith(QStringLiteral("loss ")));
     QVERIFY(press(studio, "Continue"));
     QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
@@ -267,5 +305,7 @@ class TestLegible : public QObject {
   }
 };
 
-QTEST_MAIN(TestLegible)
+ACCRUE_WINDOW_TEST_MAIN(TestLegible)
+
+}  // namespace test_legible
 #include "test_legible.moc"

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A lesson in the window, over ranks that really train: Enter opens it, its checks see the printed digits, and leaving
 // it brings back the window. The bug gallery: a run with a bug, and one without, drawn over each other.
+#include <QCheckBox>
 #include <QDialog>
 #include <QDockWidget>
 #include <QLabel>
 #include <QListWidget>
 
 #include "models/lesson_player.h"
+#include "pages/runs_panel.h"
 #include "plots/plot_area.h"
 #include "studio_fixture.h"
+#include "support/test_program.h"
 #include "widgets/field_form.h"
 #include "widgets/field_row.h"
+
+namespace test_lessons {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -92,6 +97,103 @@ class TestLessons : public QObject {
     QVERIFY(studio.row("optimizer.lr")->editorWidget()->isEnabled());
     QCOMPARE(studio.window->plots()->clock(), Clock::update);
     QVERIFY(!studio.action("nextStepAction")->isEnabled());
+  }
+
+  void no_panel_changes_a_key_that_the_lesson_keeps() {
+    LessonStudio studio;
+    studio.show();
+    studio.window->openPath(QStringLiteral(":/lessons/6-no-sync.accrue-lesson"));
+    const RunSpec before = studio.document.spec();
+    const auto refused = [&studio, &before] {
+      const bool said = studio.text("messageText").startsWith(QStringLiteral("Lesson 6 keeps Data-parallel ranks as"));
+      return said && studio.document.spec() == before && studio.player()->lesson();
+    };
+    // A card of the rack, whose switch goes back.
+    auto* card = studio.find<QCheckBox>("pluginSwitch.data");
+    QVERIFY(card && card->isChecked());
+    card->click();
+    QVERIFY2(refused(), qPrintable(studio.text("messageText")));
+    QVERIFY(card->isChecked());
+    // A run of another set-up: its spec is no part of the lesson.
+    RunSeries other(QStringLiteral("other"), 0);
+    RunSpec alone = before;
+    alone.parallel.data = 1;
+    other.setSpec(alone);
+    Q_EMIT studio.window->findChild<RunsPanel*>()->cloneRequested(&other);
+    QVERIFY(refused());
+    // One of the lesson is, and the lesson stays open.
+    RunSpec answer = before;
+    answer.accumulation.steps = 4;
+    RunSeries own(QStringLiteral("own"), 0);
+    own.setSpec(answer);
+    Q_EMIT studio.window->findChild<RunsPanel*>()->cloneRequested(&own);
+    QCOMPARE(studio.document.spec(), answer);
+    QVERIFY(studio.player()->lesson());
+
+    QPushButton* leave = studio.offered("Leave the lesson");
+    QVERIFY(leave);
+    leave->click();
+    QVERIFY(!studio.player()->lesson());
+    studio.set("parallel.data", std::int64_t{1});
+    QCOMPARE(studio.document.spec().parallel.data, 1);
+  }
+
+  void a_wrong_run_is_not_counted_and_spoils_nothing() {
+    LessonStudio studio;
+    studio.begin();
+    const auto train = [&studio] {
+      const RunSeries* before = studio.control->run();
+      studio.press(Qt::Key_F5);
+      QTRY_VERIFY_WITH_TIMEOUT(studio.control->run() != before && studio.control->state() == RunState::finished,
+                               patience_ms);
+    };
+    studio.set("accumulation.micro_batch", std::int64_t{4});
+    train();
+    QTRY_VERIFY2_WITH_TIMEOUT(
+        studio.text("lessonFound.1").contains(QStringLiteral("Another run (Micro-batch = 4) is not counted.")),
+        qPrintable(studio.text("lessonFound.1")), patience_ms);
+    studio.set("accumulation.micro_batch", std::int64_t{2});
+    train();
+    QTRY_VERIFY_WITH_TIMEOUT(studio.sees(0) && studio.sees(1) && studio.sees(2), patience_ms);
+  }
+
+  void keys_of_greyed_steps_change_no_field() {
+    LessonStudio studio;
+    studio.begin();
+    for (std::size_t step = 1; step < studio.player()->lesson()->steps.size(); ++step) studio.player()->next();
+    const RunSpec before = studio.document.spec();
+    studio.find("field.teaching.bug")->setFocus();
+    QVERIFY(studio.find("field.teaching.bug")->hasFocus());
+    studio.press(Qt::Key_PageDown, Qt::AltModifier);
+    QCOMPARE(studio.document.spec(), before);
+    QCOMPARE(studio.text("messageText"), QStringLiteral("This is the last step of the lesson."));
+    // The lesson's key leads to it, where Next is greyed, too.
+    studio.press(Qt::Key_L, Qt::ControlModifier);
+    QVERIFY(studio.find("lessonPanel")->isAncestorOf(QApplication::focusWidget()));
+  }
+
+  void leaving_a_lesson_that_was_chosen_from_the_list_leads_back_to_it() {
+    LessonStudio studio;
+    studio.openSpec(smallSpec());
+    studio.show();
+    studio.press(Qt::Key_L, Qt::ControlModifier);
+    QTest::keyClick(studio.find("lessonList"), Qt::Key_Return);
+    QVERIFY(studio.player()->lesson());
+    studio.action("leaveLessonAction")->trigger();
+    QCOMPARE(QApplication::focusWidget(), studio.find("lessonList"));
+  }
+
+  void the_list_marks_what_was_done_and_what_is_next() {
+    const auto home = std::make_shared<QTemporaryDir>();
+    QSettings(home->filePath(QStringLiteral("studio.conf")), QSettings::IniFormat)
+        .setValue(QStringLiteral("lessons/done"), QStringList{QStringLiteral("1"), QStringLiteral("3")});
+    StudioFixture studio(home, "");
+    auto* list = studio.find<QListWidget>("lessonList");
+    QVERIFY(list->item(0)->text().contains(QStringLiteral("(6 min, done)")));
+    QVERIFY(list->item(1)->text().contains(QStringLiteral("(8 min, next)")));
+    QVERIFY(list->item(2)->text().contains(QStringLiteral(", done)")));
+    QVERIFY(list->item(3)->text().contains(QStringLiteral(" min)")));
+    QCOMPARE(list->currentRow(), 1);
   }
 
   void a_layout_or_the_presenter_does_not_end_a_lesson() {
@@ -227,5 +329,7 @@ class TestLessons : public QObject {
   }
 };
 
-QTEST_MAIN(TestLessons)
+ACCRUE_WINDOW_TEST_MAIN(TestLessons)
+
+}  // namespace test_lessons
 #include "test_lessons.moc"

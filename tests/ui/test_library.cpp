@@ -12,6 +12,9 @@
 #include "accrue/run/run_store.h"
 #include "made_run.h"
 #include "models/run_library.h"
+#include "support/test_program.h"
+
+namespace test_library {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -165,5 +168,7 @@ class TestLibrary : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestLibrary)
+ACCRUE_TEST_MAIN(TestLibrary)
+
+}  // namespace test_library
 #include "test_library.moc"

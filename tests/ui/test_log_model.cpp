@@ -6,6 +6,9 @@
 
 #include "made_run.h"
 #include "models/event_log_model.h"
+#include "support/test_program.h"
+
+namespace test_log_model {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -192,5 +195,7 @@ class TestLogModel : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestLogModel)
+ACCRUE_TEST_MAIN(TestLogModel)
+
+}  // namespace test_log_model
 #include "test_log_model.moc"

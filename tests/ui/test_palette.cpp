@@ -9,6 +9,9 @@
 
 #include "style/studio_style.h"
 #include "style/theme.h"
+#include "support/test_program.h"
+
+namespace test_palette {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -235,5 +238,7 @@ class TestPalette : public QObject {
   }
 };
 
-QTEST_MAIN(TestPalette)
+ACCRUE_WINDOW_TEST_MAIN(TestPalette)
+
+}  // namespace test_palette
 #include "test_palette.moc"

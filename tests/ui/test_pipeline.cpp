@@ -12,7 +12,10 @@
 #include "pages/start_page.h"
 #include "plots/plot_header.h"
 #include "studio_fixture.h"
+#include "support/test_program.h"
 #include "widgets/number_edit.h"
+
+namespace test_pipeline {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -377,5 +380,7 @@ class TestPipeline : public QObject {
   }
 };
 
-QTEST_MAIN(TestPipeline)
+ACCRUE_WINDOW_TEST_MAIN(TestPipeline)
+
+}  // namespace test_pipeline
 #include "test_pipeline.moc"

@@ -9,8 +9,11 @@
 
 #include "accrue/run/iso_batch.h"
 #include "studio_fixture.h"
+#include "support/test_program.h"
 #include "widgets/memory_bar.h"
 #include "widgets/sample_lock_row.h"
+
+namespace test_planning {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -186,5 +189,7 @@ class TestPlanning : public QObject {
   }
 };
 
-QTEST_MAIN(TestPlanning)
+ACCRUE_WINDOW_TEST_MAIN(TestPlanning)
+
+}  // namespace test_planning
 #include "test_planning.moc"

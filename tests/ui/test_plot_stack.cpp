@@ -10,11 +10,16 @@
 #include <map>
 
 #include "models/number_text.h"
+#include "models/run_table_model.h"
 #include "models/run_text.h"
 #include "models/smoothing.h"
+#include "plots/curve_layer.h"
 #include "plots/plot_export.h"
 #include "plots/plot_table.h"
 #include "plots_fixture.h"
+#include "support/test_program.h"
+
+namespace test_plot_stack {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -39,7 +44,7 @@ class TestPlotStack : public QObject, PlotsFixture {
     const double ratio =
         static_cast<double>(count(image, colors.backward, area, 0.93)) / count(image, colors.forward, area, 0.93);
     QVERIFY2(std::abs(ratio - 2.0) < 0.35, qPrintable(QString::number(ratio)));
-    QVERIFY(strip().header().badge().startsWith(QStringLiteral("12 collectives")));
+    QVERIFY(strip().header().badge().startsWith(QStringLiteral("6 gradient reductions, ")));
   }
 
   void a_dense_strip_shows_shares() {
@@ -186,17 +191,19 @@ class TestPlotStack : public QObject, PlotsFixture {
     const QTemporaryDir folder;
     for (const char* name : {"a.png", "a.svg", "a.pdf"}) {
       const QString file = folder.filePath(QLatin1String(name));
-      QCOMPARE(writeFigure(area_->figure({}), file), QString());
+      QCOMPARE(writePainted(paintFor(area_->figure({}), file), file), QString());
       QFile written(file);
       QVERIFY(written.open(QIODevice::ReadOnly));
       QVERIFY(written.size() > 2000);
     }
-    QVERIFY(writeFigure(area_->figure({}), folder.filePath(QStringLiteral("a.xyz"))).contains(QStringLiteral(".png")));
+    QVERIFY(
+        paintFor(area_->figure({}), folder.filePath(QStringLiteral("a.xyz"))).problem.contains(QStringLiteral(".png")));
     const QString nowhere = folder.filePath(QStringLiteral("missing/a.png"));
-    QVERIFY(writeFigure(area_->figure({}), nowhere).contains(nowhere));
+    QVERIFY(writePainted(paintFor(area_->figure({}), nowhere), nowhere).contains(nowhere));
     QVERIFY(!QFile::exists(nowhere));
     const QString small = folder.filePath(QStringLiteral("small.pdf"));
-    QVERIFY(writeFigure(area_->figure({40.0, 40.0, 12.0}), small).contains(QStringLiteral("no room in 40 x 40 mm")));
+    const PaintedFigure painted = paintFor(area_->figure({40.0, 40.0, 12.0}), small);
+    QVERIFY(writePainted(painted, small).contains(QStringLiteral("no room in 40 x 40 mm")));
     QVERIFY(!QFile::exists(small));
   }
 
@@ -205,6 +212,10 @@ class TestPlotStack : public QObject, PlotsFixture {
     RunSeries& many = add({.steps = 8}, 20, 1);
     few.setName(QStringLiteral("Demo"));
     many.setName(QStringLiteral("Demo"));
+    RunTableModel table;
+    table.addRun(&few);
+    table.addRun(&many);
+    QTRY_VERIFY(few.name() != many.name());
     show({&few, &many});
     area_->setSmoothing(0.9);
     const Figure figure = area_->figure({120.0, 90.0, 7.0});
@@ -291,6 +302,96 @@ class TestPlotStack : public QObject, PlotsFixture {
     QCOMPARE(area_->shownPlots(), usual);
   }
 
+  void what_only_some_runs_measure_has_a_plot() {
+    RunSeries& run = add({.updates = 8}, 0, 2);
+    RunSeries& other = add({.updates = 8}, 8, 1);
+    std::vector<RunEvent> events;
+    for (std::int64_t u = 1; u <= 8; ++u)
+      events.push_back({0, u, MadeRun::ns(double(u)),
+                        Update{.update = u,
+                               .micro_step = 4 * u,
+                               .loss = 3.0,
+                               .outcome = u == 4 ? StepOutcome::skipped_overflow : StepOutcome::updated,
+                               .losses = {{"lm loss", 2.0}, {"sop loss", 1.0}},
+                               .loss_scale = u < 4 ? 65536.0 : 32768.0,
+                               .update_norm = 0.5,
+                               .parameter_norm = 12.0,
+                               .gradient_zeros = 3}});
+    run.append(events);
+    show({&other, &run});
+    area_->setClock(Clock::update);
+    for (const char* name :
+         {"lossPartsPlot", "lossScalePlot", "updateNormPlot", "weightNormPlot", "gradientZerosPlot"}) {
+      PlotView& view = *area_->findChild<PlotView*>(QLatin1String(name));
+      area_->setPlotShown(&view, true);
+      area_->fit();
+      const QImage image = picture();
+      QVERIFY2(count(image, seriesColor(lightColors(), 2), drawing(view)) > 3, name);
+      QVERIFY2(count(image, seriesColor(lightColors(), 1), drawing(view)) == 0, name);
+      area_->goTo(7.0);  // a cursor at 4 would cover the mark there
+      QVERIFY2(!view.header().items().empty(), name);
+      QVERIFY2(!view.summary().isEmpty() && view.table().rows > 0, name);
+      if (QLatin1String(name) == QLatin1String("lossScalePlot"))
+        QVERIFY(count(image, lightColors().failed, drawing(view)) > 3);
+      area_->setPlotShown(&view, false);
+    }
+    PlotView& parts = *area_->findChild<PlotView*>(QStringLiteral("lossPartsPlot"));
+    QVERIFY2(parts.valueAt(run, 4.0).contains(QStringLiteral("sop loss 1")), qPrintable(parts.valueAt(run, 4.0)));
+    QVERIFY(parts.valueAt(other, 4.0).isEmpty());
+  }
+
+  void every_part_of_a_loss_has_a_line_of_its_own_and_survives_a_second_reading() {
+    RunSeries& run = add({.updates = 8}, 0, 0);
+    std::vector<RunEvent> events;
+    for (std::int64_t u = 1; u <= 8; ++u) {
+      const NamedLosses losses{{"a", 3.0}, {"b", 2.0}, {"c", 1.0}};
+      events.push_back({0, 2 * u, MadeRun::ns(double(u)), Update{.update = u, .micro_step = 4 * u, .losses = losses}});
+      events.push_back({0, 2 * u + 1, MadeRun::ns(double(u)), Evaluation{.update = u, .losses = losses}});
+    }
+    run.append(events);
+    show({&run});
+    area_->setClock(Clock::update);
+    PlotView& view = *area_->findChild<PlotView*>(QStringLiteral("lossPartsPlot"));
+    area_->setPlotShown(&view, true);
+    area_->fit();
+    picture();
+    const auto& lines = view.canvas().findChild<CurveLayer*>()->lines();
+    QCOMPARE(lines.size(), std::size_t{6});
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      for (std::size_t k = 0; k < i; ++k)
+        QVERIFY(lines[i].pen.color() != lines[k].pen.color() ||
+                lines[i].pen.dashPattern() != lines[k].pen.dashPattern());
+    // A table that is open shows what it showed, or nothing; never what is gone.
+    const PlotTable open = view.table();
+    QCOMPARE(open.cell(0, 1), QStringLiteral("3.000"));
+    run.clear();
+    QCOMPARE(open.cell(0, 1), QString());
+    QCOMPARE(view.table().rows, std::size_t{0});
+  }
+
+  void the_loss_scale_is_read_in_powers_of_two() {
+    PlotView& view = *area_->findChild<PlotView*>(QStringLiteral("lossScalePlot"));
+    QVector<double> ticks;
+    QVector<QString> labels;
+    view.canvas().y()->ticker()->generate(QCPRange(20000.0, 140000.0), QLocale::c(), QLatin1Char('g'), 6, ticks,
+                                          nullptr, &labels);
+    QCOMPARE(ticks, (QVector<double>{32768.0, 65536.0, 131072.0}));
+    QCOMPARE(labels, (QVector<QString>{QStringLiteral("2¹⁵"), QStringLiteral("2¹⁶"), QStringLiteral("2¹⁷")}));
+    // Of many, as many as there is room for.
+    view.canvas().y()->ticker()->generate(QCPRange(1.0, 1e6), QLocale::c(), QLatin1Char('g'), 6, ticks, nullptr,
+                                          &labels);
+    QVERIFY(ticks.size() >= 3 && ticks.size() <= 6);
+  }
+
+  void a_plot_can_be_put_beside_the_loss() {
+    area_->showBesideLoss(QLatin1String(updateNormPlot));
+    QCOMPARE(area_->shownPlots(), (QStringList{QStringLiteral("lossPlot"), QStringLiteral("updateNormPlot"),
+                                               QStringLiteral("learningRatePlot"), QStringLiteral("syncStrip")}));
+    area_->showBesideLoss(QLatin1String(updateNormPlot));
+    area_->showBesideLoss(QStringLiteral("of a later version"));
+    QCOMPARE(area_->shownPlots().size(), 4);
+  }
+
   void two_strips_show_two_runs() {
     RunSeries& first = add({.updates = 6}, 6, 0);
     RunSeries& second = add({.steps = 2, .updates = 6}, 6, 1);
@@ -360,8 +461,29 @@ class TestPlotStack : public QObject, PlotsFixture {
     RunSeries& run = add({.updates = 10, .batchesPerEpoch = 1000}, 10, 0);
     show({&run});
     // Two ranks reduce 4096 bytes once in each of ten windows of four micro-steps.
-    QCOMPARE(strip().header().badge(), QStringLiteral("20 collectives, %1 (every micro-step: %2)")
+    QCOMPARE(strip().header().badge(), QStringLiteral("10 gradient reductions, %1 (every micro-step: %2)")
                                            .arg(bytesText(2 * 4096 * 10), bytesText(2 * 4096 * 40)));
+  }
+
+  void the_strips_badge_has_room_beside_the_docks() {
+    RunSeries& run = add({.steps = 8, .updates = 12, .batchesPerEpoch = 1000}, 12, 0);
+    RunSeries& other = add({.updates = 12, .batchesPerEpoch = 1000}, 12, 1);
+    show({&run, &other});
+    const QString badge = strip().header().badge();
+    QVERIFY2(badge.contains(QStringLiteral("every micro-step: ")), qPrintable(badge));
+    const QString needed = badge.left(badge.indexOf(QLatin1Char(')')) + 1);
+    const QFontMetrics metrics(textFont(TextSize::small));
+    // What set-up and window leave to the plots, at widths of 1366 and 1024.
+    for (const int width : {1366 - 368 - 280, 1024 - 368 - 280})
+      QVERIFY2(metrics.horizontalAdvance(needed) + 2 * space::betweenGroups <= width, qPrintable(needed));
+    // It is painted, too: below the title, in the muted colour of text.
+    strip().resize(1024 - 368 - 280, strip().height());
+    const QImage header = strip().header().grab().toImage();
+    const int line = header.height() - metrics.height();
+    int painted = 0;
+    for (int x = 0; x < header.width(); ++x)
+      for (int y = line; y < header.height(); ++y) painted += qGray(header.pixel(x, y)) < 160 ? 1 : 0;
+    QVERIFY2(painted > 200, qPrintable(QString::number(painted)));
   }
 
   void a_plot_is_also_a_table() {
@@ -410,5 +532,7 @@ class TestPlotStack : public QObject, PlotsFixture {
   }
 };
 
-QTEST_MAIN(TestPlotStack)
+ACCRUE_WINDOW_TEST_MAIN(TestPlotStack)
+
+}  // namespace test_plot_stack
 #include "test_plot_stack.moc"

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What plots paint, by meaning: whether a thing that must be seen has its colour where it must be.
 #include <QAccessible>
+#include <QBuffer>
 #include <QClipboard>
 #include <QElapsedTimer>
 #include <QSignalSpy>
 #include <QtTest>
 #include <limits>
 
+#include "models/group_curve.h"
 #include "models/number_text.h"
 #include "models/run_text.h"
 #include "models/smoothing.h"
 #include "plots_fixture.h"
+#include "support/test_program.h"
+
+namespace test_plots {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -23,6 +28,29 @@ constexpr double quiet_nan = std::numeric_limits<double>::quiet_NaN();
 
 class TestPlots : public QObject, PlotsFixture {
   Q_OBJECT
+
+  /// A run that has finished; its loss by micro-step, which is an update.
+  RunSeries& seed(std::int64_t seed, std::int64_t updates, int color,
+                  const std::function<double(std::int64_t, std::int64_t)>& lossOf,
+                  const std::vector<Evaluation>& evaluations = {}) {
+    const MadeRun made{.steps = 1, .ranks = 1, .updates = updates, .batchesPerEpoch = 100'000, .loss = lossOf};
+    RunSeries& run = add(made, updates, color);
+    RunPlan plan = made.plan();
+    plan.spec.run.seed = seed;
+    run.setPlan(plan);
+    std::vector<RunEvent> last;
+    for (const Evaluation& evaluation : evaluations) last.push_back({0, -1, MadeRun::ns(98.0), evaluation});
+    last.push_back({supervisor_rank, 1, MadeRun::ns(99.0), RunFinished{.outcome = "finished"}});
+    run.append(last);
+    return run;
+  }
+  /// What the header says of two seeds, of which the last has the focus.
+  QString groupTextAt(double x) {
+    area_->goTo(x);
+    area_->tick();
+    const std::vector<HeaderItem>& items = loss().header().items();
+    return items.size() > 2 ? items[2].text : QString();
+  }
 
  private Q_SLOTS:
   void init() { begin(); }
@@ -52,6 +80,110 @@ class TestPlots : public QObject, PlotsFixture {
     QVERIFY(count(picture(), seriesColor(lightColors(), 1), drawing(loss())) > 0);
     show({&shown});
     QCOMPARE(count(picture(), seriesColor(lightColors(), 1), drawing(loss()), 0.12), 0);
+  }
+
+  void seeds_are_their_mean_in_a_band_from_the_least_to_the_most() {
+    QList<RunSeries*> seeds;
+    for (const std::int64_t seed : {1, 2, 3}) {
+      MadeRun made{.ranks = 1, .updates = 60};
+      made.loss = [seed](std::int64_t, std::int64_t) { return static_cast<double>(seed); };
+      RunSeries& run = add(made, 60, static_cast<int>(seed) - 1);
+      RunPlan plan = made.plan();
+      plan.spec.run.seed = seed;
+      run.setPlan(plan);
+      run.append({{supervisor_rank, 1, MadeRun::ns(99.0), RunFinished{.outcome = "finished"}}});
+      seeds.append(&run);
+    }
+    show(seeds);  // the third has the focus, and is drawn as ever
+    const auto at = [this](const QImage& image, double loss_value) {
+      const QRect area = drawing(loss());
+      const double y = loss().canvas().y()->coordToPixel(loss_value) - loss().canvas().axisRect()->rect().top();
+      return image.pixel(area.center().x(), area.top() + static_cast<int>(std::lround(y)));
+    };
+    const QColor ink = seriesColor(lightColors(), 0);
+    const QColor pale = mixed(ink, lightColors().surface, 0.22);
+    QImage image = picture();
+    for (const double between : {1.4, 2.6}) QVERIFY(near(at(image, between), pale, 6));
+    QVERIFY(near(at(image, 2.0), ink));
+    QVERIFY(!near(at(image, 1.0), ink, 60));  // a seed is thin and pale
+    QVERIFY(near(at(image, 3.0), seriesColor(lightColors(), 2)));
+    QCOMPARE(loss().header().items().size(), std::size_t{2});
+    QCOMPARE(loss().header().items().back().text, QStringLiteral("band: least to most"));
+    QCOMPARE(loss().header().items().front().text, QStringLiteral("N=4: mean of 3 seeds"));
+    QVERIFY2(loss().summary().contains(QStringLiteral("mean of 3 seeds 2.000 (1.000 to 3.000) at update 60")),
+             qPrintable(loss().summary()));
+    area_->goTo(30.0);
+    QCOMPARE(loss().header().items().back().text, QStringLiteral("Δ \u22121.00"));
+    QCOMPARE(loss().header().items()[2].text, QStringLiteral("2.000 (1.000 to 3.000)"));
+
+    const PlotTable table = loss().table();
+    const auto column = static_cast<int>(table.headers.indexOf(QStringLiteral("N=4, least")));
+    QVERIFY(column > 0);
+    QCOMPARE(table.cell(9, column), QStringLiteral("1.000"));
+    QCOMPARE(table.cell(9, column - 1), QStringLiteral("2.000"));
+    QCOMPARE(table.cell(9, column + 1), QStringLiteral("3.000"));
+    const Figure figure = area_->figure({});
+    QCOMPARE(figure.legend.back().text, QStringLiteral("N=4: mean of 3 seeds"));
+    QVERIFY2(figure.caption.contains(QStringLiteral("mean of several seeds")), qPrintable(figure.caption));
+
+    area_->setGroupSeeds(false);
+    image = picture();
+    QVERIFY(near(at(image, 1.4), lightColors().surface, 6));
+    QVERIFY(near(at(image, 1.0), ink));
+    QVERIFY(!loss().summary().contains(QStringLiteral("seeds")));
+  }
+
+  /// Each seed is smoothed by itself, and the band reaches from the least to the most of what is smoothed.
+  void smoothed_seeds_are_those_that_are_shown() {
+    const auto constant = [](std::int64_t seed) { return [seed](std::int64_t, std::int64_t) { return double(seed); }; };
+    const auto raised = [](std::int64_t seed) {
+      return [seed](std::int64_t m, std::int64_t) { return double(seed) + (m > 50 ? 1.0 : 0.0); };
+    };
+    const auto opposed = [](std::int64_t seed) {
+      return [seed](std::int64_t m, std::int64_t) { return (m + seed) % 2 == 0 ? 1.0 : 3.0; };
+    };
+    area_->setSmoothing(0.9);
+    show({&seed(1, 10, 0, constant(1)), &seed(2, 10, 1, constant(2))});
+    QCOMPARE(groupTextAt(9.0), QStringLiteral("1.500 (1.000 to 2.000)"));
+    // 40 updates after the rise: (1 - 0.9^40) / (1 - 0.9^90) = 0.98529 of it.
+    show({&seed(1, 100, 2, raised(1)), &seed(2, 100, 3, raised(2))});
+    QCOMPARE(groupTextAt(90.0), QStringLiteral("2.485 (1.985 to 2.985) smoothed, 2.500 (2.000 to 3.000) raw"));
+    // What alternates by 1 alternates by 0.1 / 1.9 once it is smoothed.
+    show({&seed(1, 200, 4, opposed(1)), &seed(2, 200, 5, opposed(2))});
+    QCOMPARE(groupTextAt(200.0), QStringLiteral("2.000 (1.947 to 2.053) smoothed, 2.000 (1.000 to 3.000) raw"));
+    const QString caption = area_->figure({}).caption;
+    QVERIFY2(caption.contains(QStringLiteral("Smoothed, each run by itself: ")), qPrintable(caption));
+  }
+
+  void what_a_seeds_curve_cannot_show_is_marked_and_counted() {
+    RunSeries& one = seed(1, 60, 0, [](std::int64_t m, std::int64_t) { return m == 30 ? quiet_nan : 1.0; },
+                          {Evaluation{.update = 30, .loss = 7.0}});
+    show({&one, &seed(2, 60, 1, [](std::int64_t, std::int64_t) { return 2.0; })});
+    QVERIFY(loss().summary().contains(QStringLiteral("mean of 2 seeds")));
+    // The micro-step and the update.
+    QVERIFY2(loss().header().badge().contains(QStringLiteral("2 not finite")), qPrintable(loss().header().badge()));
+    QVERIFY(loss().canvas().y()->range().upper > 7.0);
+    QVERIFY(count(picture(), lightColors().failed, drawing(loss())) > 4);
+  }
+
+  void curves_of_seeds_stay_while_other_runs_come_and_go() {
+    const auto constant = [](std::int64_t, std::int64_t) { return 1.0; };
+    RunSeries& one = seed(1, 20, 0, constant);
+    RunSeries& two = seed(2, 20, 1, constant);
+    PlotHub hub;
+    hub.setRuns({&one, &two});
+    QCOMPARE(hub.groups().size(), std::size_t{1});
+    const std::shared_ptr<const GroupCurve> curve = hub.groups().front();
+    hub.setRuns({&one, &two, &add({}, 5, 2)});
+    QCOMPARE(hub.groups().size(), std::size_t{1});
+    QVERIFY(hub.groups().front() == curve);
+    // A name of the user's own is on it at once.
+    const std::uint64_t before = hub.revision();
+    one.setNotes({.name = QStringLiteral("Mine"), .text = {}, .tags = {}});
+    QVERIFY(hub.revision() > before);
+    QCOMPARE(hub.groups().front()->name(), QStringLiteral("Mine: mean of 2 seeds"));
+    hub.setRuns({&two});
+    QVERIFY(hub.groups().empty());
   }
 
   void a_spike_is_painted() {
@@ -175,7 +307,9 @@ class TestPlots : public QObject, PlotsFixture {
     QVERIFY(count(image, ink, middle, 0.7) > 20);
     QCOMPARE(count(image, ink, right, 0.7), count(image, ink, middle, 0.7));
     QVERIFY(count(image, ink, right, 0.3) > 5 * count(image, ink, middle, 0.7));
-    QVERIFY(area_->exportJson().contains(smoothingFormula(0.98).toUtf8()));
+    QBuffer json;
+    QVERIFY(json.open(QIODevice::WriteOnly) && area_->snapshot().writeJson(json));
+    QVERIFY(json.data().contains(smoothingFormula(0.98).toUtf8()));
     QCOMPARE(run.series(Metric::updateLoss).value(10), 1.0);
     area_->setSmoothing(7.0);
     QCOMPARE(area_->smoothing(), 0.999);
@@ -496,5 +630,7 @@ class TestPlots : public QObject, PlotsFixture {
   }
 };
 
-QTEST_MAIN(TestPlots)
+ACCRUE_WINDOW_TEST_MAIN(TestPlots)
+
+}  // namespace test_plots
 #include "test_plots.moc"

@@ -5,7 +5,10 @@
 #include "made_run.h"
 #include "models/event_text.h"
 #include "models/rank_status.h"
+#include "support/test_program.h"
 #include "widgets/gradient_pool.h"
+
+namespace test_pool {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -232,6 +235,39 @@ class TestPool : public QObject {
     QCOMPARE(tracker.inWindow().at(0).sum_norm, 0.0);
   }
 
+  void unscale_and_clip_say_what_they_make_of_the_norm() {
+    RankTracker tracker(planOf(EpochTail::flush, 10, 1));
+    for (std::int64_t step = 1; step <= 4; ++step) tracker.take({micro(0, step, 2)});
+    const auto hold = [&tracker](StepPhase phase, double norm, double factor, double clip) {
+      Held held{.update = 1, .micro_step = 4, .phase = phase, .position = 4, .size = 4};
+      held.gradient_norm = norm;
+      held.factor = factor;
+      held.clip = clip;
+      tracker.take({{0, 9, 9, held}});
+      return tracker.inWindow().at(0);
+    };
+    const double unknown = std::numeric_limits<double>::quiet_NaN();
+    QVERIFY(boundaryText(hold(StepPhase::backward, 816.0, unknown, unknown)).isEmpty());
+    QCOMPARE(boundaryText(hold(StepPhase::unscale, 816.0, 0.125, unknown)),
+             QStringLiteral("Unscale: norm of the sum 816 \u00d7 0.125 = 102"));
+    const RankStatus clipped = hold(StepPhase::clip, 816.0, 0.125, 0.5);
+    QCOMPARE(boundaryText(clipped),
+             QStringLiteral("Unscale: norm of the sum 816 \u00d7 0.125 = 102; clip: 102 \u00d7 0.500 = 51.0"));
+    QCOMPARE(usedNorm(clipped), 51.0);
+    tracker.take({micro(0, 5, 2)});
+    QVERIFY(boundaryText(tracker.inWindow().at(0)).isEmpty());
+  }
+
+  void an_ended_window_shows_no_rank_behind() {
+    RankTracker tracker(planOf(EpochTail::flush));
+    for (std::int64_t step = 1; step <= 4; ++step) tracker.take({micro(0, step, 8)});
+    for (std::int64_t step = 1; step <= 3; ++step) tracker.take({micro(1, step, 8)});
+    QCOMPARE(tracker.inWindow().at(1).filled, std::int64_t{3});
+    tracker.take({updated(1, 4)});  // before the other rank's last report
+    QVERIFY(tracker.drained());
+    QCOMPARE(tracker.inWindow().at(1).filled, std::int64_t{4});
+  }
+
   void tanks_are_high_enough_to_read_and_four_ranks_fit() {
     for (const std::int64_t ranks : {1, 2, 4}) {
       RankTracker tracker(planOf(EpochTail::flush, 10, ranks));
@@ -277,5 +313,7 @@ class TestPool : public QObject {
   }
 };
 
-QTEST_MAIN(TestPool)
+ACCRUE_WINDOW_TEST_MAIN(TestPool)
+
+}  // namespace test_pool
 #include "test_pool.moc"

@@ -8,10 +8,13 @@
 #include "accrue/run/plugins.h"
 #include "pages/centre_page.h"
 #include "studio_fixture.h"
+#include "support/test_program.h"
 #include "widgets/memory_bar.h"
 #include "widgets/plugin_card.h"
 #include "widgets/plugin_matrix.h"
 #include "widgets/rank_cells.h"
+
+namespace test_rack {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -380,5 +383,7 @@ class TestRack : public QObject {
   static QString bytesOf(std::int64_t bytes) { return signedBytesText(bytes).remove(QLatin1Char('+')); }
 };
 
-QTEST_MAIN(TestRack)
+ACCRUE_WINDOW_TEST_MAIN(TestRack)
+
+}  // namespace test_rack
 #include "test_rack.moc"

@@ -7,6 +7,9 @@
 #include <set>
 
 #include "models/column_reducer.h"
+#include "support/test_program.h"
+
+namespace test_reducer {
 
 using namespace accrue::ui;
 
@@ -234,5 +237,7 @@ class TestReducer : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestReducer)
+ACCRUE_TEST_MAIN(TestReducer)
+
+}  // namespace test_reducer
 #include "test_reducer.moc"

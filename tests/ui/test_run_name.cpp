@@ -3,6 +3,9 @@
 
 #include "models/loss_comparison.h"
 #include "models/run_name.h"
+#include "support/test_program.h"
+
+namespace test_run_name {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -39,9 +42,23 @@ class TestRunName : public QObject {
   void equal_names_say_what_differs() {
     const RunSpec four = spec(4), sixteen = spec(16), fast = spec(16, 0.01);
     QCOMPARE(distinctNames({{text("Demo"), &four}, {text("Demo"), &sixteen}}), lines("Demo, N = 4|Demo, N = 16"));
-    QCOMPARE(distinctNames({{text("Demo"), &four}, {text("Demo"), &sixteen}, {text("Demo"), &fast}}),
-             lines("Demo, learning rate = 0.001, N = 4|Demo, learning rate = 0.001, N = 16|Demo, learning rate = 0.01, "
-                   "N = 16"));
+    QCOMPARE(
+        distinctNames({{text("Demo"), &four}, {text("Demo"), &sixteen}, {text("Demo"), &fast}}),
+        lines("Demo, learning rate = 0.001, N = 4|Demo, learning rate = 0.001, N = 16|Demo, learning rate = 0.01"));
+  }
+
+  void no_more_settings_than_tell_them_apart_and_the_seed_last() {
+    std::vector<RunSpec> specs;
+    for (const std::int64_t n : {4, 16})
+      for (const std::int64_t seed : {1, 2, 3}) {
+        specs.push_back(spec(n));
+        specs.back().run.seed = seed;
+        specs.back().accumulation.micro_batch = 64 / n;  // says no more than N
+      }
+    std::vector<NamedSpec> named;
+    for (const RunSpec& each : specs) named.push_back({text("Demo"), &each});
+    QCOMPARE(distinctNames(named), lines("Demo, N = 4, seed = 1|Demo, N = 4, seed = 2|Demo, N = 4, seed = 3|"
+                                         "Demo, N = 16, seed = 1|Demo, N = 16, seed = 2|Demo, N = 16, seed = 3"));
   }
 
   void what_does_not_differ_is_numbered() {
@@ -80,5 +97,7 @@ class TestRunName : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestRunName)
+ACCRUE_TEST_MAIN(TestRunName)
+
+}  // namespace test_run_name
 #include "test_run_name.moc"

@@ -13,6 +13,9 @@
 #include "models/run_library.h"
 #include "models/run_notebook.h"
 #include "models/run_trash.h"
+#include "support/test_program.h"
+
+namespace test_run_notes {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -207,5 +210,7 @@ class TestRunNotes : public QObject {
   QTemporaryDir home_;
 };
 
-QTEST_GUILESS_MAIN(TestRunNotes)
+ACCRUE_TEST_MAIN(TestRunNotes)
+
+}  // namespace test_run_notes
 #include "test_run_notes.moc"

@@ -9,7 +9,10 @@
 #include "models/run_library.h"
 #include "pages/run_overlay.h"
 #include "pages/runs_panel.h"
+#include "support/test_program.h"
 #include "widgets/message_bar.h"
+
+namespace test_run_overlay {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -61,7 +64,8 @@ class TestRunOverlay : public QObject {
     overlay.show(p.run(both));
     QCOMPARE(p.panel.shownRuns(), (QList<RunSeries*>{p.run(plain), p.run(both)}));
     QCOMPARE(p.panel.currentRun(), p.run(both));
-    QVERIFY2(bar.text().startsWith(QStringLiteral("Twice the data left the plots")), qPrintable(bar.text()));
+    QVERIFY2(bar.text().startsWith(QStringLiteral("Twice the data is no longer drawn, because its loss")),
+             qPrintable(bar.text()));
 
     // The offer stands until it is taken, or something else is shown.
     bar.findChild<QPushButton*>(QStringLiteral("messageAction"))->click();
@@ -78,5 +82,7 @@ class TestRunOverlay : public QObject {
   }
 };
 
-QTEST_MAIN(TestRunOverlay)
+ACCRUE_WINDOW_TEST_MAIN(TestRunOverlay)
+
+}  // namespace test_run_overlay
 #include "test_run_overlay.moc"

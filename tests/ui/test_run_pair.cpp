@@ -5,9 +5,13 @@
 #include <memory>
 
 #include "made_run.h"
+#include "models/group_curve.h"
 #include "models/run_groups.h"
 #include "models/run_pair.h"
 #include "models/run_series.h"
+#include "support/test_program.h"
+
+namespace test_run_pair {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -31,6 +35,27 @@ std::unique_ptr<RunSeries> finished(std::int64_t steps, std::int64_t seed, doubl
   run->setPlan(plan);
   run->append({{0, 0, 0, Update{.update = 1, .micro_step = 1, .loss = loss, .reason = "full"}},
                {supervisor_rank, 1, 0, RunFinished{.outcome = "finished", .updates = 1, .loss = loss}}});
+  return run;
+}
+
+/// A finished run with a loss for each of these updates.
+std::unique_ptr<RunSeries> seeded(std::int64_t seed, const std::vector<std::pair<std::int64_t, double>>& losses) {
+  auto run = std::make_unique<RunSeries>(QStringLiteral("seed-%1").arg(seed), static_cast<int>(seed));
+  RunPlan plan = MadeRun{}.plan();
+  plan.spec.run.name = "toy";
+  plan.spec.run.seed = seed;
+  run->setPlan(plan);
+  for (const auto& [update, loss] : losses) {
+    const double seconds = static_cast<double>(update * seed);
+    run->append({{0, 0, MadeRun::ns(seconds),
+                  Update{.update = update,
+                         .micro_step = 4 * update,
+                         .samples = 32 * update,
+                         .loss = loss,
+                         .seconds = seconds,
+                         .reason = "full"}}});
+  }
+  run->append({{supervisor_rank, 1, 0, RunFinished{.outcome = "finished"}}});
   return run;
 }
 
@@ -107,7 +132,44 @@ class TestRunPair : public QObject {
     QCOMPARE(groupKeys(all), QStringList{QStringLiteral("accumulation.steps")});
     QCOMPARE(runGroups(all, QStringLiteral("accumulation.steps")).size(), std::size_t{3});
   }
+
+  void a_seed_that_is_trained_again_is_no_further_sample() {
+    std::vector<std::unique_ptr<RunSeries>> runs;
+    for (const std::int64_t seed : {1, 2, 2, 2}) runs.push_back(finished(4, seed, 1.0 + static_cast<double>(seed)));
+    QList<RunSeries*> all;
+    for (const auto& run : runs) all.append(run.get());
+    const std::vector<RunGroup> groups = runGroups(all);
+    QCOMPARE(groups.size(), std::size_t{1});
+    QCOMPARE(groups[0].spread.count, std::size_t{2});
+    QCOMPARE(groups[0].spread.mean, 2.5);
+    QVERIFY(runGroups(all.mid(1)).empty());
+  }
+
+  void a_group_has_a_mean_a_least_and_a_most_where_all_its_seeds_report() {
+    const double nan = std::nan("");
+    const auto one = seeded(1, {{1, 1.0}, {2, 5.0}, {4, 2.0}, {5, 0.5}});
+    const auto two = seeded(2, {{1, 3.0}, {3, 9.0}, {4, 4.0}, {5, nan}, {6, 1.0}});
+    const auto three = seeded(3, {{1, 8.0}, {2, 5.0}, {3, 9.0}, {4, 3.0}, {5, 0.5}, {6, 1.0}});
+    std::vector<RunGroup> groups = runGroups({one.get(), two.get(), three.get()});
+    QCOMPARE(groups.size(), std::size_t{1});
+    const GroupCurve curve(std::move(groups.front()));
+    QCOMPARE(curve.mean().size(), std::size_t{3});
+    QCOMPARE(curve.mean().value(0), 4.0);
+    QCOMPARE(curve.least().value(0), 1.0);
+    QCOMPARE(curve.most().value(0), 8.0);
+    QCOMPARE(curve.mean().value(1), 3.0);
+    QCOMPARE(curve.most().value(1), 4.0);
+    QVERIFY(std::isnan(curve.mean().value(2)) && std::isnan(curve.least().value(2)));
+    QCOMPARE(curve.mean().clock(Clock::update)[1], 4.0);
+    QCOMPARE(curve.mean().clock(Clock::sample)[1], 128.0);
+    QCOMPARE(curve.mean().clock(Clock::seconds)[1], 8.0);  // of 4, 8 and 12 s
+    QCOMPARE(curve.name(), QStringLiteral("toy: mean of 3 seeds"));
+    QCOMPARE(curve.valueText(1), QStringLiteral("3.000 (2.000 to 4.000)"));
+    QCOMPARE(curve.colorIndex(), 1);
+  }
 };
 
-QTEST_GUILESS_MAIN(TestRunPair)
+ACCRUE_TEST_MAIN(TestRunPair)
+
+}  // namespace test_run_pair
 #include "test_run_pair.moc"

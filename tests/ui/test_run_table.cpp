@@ -9,6 +9,9 @@
 #include "models/run_table_model.h"
 #include "models/run_text.h"
 #include "support/places.h"
+#include "support/test_program.h"
+
+namespace test_run_table {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -70,6 +73,22 @@ class TestRunTable : public QObject {
     };
     QCOMPARE(tip(0), QStringLiteral("/runs/first"));
     QCOMPARE(tip(1), QStringLiteral("/runs/second\nfrom the first, update 12"));
+  }
+
+  void runs_of_one_name_are_told_apart_wherever_they_are_named() {
+    CheckedTable model{{.steps = 4}, {.steps = 16}, {.steps = 16}};
+    for (const auto& run : model.runs) run->setName(QStringLiteral("Demo"));
+    // The last row began first, and gives its name to no later run.
+    QTRY_COMPARE(model.at(2).name(), QStringLiteral("Demo, N = 16"));
+    QCOMPARE(cell(model, 0, RunTableModel::nameColumn), QStringLiteral("Demo, N = 4"));
+    QCOMPARE(cell(model, 1, RunTableModel::nameColumn), QStringLiteral("Demo, N = 16 (2)"));
+    const QModelIndex second = model.index(1, model.sectionOf(RunTableModel::nameColumn));
+    QCOMPARE(second.data(Qt::EditRole).toString(), QStringLiteral("Demo"));
+    model.at(0).setNotes({.name = QStringLiteral("short"), .text = {}, .tags = {}});
+    QCOMPARE(model.at(0).name(), QStringLiteral("short"));
+    model.removeRun(&model.at(1));
+    QTRY_COMPARE(model.at(2).name(), QStringLiteral("Demo"));
+    QCOMPARE(model.at(1).name(), QStringLiteral("Demo"));  // in no table it is as it was given
   }
 
   void a_stop_says_whether_it_is_saved() {
@@ -321,5 +340,7 @@ class TestRunTable : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestRunTable)
+ACCRUE_TEST_MAIN(TestRunTable)
+
+}  // namespace test_run_table
 #include "test_run_table.moc"

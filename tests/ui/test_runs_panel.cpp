@@ -14,6 +14,9 @@
 #include "plots/difference_plot.h"
 #include "plots/plot_area.h"
 #include "studio_fixture.h"
+#include "support/test_program.h"
+
+namespace test_runs_panel {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -306,5 +309,7 @@ class TestRunsPanel : public QObject {
   }
 };
 
-QTEST_MAIN(TestRunsPanel)
+ACCRUE_WINDOW_TEST_MAIN(TestRunsPanel)
+
+}  // namespace test_runs_panel
 #include "test_runs_panel.moc"

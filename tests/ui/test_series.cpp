@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <QBuffer>
 #include <QElapsedTimer>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -8,18 +9,34 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <thread>
 #include <tuple>
 
 #include "made_run.h"
 #include "models/rank_status.h"
 #include "models/run_series.h"
 #include "models/series_export.h"
+#include "support/test_program.h"
+
+namespace test_series {
 
 using namespace accrue;
 using namespace accrue::ui;
 using accrue::test::MadeRun;
 
 namespace {
+
+QByteArray seriesCsv(const QList<RunSeries*>& runs, double weight) {
+  QBuffer out;
+  if (!out.open(QIODevice::WriteOnly) || !SeriesSnapshot(runs, weight).writeCsv(out)) qFatal("not written");
+  return out.data();
+}
+
+QByteArray seriesJson(const QList<RunSeries*>& runs, double weight) {
+  QBuffer out;
+  if (!out.open(QIODevice::WriteOnly) || !SeriesSnapshot(runs, weight).writeJson(out)) qFatal("not written");
+  return out.data();
+}
 
 /// A run that has seen the events of its first updates.
 struct SeenRun : RunSeries {
@@ -360,6 +377,56 @@ class TestSeries : public QObject {
     QCOMPARE(run.weights()[1]->value(0), -1.0);
   }
 
+  /// Update u of a run that measures everything; its first update is left out.
+  static RunEvent measured(std::int64_t u) {
+    return {0, u, MadeRun::ns(double(u)),
+            Update{.update = u,
+                   .micro_step = 4 * u,
+                   .loss = 3.0,
+                   .outcome = u == 1 ? StepOutcome::skipped_overflow : StepOutcome::updated,
+                   .losses = {{"lm loss", 2.0 + 0.125 * double(u)}, {"sop loss", 0.5}},
+                   .loss_scale = u == 1 ? 512.0 : 1024.0,
+                   .update_norm = u == 1 ? 0.0 : 0.25 * double(u),
+                   .parameter_norm = 10.0 + double(u),
+                   .gradient_zeros = 7}};
+  }
+
+  void what_only_some_runs_measure_is_a_series_where_it_is() {
+    const SeenRun without(MadeRun{.updates = 3}, 3);
+    RunSeries run(QStringLiteral("r"), 0);
+    run.append(
+        {measured(1), measured(2), measured(3), {0, 4, 0, Evaluation{.update = 3, .losses = {{"lm loss", 1.5}}}}});
+    for (const Metric metric : {Metric::lossScale, Metric::updateNorm, Metric::parameterNorm, Metric::gradientZeros}) {
+      QVERIFY2(without.series(metric).empty(), metricKey(metric));
+      QCOMPARE(run.series(metric).size(), std::size_t{3});
+    }
+    QCOMPARE(run.series(Metric::updateNorm).value(2), 0.75);
+    QCOMPARE(run.series(Metric::updateNorm).clock(Clock::update)[2], 3.0);
+    QCOMPARE(run.series(Metric::gradientZeros).value(0), 7.0);
+    QCOMPARE(run.skippedUpdates().size(), std::size_t{1});
+    QCOMPARE(run.skippedUpdates().value(0), 512.0);
+    QVERIFY(without.lossParts().empty());
+    QCOMPARE(run.lossParts().size(), std::size_t{2});
+    QCOMPARE(run.lossParts().at(QStringLiteral("lm loss"))->values.value(1), 2.25);
+    QCOMPARE(run.evaluationParts().at(QStringLiteral("lm loss"))->values.value(0), 1.5);
+    const QByteArray csv = seriesCsv({&run}, 0.0);
+    for (const char* key : {",loss_scale,", ",update_norm,", ",parameter_norm,", ",gradient_zeros,", ",loss.sop loss,",
+                            ",evaluation_loss.lm loss,", ",skipped_update,"})
+      QVERIFY2(csv.contains(key), key);
+  }
+
+  void a_resumed_run_measures_its_updates_again() {
+    RunSeries run(QStringLiteral("r"), 0);
+    run.append({measured(1), measured(2), measured(3)});
+    run.append({{supervisor_rank, 0, 0, RunStarted{.resumed = true, .resumed_update = 1}}, measured(2)});
+    QCOMPARE(run.series(Metric::lossScale).size(), std::size_t{2});
+    QCOMPARE(run.skippedUpdates().size(), std::size_t{1});
+    QCOMPARE(run.lossParts().at(QStringLiteral("sop loss"))->values.size(), std::size_t{2});
+    run.clear();
+    QVERIFY(run.series(Metric::lossScale).empty() && run.skippedUpdates().empty());
+    for (const auto& [name, part] : run.lossParts()) QVERIFY2(part->values.empty(), qPrintable(name));
+  }
+
   void a_cleared_run_can_be_read_again() {
     const MadeRun made{.updates = 12};
     SeenRun run(made, 12);
@@ -389,6 +456,39 @@ class TestSeries : public QObject {
       return cells.size() == 13 && cells[0] == run.id().toUtf8() && cells[2] == "loss" && cells[4] == "10" &&
              cells[10].toDouble() == updates(run).value(9) && cells[12] == "0.9";
     }));
+  }
+
+  void a_parts_name_is_what_its_module_says() {
+    RunSeries run(QStringLiteral("r"), 0);
+    run.append({{0, 1, 0, Update{.update = 1, .micro_step = 4, .loss = 3.0, .losses = {{"a,\"b\"", 2.5}}}}});
+    QVERIFY(seriesCsv({&run}, 0.0).contains(",\"loss.a,\"\"b\"\"\","));
+    const QJsonObject json = QJsonDocument::fromJson(seriesJson({&run}, 0.0)).object();
+    const QJsonValue series = json[QStringLiteral("runs")].toArray()[0][QStringLiteral("series")];
+    QCOMPARE(series[QStringLiteral("loss.a,\"b\"")][QStringLiteral("value")].toArray(), QJsonArray{2.5});
+  }
+
+  /// By another thread while the run grows, goes back to an earlier update and is cleared.
+  void a_snapshot_stays_what_it_was() {
+    const MadeRun made{.updates = 3000};
+    SeenRun run(made, 1500);
+    const QByteArray expected = seriesCsv({&run}, 0.9);
+    const SeriesSnapshot snapshot({&run}, 0.9);
+    QBuffer out;
+    QVERIFY(out.open(QIODevice::WriteOnly));
+    bool written = false;
+    std::thread writer([&] { written = snapshot.writeCsv(out); });
+    run.append(made.events(3000, 1500));
+    run.clear();
+    run.append(made.events(700));
+    writer.join();
+    QVERIFY(written);
+    QCOMPARE(out.data(), expected);
+    QBuffer again;
+    QVERIFY(again.open(QIODevice::WriteOnly) && snapshot.writeCsv(again));
+    QCOMPARE(again.data(), expected);
+    double done = 2.0;
+    QVERIFY(!snapshot.writeJson(again, [&](double part) { return done = part, false; }));
+    QVERIFY(done < 1.0);
   }
 
   void json_holds_every_point_and_what_differs() {
@@ -434,5 +534,7 @@ class TestSeries : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestSeries)
+ACCRUE_TEST_MAIN(TestSeries)
+
+}  // namespace test_series
 #include "test_series.moc"

@@ -5,6 +5,9 @@
 #include <random>
 
 #include "models/smoothing.h"
+#include "support/test_program.h"
+
+namespace test_smoothing {
 
 using namespace accrue::ui;
 
@@ -138,5 +141,7 @@ class TestSmoothing : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestSmoothing)
+ACCRUE_TEST_MAIN(TestSmoothing)
+
+}  // namespace test_smoothing
 #include "test_smoothing.moc"

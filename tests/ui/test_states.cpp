@@ -3,12 +3,18 @@
 #include <QAction>
 #include <QDir>
 #include <QFile>
+#include <QLabel>
+#include <QResizeEvent>
 #include <QTreeView>
 
+#include "made_run.h"
 #include "models/run_actions.h"
 #include "models/run_table_model.h"
 #include "pages/status_row.h"
 #include "studio_fixture.h"
+#include "support/test_program.h"
+
+namespace test_states {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -99,6 +105,27 @@ class TestStates : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(status->word(), QStringLiteral("Stopped"), patience_ms);
     QCOMPARE(studio.control->exitStatus(), 130);
     QVERIFY(studio.action("runAction")->isEnabled());
+  }
+
+  void numbers_without_room_take_the_less_important_with_them() {
+    const accrue::test::MadeRun made;
+    RunSeries run(QStringLiteral("made"), 0);
+    run.setPlan(made.plan());
+    run.append(made.events(5));
+    StatusRow row;
+    row.refresh(&run, RunState::finished, RunHost::here, QStringLiteral("shm"));
+    int both = 0;
+    int none = 0;
+    for (int width = 1600; width > 300; width -= 4) {
+      row.resize(width, row.sizeHint().height());
+      QResizeEvent resized(row.size(), row.size());
+      QCoreApplication::sendEvent(&row, &resized);
+      const auto shown = [&row](const char* name) { return !row.findChild<QLabel*>(QLatin1String(name))->isHidden(); };
+      both += shown("statusProgress") && shown("statusRanks");
+      none += !shown("statusProgress");
+      QVERIFY2(shown("statusProgress") || !shown("statusRanks"), qPrintable(QString::number(width)));
+    }
+    QVERIFY(both > 0 && none > 0);
   }
 
   void stop_saves_and_stop_without_saving_does_not_data() {
@@ -276,5 +303,7 @@ class TestStates : public QObject {
   }
 };
 
-QTEST_MAIN(TestStates)
+ACCRUE_WINDOW_TEST_MAIN(TestStates)
+
+}  // namespace test_states
 #include "test_states.moc"

@@ -8,6 +8,9 @@
 #include "models/run_table_model.h"
 #include "models/run_text.h"
 #include "studio_fixture.h"
+#include "support/test_program.h"
+
+namespace test_ten_batches {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -71,5 +74,7 @@ class TestTenBatches : public QObject {
   }
 };
 
-QTEST_MAIN(TestTenBatches)
+ACCRUE_WINDOW_TEST_MAIN(TestTenBatches)
+
+}  // namespace test_ten_batches
 #include "test_ten_batches.moc"

@@ -5,6 +5,9 @@
 
 #include "made_run.h"
 #include "models/sync_timeline.h"
+#include "support/test_program.h"
+
+namespace test_timeline {
 
 using namespace accrue;
 using namespace accrue::ui;
@@ -20,6 +23,48 @@ SyncTimeline timelineOf(const std::vector<RunEvent>& events) {
   }
   return timeline;
 }
+
+/// A rank that takes from 1 to 4 s for a forward and twice that for a backward, and reduces 64 bytes every fourth
+/// micro-step. It tells one micro-step at a time.
+class LongRun {
+ public:
+  void train(SyncTimeline& timeline, std::int64_t micros) {
+    for (const std::int64_t last = done_ + micros; done_ < last;) {
+      const std::int64_t micro = ++done_;
+      const std::int64_t forward = 1 + micro * 7 % 4;
+      begins_.push_back(now_);
+      const std::int64_t middle = now_ + forward, end = middle + 2 * forward;
+      timeline.take(0, Operations{{ComputeKind::forward, ComputeKind::backward},
+                                  {micro, micro},
+                                  {0, 0},
+                                  {ns(now_), ns(middle)},
+                                  {ns(middle), ns(end)}});
+      now_ = end;
+      if (micro % 4 != 0) continue;
+      timeline.take(0, Sync{{micro / 4}, {micro}, {"data"}, {"all_reduce"}, {64}, {ns(end)}, {ns(end + 1)}});
+      now_ = end + 1;
+    }
+  }
+  /// Seconds of forwards in the first so many micro-steps.
+  static double forwards(std::int64_t micros) {
+    double sum = 0.0;
+    for (std::int64_t micro = 1; micro <= micros; ++micro) sum += static_cast<double>(1 + micro * 7 % 4);
+    return sum;
+  }
+  /// When a micro-step began; that of the one after the last is the present.
+  double beginOf(std::int64_t micro) const {
+    const auto at = static_cast<std::size_t>(micro - 1);
+    return static_cast<double>(at < begins_.size() ? begins_[at] : now_);
+  }
+
+ private:
+  static std::int64_t ns(std::int64_t seconds) { return seconds * 1'000'000'000; }
+  std::int64_t done_ = 0;
+  std::int64_t now_ = 0;
+  std::vector<std::int64_t> begins_;
+};
+
+constexpr auto kept = static_cast<std::int64_t>(Lane::leastKept);
 
 }  // namespace
 
@@ -121,6 +166,77 @@ class TestTimeline : public QObject {
     QCOMPARE(timeline.lanes().at(0).spent(1e9).backward, expected.lanes().at(0).spent(1e9).backward);
   }
 
+  void a_long_run_keeps_the_spans_of_its_newest_micro_steps() {
+    SyncTimeline timeline;
+    LongRun run;
+    run.train(timeline, 8 * kept);
+    const Lane& lane = timeline.lanes().at(0);
+    QCOMPARE(lane.microSteps(), 8 * kept);
+    QVERIFY(lane.micro.size() <= 2 * Lane::leastKept + Lane::mostPast);
+    QVERIFY(lane.forward.size() >= Lane::leastKept && lane.forward.size() <= 2 * Lane::leastKept);
+    QVERIFY(lane.sync.size() <= Lane::leastKept);
+    QCOMPARE(lane.forward.back().microStep, 8 * kept);
+    // Nothing is missing from what was counted, and each micro-step has a place.
+    QCOMPARE(timeline.collectives(), 2 * kept);
+    QCOMPARE(timeline.bytes(), 2 * kept * 64);
+    QCOMPARE(timeline.reducingMicroSteps(), 2 * kept);
+    std::int64_t next = 1;
+    for (const MicroPlace& place : lane.micro) {
+      QCOMPARE(place.microStep, next);
+      next = place.last() + 1;
+    }
+    QCOMPARE(next, 8 * kept + 1);
+  }
+
+  void the_time_spent_stays_true_where_spans_are_gone() {
+    SyncTimeline timeline;
+    LongRun run;
+    run.train(timeline, 8 * kept);
+    const Lane& lane = timeline.lanes().at(0);
+    QVERIFY(lane.condensedTo() >= 6 * kept);
+    for (const MicroPlace& place : lane.micro) {
+      if (place.microStep % 1013 > 16) continue;
+      QCOMPARE(place.begin, run.beginOf(place.microStep));
+      const LaneShare share = lane.spent(place.begin);
+      QCOMPARE(share.forward, LongRun::forwards(place.microStep - 1));
+      QCOMPARE(share.backward, 2.0 * LongRun::forwards(place.microStep - 1));
+      QCOMPARE(share.collective, static_cast<double>((place.microStep - 1) / 4));
+      QCOMPARE(lane.uses.front().time.spent(place.begin), share.collective);
+    }
+    QCOMPARE(lane.spent(1e12).forward, LongRun::forwards(8 * kept));
+    // Inside a place the time is spread evenly.
+    const MicroPlace& first = lane.micro.front();
+    QVERIFY(first.count > 1);
+    const double half = lane.spent((first.begin + lane.micro[1].begin) / 2.0).forward;
+    QCOMPARE(half, LongRun::forwards(first.last()) / 2.0);
+  }
+
+  void a_long_run_may_be_resumed_from_far_back() {
+    SyncTimeline timeline;
+    LongRun run;
+    run.train(timeline, 8 * kept);
+    timeline.rewind(kept);
+    const Lane& lane = timeline.lanes().at(0);
+    QCOMPARE(lane.microSteps(), kept);
+    QCOMPARE(lane.micro.back().last(), kept);
+    QVERIFY(lane.forward.empty() && lane.sync.empty());
+    QCOMPARE(timeline.collectives(), kept / 4);
+    QVERIFY(std::abs(timeline.bytes() - kept / 4 * 64) < 64);  // an average of windows, within one of them
+    const double longest = 16.0 * 14.0;                        // of a place's micro-steps
+    QVERIFY(std::abs(lane.spent(1e12).forward - LongRun::forwards(kept)) < longest);
+    // What is trained again is counted on from there.
+    const double before = lane.spent(1e12).forward;
+    LongRun again;
+    SyncTimeline skipped;
+    again.train(skipped, kept);
+    timeline.setTimeOffset(lane.end() + 10.0 - again.beginOf(kept + 1));
+    again.train(timeline, 3 * kept);
+    QCOMPARE(lane.microSteps(), 4 * kept);
+    QCOMPARE(timeline.collectives(), kept);
+    const double added = LongRun::forwards(4 * kept) - LongRun::forwards(kept);
+    QVERIFY(std::abs(lane.spent(1e12).forward - before - added) < 1e-3);
+  }
+
   void a_rank_waits_until_the_last_of_its_group_has_begun() {
     // Two groups along data, {0, 2} and {1, 3}, in the same micro-step.
     SyncTimeline timeline;
@@ -220,5 +336,7 @@ class TestTimeline : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestTimeline)
+ACCRUE_TEST_MAIN(TestTimeline)
+
+}  // namespace test_timeline
 #include "test_timeline.moc"

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A pair of runs that train at the same time, or one after another where the machine has too few cores.
+#include <QDialog>
+#include <cstdint>
+
+#include "accrue/run/run_store.h"
+#include "models/companion_run.h"
+#include "models/run_pair.h"
+#include "pages/close_guard.h"
+#include "plots/difference_plot.h"
+#include "plots/plot_area.h"
+#include "studio_fixture.h"
+#include "support/test_program.h"
+#include "widgets/message_bar.h"
+
+namespace test_pair {
+
+using namespace accrue;
+using namespace accrue::ui;
+
+namespace {
+
+/// With a run of one rank that was begun and ended, and has the focus, on a machine of so many cores.
+class PairStudio : public OpenStudio {
+ public:
+  explicit PairStudio(std::int64_t cores, std::int64_t updates = 12)
+      : OpenStudio(smallSpec(updates, 1), "micro_ms=2"), companion(window->findChild<CompanionRun*>()) {
+    HostFacts facts = preflight->hostFacts();
+    facts.cores = cores;
+    preflight->setHostFacts(facts);
+    QTRY_VERIFY_WITH_TIMEOUT(preflight->isCurrent(), patience_ms);
+    action("runAction")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(control->run() && control->run()->last().update >= 1, patience_ms);
+    endRun();
+  }
+  bool bothTrain() const {
+    return control->isLive() && companion->isLive() && control->run()->last().update >= 1 &&
+           companion->run()->last().update >= 1;
+  }
+  QString message() const { return find<MessageBar>("messageBar")->text(); }
+
+  CompanionRun* companion;
+};
+
+}  // namespace
+
+class TestPair : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void both_train_at_the_same_time_on_equal_threads_and_their_difference_grows() {
+    PairStudio studio(4, 100'000);
+    studio.set("accumulation.steps", std::int64_t{2});
+    QVERIFY(studio.action("trainPairAction")->isEnabled());
+    studio.action("trainPairAction")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(studio.bothTrain(), patience_ms);
+    RunSeries* const first = studio.companion->run();
+    RunSeries* const second = studio.control->run();
+    QCOMPARE(first->spec()->accumulation.steps, 4);
+    QCOMPARE(second->spec()->accumulation.steps, 2);
+    for (const RunSeries* run : {first, second}) QCOMPARE(run->plan()->threads_per_rank, 2);
+    QCOMPARE(studio.library->table()->baseline(), first);
+    QCOMPARE(studio.window->plots()->runs().size(), 2);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.find<QDialog>("compareSheet") && studio.find("compareSheet")->isVisible(),
+                             patience_ms);
+    // The sheet follows them while both are live.
+    QTRY_VERIFY_WITH_TIMEOUT(sharedUpdates(*first, *second) > 3, patience_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(
+        studio.find<DifferencePlot>("differencePlot")->accessibleName().startsWith(QStringLiteral("Difference of the")),
+        patience_ms);
+    QVERIFY(studio.bothTrain());
+    studio.control->stop();
+    QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive() && !studio.companion->isLive(), patience_ms);
+    QCOMPARE(first->outcome().outcome, QStringLiteral("stopped"));
+    QVERIFY(studio.action("trainPairAction")->isEnabled());
+  }
+
+  void the_other_is_held_and_goes_on_with_the_run_of_the_window() {
+    PairStudio studio(2, 100'000);
+    studio.action("trainPairAction")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(studio.bothTrain(), patience_ms);
+    studio.control->togglePause();
+    QTRY_COMPARE_WITH_TIMEOUT(studio.companion->run()->state(), RunState::paused, patience_ms);
+    QCOMPARE(studio.control->state(), RunState::paused);
+    studio.control->togglePause();
+    QTRY_COMPARE_WITH_TIMEOUT(studio.companion->run()->state(), RunState::running, patience_ms);
+    studio.endRun();
+    QTRY_VERIFY_WITH_TIMEOUT(!studio.companion->isLive(), patience_ms);
+  }
+
+  void a_pair_without_a_change_differs_by_exactly_nothing() {
+    PairStudio studio(2);
+    studio.action("trainPairAction")->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(studio.library->table()->rowCount(), 3, patience_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive() && !studio.companion->isLive(), patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.find<DifferencePlot>("differencePlot")->accessibleName(),
+                              QStringLiteral("Difference of the losses: 0 everywhere"), patience_ms);
+  }
+
+  void too_few_cores_train_them_one_after_another_and_say_so() {
+    PairStudio studio(1);
+    studio.set("accumulation.steps", std::int64_t{2});
+    studio.action("trainPairAction")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(studio.message().contains(QStringLiteral("one after another")), patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.library->table()->rowCount(), 3, patience_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive() && studio.find<QDialog>("compareSheet"), patience_ms);
+    QVERIFY(studio.companion->run() == nullptr);
+    QCOMPARE(studio.library->table()->baseline()->spec()->accumulation.steps, 4);
+    QCOMPARE(studio.control->run()->spec()->accumulation.steps, 2);
+  }
+
+  void more_than_one_change_is_no_pair() {
+    PairStudio studio(4);
+    studio.set("accumulation.steps", std::int64_t{2});
+    studio.set("run.seed", std::int64_t{77});
+    studio.action("trainPairAction")->trigger();
+    QVERIFY(studio.offered("Load the run's spec"));
+    QVERIFY(!studio.control->isLive() && !studio.companion->isLive());
+  }
+
+  void closing_asks_about_both_and_waits_for_both() {
+    PairStudio studio(2, 100'000);
+    studio.action("trainPairAction")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(studio.bothTrain(), patience_ms);
+    studio.dialogs.close_answer = {.answer = CloseAnswer::checkpointAndStop};
+    QVERIFY(!studio.window->close());
+    QCOMPARE(studio.dialogs.close_questions, 1);
+    QTRY_VERIFY_WITH_TIMEOUT(!studio.window->isVisible(), patience_ms);
+    for (const RunSeries* run : {studio.companion->run(), studio.control->run()}) {
+      QVERIFY(!run->isLive());
+      QCOMPARE(run->outcome().outcome, QStringLiteral("stopped"));
+      QCOMPARE(run->outcome().reason, QStringLiteral("Stopped by you"));
+      QCOMPARE(run->checkpointUpdate(), run->outcome().updates);
+    }
+  }
+};
+
+ACCRUE_WINDOW_TEST_MAIN(TestPair)
+
+}  // namespace test_pair
+#include "test_pair.moc"

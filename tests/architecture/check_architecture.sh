@@ -17,9 +17,9 @@ breach() {
   breaches=$((breaches + 1))
 }
 
-# The project's own files: what git tracks or would, else everything but build products.
+# The project's own files: what git tracks or would and has not lost, else everything but build products.
 list_files() {
-  git ls-files -co --exclude-standard 2>/dev/null | while IFS= read -r f; do [ ! -e "$f" ] || echo "$f"; done |
+  comm -23 <(git ls-files -co --exclude-standard 2>/dev/null | sort -u) <(git ls-files -d 2>/dev/null | sort) |
     grep . || find . -type f -not -path './.git/*' -not -path './build/*' -not -path './.deps/*' -printf '%P\n'
 }
 
@@ -29,11 +29,15 @@ files() { grep -E "$(IFS='|'; echo "$*")" <<<"$all" || true; }
 # search PATTERN: matching lines of the files named on standard input.
 search() { xargs -r -d '\n' grep -nHE -- "$1" || true; }
 
+# An include of any form: in quotes or angle brackets, from the top of the tree or relative to the file.
+include='#include [<"](\.\./)*'
+
 check_includes() {
-  local parts='comm|parallel|accumulation|models|pipeline|optim|data|checkpoint|train|megatron|plugin'
-  files '^(ui|app|engine/run)/.*\.(h|cpp)$' | search "#include [<\"](torch|ATen|c10|caffe2)/" |
+  local parts='comm|parallel|accumulation|kernels|pipeline|optim|checkpoint|train|cuda|rank'
+  files '^(ui|app|engine/run)/.*\.(h|cpp)$' | search "$include(torch|ATen|c10|caffe2)/" |
     breach torch-below-ranks "only ranks hold LibTorch"
-  files '^(ui|app|engine/run)/.*\.(h|cpp)$' | search "#include [<\"]accrue/($parts)/" |
+  files '^(ui|app|engine/run)/.*\.(h|cpp)$' |
+    search "$include((engine/)?(include/)?accrue/($parts|models|data|megatron|plugin)/|(engine/)?($parts)/|engine/(models|data|megatron)/)" |
     breach engine-below-ranks "ui, app and engine/run include the vocabulary (accrue/run) only"
   files '^(engine|app/cli|app/tokenize)/.*\.(h|cpp|cu)$' '^app/cli_main\.cpp$' | search '#include [<"](Q[A-Z]|Qt)' |
     breach qt-in-engine "the engine and accrue-run know no Qt"
@@ -64,8 +68,8 @@ check_engine_arrows() {
   while IFS= read -r line; do
     part=${line%%:*} allowed=${line#*:}
     files "^engine/($part|include/accrue/$part)/.*\\.(h|cpp|cu)$" |
-      search "#include \"(accrue/)?($(cut -d: -f1 <<<"$engine_arrows" | paste -sd'|'))/" |
-      grep -vE "#include \"(accrue/)?(${allowed// /|}|$part)/"
+      search "$include(accrue/)?($(cut -d: -f1 <<<"$engine_arrows" | paste -sd'|'))/" |
+      grep -vE "$include(accrue/)?(${allowed// /|}|$part)/"
   done <<<"$engine_arrows" | breach engine-arrows "engine/README.md names the order of the engine's parts; these includes point the other way"
   files '^engine/.*\.(h|cpp|cu)$' | grep -vE "^engine/(run|$(cut -d: -f1 <<<"$engine_arrows" | paste -sd'|'))/|^engine/include/accrue/($(cut -d: -f1 <<<"$engine_arrows" | paste -sd'|'))/" |
     breach engine-parts "each part of the engine has its line of arrows in check_architecture.sh"
@@ -74,32 +78,33 @@ check_engine_arrows() {
 }
 
 check_archives() {
-  files '^(engine|app|ui)/.*\.(h|cpp|cu)$' | search '\b(torch::(jit::)?(load|save|pickle_load|pickle_save)[[:space:]]*\(|(Input|Output)Archive\b|Unpickler\b)' |
+  files '^(engine|app|ui)/.*\.(h|cpp|cu)$' | search '\btorch::(jit::|serialize::|(load|save|pickle_load|pickle_save)\b)|\b(Input|Output)Archive\b|\b[Uu]npickler?\b|torch/(csrc/jit/|serialize)' |
     breach code-in-files "a LibTorch archive is unpickled and may carry code: state is tensors and plain values, in safetensors"
 }
 
 check_licences() {
-  local head
-  files '\.(h|cpp|cu|cmake|in|sh|py)$' '(^|/)CMakeLists\.txt$' '^packaging/(bootstrap|check|demo)$' '^\.ci/run$' | while IFS= read -r f; do
-    head=$(head -n 3 "$f" | grep -oE 'SPDX-License-Identifier: [A-Za-z0-9.-]+' | head -n 1)
-    case $f in
-      ui/* | app/main.cpp | app/wiring* | tests/ui/*) [ "$head" = 'SPDX-License-Identifier: GPL-3.0-or-later' ] || echo "$f: ${head:-no licence line} (GPL-3.0-or-later belongs there)" ;;
-      engine/* | app/cli* | app/tokenize/* | tests/run/* | tests/engine/* | tests/ranks/*) [ "$head" = 'SPDX-License-Identifier: Apache-2.0' ] || echo "$f: ${head:-no licence line} (Apache-2.0 belongs there)" ;;
-      *) [ -n "$head" ] || echo "$f: no licence line" ;;
-    esac
-  done | breach licence "every source names its licence in the first three lines"
+  local f head
+  files '\.(h|cpp|cu|cmake|in|sh|py)$' '(^|/)CMakeLists\.txt$' '^packaging/(bootstrap|check|demo)$' '^\.ci/run$' |
+    xargs -r -d '\n' awk '
+      FNR == 1 { if (file) print file "\t" head; file = FILENAME; head = ""; seen[file] = 1 }
+      FNR <= 3 && !head && match($0, /SPDX-License-Identifier: [A-Za-z0-9.-]+/) { head = substr($0, RSTART, RLENGTH) }
+      END { if (file) print file "\t" head; for (i = 1; i < ARGC; i++) if (!(ARGV[i] in seen)) print ARGV[i] "\t" }' |
+    while IFS=$'\t' read -r f head; do
+      case $f in
+        ui/* | app/main.cpp | app/wiring* | tests/ui/*) [ "$head" = 'SPDX-License-Identifier: GPL-3.0-or-later' ] || echo "$f: ${head:-no licence line} (GPL-3.0-or-later belongs there)" ;;
+        engine/* | app/cli* | app/tokenize/* | tests/run/* | tests/engine/* | tests/ranks/*) [ "$head" = 'SPDX-License-Identifier: Apache-2.0' ] || echo "$f: ${head:-no licence line} (Apache-2.0 belongs there)" ;;
+        *) [ -n "$head" ] || echo "$f: no licence line" ;;
+      esac
+    done | breach licence "every source names its licence in the first three lines"
 }
 
 check_tree() {
   cut -d/ -f1 <<<"$all" | sort -u | grep -vxE '\..*|CMakeLists\.txt|CMakePresets\.json|LICENSE.*|README\.md|app|engine|ui|resources|tests|packaging' |
     breach top-level "the top level holds app, engine, ui, resources, tests and packaging"
-  while IFS= read -r f; do
-    [ "$(stat -Lc %s "$f")" -le 1048576 ] || echo "$f: $(stat -Lc %s "$f") bytes"
-  done <<<"$all" | breach large-file "no file above 1 MB"
-  files '\.(h|cpp|cu)$' | while IFS= read -r f; do
-    lines=$(wc -l <"$f")
-    [ "$lines" -le 700 ] || echo "$f: $lines lines"
-  done | breach long-file "no source above 700 lines"
+  xargs -r -d '\n' stat -Lc '%s %n' <<<"$all" | awk '$1 > 1048576 { size = $1; sub(/^[0-9]+ /, ""); print $0 ": " size " bytes" }' |
+    breach large-file "no file above 1 MB"
+  files '\.(h|cpp|cu)$' | xargs -r -d '\n' awk '{ lines[FILENAME]++ } END { for (file in lines) if (lines[file] > 700) print file ": " lines[file] " lines" }' |
+    breach long-file "no source above 700 lines"
 }
 
 check_tests() {
@@ -119,14 +124,24 @@ check_sources() {
   check_tests
 }
 
+# objects ROOM=OBJECT;OBJECT...: the object files, without precompiled headers.
+objects() { tr ';' '\n' <<<"${1#*=}" | grep '\.o$'; }
+
 # check_rooms ROOM=OBJECT;OBJECT... in the order of engine/run/CMakeLists.txt: no room calls a function that a later room defines.
 check_rooms() {
-  local i j rooms=("$@")
+  local i j room object rooms=("$@") needs=() gives=()
+  for room in "$@"; do
+    objects "$room" >/dev/null || echo "${room%%=*} has no objects"
+    objects "$room" | while IFS= read -r object; do [ -f "$object" ] || echo "${room%%=*}: $object is not built"; done
+  done | breach room-objects "each room is built"
+  [ "$breaches" = 0 ] || return
+  for room in "$@"; do
+    needs+=("$(objects "$room" | xargs nm -C --undefined-only | sed -n 's/^ *U //p' | grep accrue:: | sort -u)")
+    gives+=("$(objects "$room" | xargs nm -C --defined-only | sed -nE 's/^[0-9a-f]+ [TDBR] //p' | grep accrue:: | sort -u)")
+  done
   for ((i = 0; i < ${#rooms[@]}; i++)); do
     for ((j = i + 1; j < ${#rooms[@]}; j++)); do
-      comm -12 <(tr ';' '\n' <<<"${rooms[i]#*=}" | xargs nm -C --undefined-only | sed -n 's/^ *U //p' | grep accrue:: | sort -u) \
-        <(tr ';' '\n' <<<"${rooms[j]#*=}" | xargs nm -C --defined-only | sed -nE 's/^[0-9a-f]+ [TDBR] //p' | grep accrue:: | sort -u) |
-        sed "s/^/${rooms[i]%%=*} calls ${rooms[j]%%=*}: /"
+      comm -12 <(echo "${needs[i]}") <(echo "${gives[j]}") | grep . | sed "s/^/${rooms[i]%%=*} calls ${rooms[j]%%=*}: /"
     done
   done | breach rooms "a room of engine/run calls only the rooms before it"
 }

@@ -21,6 +21,14 @@ put app/engine.cpp "$gpl" '#include "accrue/train/trainer.h"'
 put engine/comm/window.cpp "$apache" '#include <QString>'
 put engine/comm/pickle.cpp "$apache" '  optimizer.save(archive); torch::serialize::OutputArchive archive;'
 put app/load.cpp "$gpl" '  torch::load(model, path);'
+put app/using.cpp "$gpl" 'using torch::load;'
+put engine/comm/script.cpp "$apache" '  torch::jit::import_ir_module(unit, path);'
+put engine/comm/reader.cpp "$apache" '#include <torch/csrc/jit/serialization/unpickler.h>'
+put ui/kernels.cpp "$gpl" '#include "kernels/kernels.h"'
+put ui/relative.cpp "$gpl" '#include "../engine/models/batch.h"'
+put engine/comm/angle.cpp "$apache" '#include <accrue/train/trainer.h>'
+put engine/comm/relative.cpp "$apache" '#include "../train/training.h"'
+put engine/empty.cpp && : >"$work/engine/empty.cpp"
 put engine/models/umbrella.cpp "$apache" '#include <torch/torch.h>'
 put engine/run/plan/include/accrue/run/parser.h "$apache" '#include <nlohmann/json.hpp>'
 put engine/comm/upward.cpp "$apache" '#include "accrue/train/trainer.h"'
@@ -40,6 +48,14 @@ expect engine-below-ranks app/engine.cpp
 expect qt-in-engine engine/comm/window.cpp
 expect code-in-files engine/comm/pickle.cpp
 expect code-in-files app/load.cpp
+expect code-in-files app/using.cpp
+expect code-in-files engine/comm/script.cpp
+expect code-in-files engine/comm/reader.cpp
+expect engine-below-ranks ui/kernels.cpp
+expect engine-below-ranks ui/relative.cpp
+expect engine-arrows engine/comm/angle.cpp
+expect engine-arrows engine/comm/relative.cpp
+expect licence engine/empty.cpp
 expect torch-umbrella engine/models/umbrella.cpp
 expect private-parsers engine/run/plan/include/accrue/run/parser.h
 expect engine-arrows engine/comm/upward.cpp
@@ -61,4 +77,8 @@ printf 'namespace accrue { void low(); void high() { low(); } }' | g++ -x c++ -c
 bash "$checker" rooms "low=$work/low.o" >/dev/null || { echo "a room alone was refused"; exit 1; }
 report=$(bash "$checker" rooms "low=$work/low.o" "high=$work/high.o") && { echo "a call upwards passed"; exit 1; }
 expect rooms "low calls high: accrue::high()"
+report=$(bash "$checker" rooms "low=$work/low.o" "high=$work/absent.o") && { echo "a room that is not built passed"; exit 1; }
+expect room-objects absent.o
+report=$(bash "$checker" rooms "low=") && { echo "a room without objects passed"; exit 1; }
+expect room-objects "low has no objects"
 echo "architecture checks: every rule reports its breach"

@@ -11,6 +11,7 @@ endfunction()
 
 accrue_consumer_test(install TIMEOUT 120 SETS_UP accrue_installed)
 accrue_consumer_test(build TIMEOUT 600 NEEDS accrue_installed SETS_UP accrue_consumer)
+set_tests_properties(consumer_install consumer_build PROPERTIES COST 60)  # others wait for them
 accrue_consumer_test(messages TIMEOUT 300 NEEDS accrue_installed)
 accrue_consumer_test(alone TIMEOUT 60 NEEDS accrue_consumer SETS_UP accrue_consumer_alone)
 foreach(_starter environment torchrun launch plugin)

@@ -114,10 +114,10 @@ function(accrue_enter_test name program labels timeout serial environment)
     set(timeout 60)
   endif()
   add_test(NAME ${name} COMMAND ${program} ${ARGN} -o ${PROJECT_BINARY_DIR}/test-results/${name}.xml,junitxml -o -,txt)
-  # CTest gives tests four slots on two cores. The core's tests are one process, the studio's several.
-  set(slots 2)
-  if(core IN_LIST labels)
-    set(slots 1)
+  # CTest gives tests four slots on two cores. The studio's tests are several processes, the others one.
+  set(slots 1)
+  if(ui IN_LIST labels OR realx IN_LIST labels)
+    set(slots 2)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}" PROCESSORS ${slots}
     ENVIRONMENT "QT_QPA_PLATFORM=offscreen;LANG=C.UTF-8;LC_ALL=C.UTF-8;${environment}")
@@ -126,10 +126,11 @@ function(accrue_enter_test name program labels timeout serial environment)
   endif()
 endfunction()
 
-# accrue_trains(test...): what keeps both cores busy takes three of the four slots: never two of them at once, and beside each one
-# that waits or needs a core now and then. They start early, so that there is something left to run beside the last.
+# accrue_trains(test...): what keeps both cores busy. Never two of them at once, and always one from the start on: the lock makes
+# them a chain, which the other tests run beside. With more than two of the four slots one of them would wait for the others' end,
+# since CTest gives a slot that falls free to whatever fits.
 function(accrue_trains)
-  set_tests_properties(${ARGN} PROPERTIES PROCESSORS 3 COST 50 RESOURCE_LOCK training)
+  set_tests_properties(${ARGN} PROPERTIES PROCESSORS 2 COST 50 RESOURCE_LOCK training)
 endfunction()
 
 # accrue_waits(cost test...): tests that mostly wait, for time-outs and for processes that they ended, and take one slot even where

@@ -9,8 +9,8 @@ set -euo pipefail
 accrue_run=$1 source=$2
 python=$source/build/tensorboard-venv/bin/python3
 if ! "$python" -c 'import tensorboard' 2>/dev/null; then
-  printf 'SKIPPED: no tensorboard package here. Make an environment for it with\n  python3 -m venv %s && %s/pip install tensorboard==2.19.0 setuptools==75.8.0\n' \
-    "$source/build/tensorboard-venv" "$source/build/tensorboard-venv/bin"
+  printf 'SKIPPED: no tensorboard package here. Make an environment for it with\n  python3 -m venv %s && %s/pip install --no-deps --require-hashes -r %s\n' \
+    "$source/build/tensorboard-venv" "$source/build/tensorboard-venv/bin" "$source/tests/support/tensorboard.lock"
   exit 77
 fi
 folder=$(mktemp -d)

@@ -87,7 +87,8 @@ void Reporter::ready() {
                           .backend = mesh_.world().backend(),
                           .threads = at::get_num_threads(),
                           .instruction_set = name_of(instruction_set()),
-                          .updates_by = path_of(device_).name()});
+                          .updates_by = path_of(device_).name(),
+                          .products_by = device_.is_cpu() && tiles_pay() ? "tiles" : "LibTorch"});
 }
 
 void Reporter::phase(const char* name, std::int64_t update, std::int64_t micro_step) {

@@ -30,7 +30,7 @@ std::vector<RunEvent> one_of_each() {
       make(RunStarted{"id", "abc", R"({"a":1})", R"({"accrue":"0.1.0"})", R"({"cores":2})", "2026-11-21T00:00:00Z",
                       true, 100},
            supervisor_rank),
-      make(RankReady{1, 2, 3, "cpu", 4711, "shm", 2, "AVX2", "kernels"}),
+      make(RankReady{1, 2, 3, "cpu", 4711, "shm", 2, "AVX2", "kernels", "tiles"}),
       make(MicroSteps{{1, 2}, {1, 1}, {1, 2}, {2, 2}, {0, 0}, {0, 1}, {5.5, 5.25}, {64, 64}, {4, 4}, {10, 20}, {3, 3}}),
       make(Operations{{ComputeKind::forward, ComputeKind::backward, ComputeKind::step},
                       {1, 1, 1},

@@ -40,6 +40,7 @@ struct RankReady {
   std::int64_t threads = 1;
   std::string instruction_set;  ///< that all ranks compute with: "generic", "AVX2", "AVX512"
   std::string updates_by;       ///< what computes the optimizer's updates: "kernels", "CUDA kernels", "operators"
+  std::string products_by;      ///< what makes products of 96 rows and more: "tiles" of our own, "LibTorch"
   bool operator==(const RankReady&) const = default;
 };
 /// Arrays of equal length, one entry per micro-step. Where a micro-step lies in its window is copied from the MicroPlan

@@ -2,6 +2,8 @@
 #include "command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -10,6 +12,7 @@
 
 #include "accrue/run/branch.h"
 #include "accrue/run/version.h"
+#include "printable.h"
 #include "verb_lesson.h"
 #include "verbs.h"
 
@@ -34,6 +37,20 @@ class Verbs {
   CLI::App& app_;
   int& status_;
 };
+
+/// A whole number within bounds, which a refusal names.
+CLI::Validator whole(std::int64_t least, std::int64_t most) {
+  const std::string bounds = std::to_string(least) + " to " + std::to_string(most);
+  return CLI::Validator(
+      [=](const std::string& text) {
+        std::int64_t value = 0;
+        const char* const end = text.data() + text.size();
+        const auto [rest, failed] = std::from_chars(text.data(), end, value);
+        const bool fits = failed == std::errc{} && rest == end && value >= least && value <= most;
+        return fits ? std::string() : "takes a whole number from " + bounds + ", not \"" + text + "\"";
+      },
+      bounds);
+}
 
 CLI::Option* add_plugins(CLI::App& verb, std::vector<std::string>& plugins) {
   return verb
@@ -141,7 +158,7 @@ void add_training(Verbs& verbs) {
       verify_spec);
   add_spec_input(*verify, verifies->input);
   verify->add_option("--updates", verifies->updates, "Windows to check (default: the first epoch's, at most 64)")
-      ->check(CLI::Range(1, 1'000'000));
+      ->check(whole(1, 1'000'000));
   verify->add_flag("--json", verifies->json, "As JSON");
   verify->footer("Exit status: 0 if every window is exact or close and nothing else is wrong, 3 otherwise.");
 }
@@ -190,7 +207,7 @@ void add_control(Verbs& verbs) {
   const auto [steps, change] =
       verbs.add("steps", "Change the accumulation steps of a run, from its next window on", set_steps);
   add_dir(*steps, change->dir);
-  steps->add_option("N", change->steps, "Micro-steps per window")->required();
+  steps->add_option("N", change->steps, "Micro-steps per window")->required()->check(whole(1, 1 << 20));
 }
 
 /// With other tools.
@@ -253,7 +270,7 @@ void add_exchange(Verbs& verbs) {
   imported->add_option("--evaluation", imports->tags.evaluation, "The one that is the loss of evaluations")
       ->type_name("TAG");
   imported->add_option("--batch", imports->tags.batch, "Samples of a step, where the log does not say")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+      ->check(whole(1, std::int64_t{1} << 40));
   imported->footer(
       "show, compare and the studio take each folder as a run like others; it cannot be resumed. A bundle's run that\n"
       "is there already is left as it is; one with the same id and another record is refused.\n"
@@ -262,6 +279,7 @@ void add_exchange(Verbs& verbs) {
 }
 
 void add_records(Verbs& verbs) {
+  constexpr std::int64_t most_tokens = 1 << 30;
   const auto [show, shows] = verbs.add("show", "Print a run's summary and its losses", show_run);
   add_dir(*show, shows->dir);
   show->add_flag("--json", shows->json, "As JSON, with every update");
@@ -282,7 +300,7 @@ void add_records(Verbs& verbs) {
   generate
       ->add_option("--length", text->length,
                    "Tokens to add, at least: the whole has a multiple of 4, and at most the model's context")
-      ->check(CLI::PositiveNumber)
+      ->check(whole(1, most_tokens))
       ->capture_default_str();
   generate->add_option("--temperature", text->temperature, "Above 0; below 1 likely tokens become likelier")
       ->capture_default_str();
@@ -293,7 +311,7 @@ void add_records(Verbs& verbs) {
   generate->add_option("--top-p-decay", text->top_p_decay, "Multiplies P after each token")->needs(top_p);
   generate->add_option("--top-p-bound", text->top_p_bound, "P falls no further")->needs(top_p);
   auto* beams = generate->add_option("--beams", text->beams, "Search with so many rows in place of drawing");
-  beams->check(CLI::PositiveNumber)->excludes(top_k)->excludes(top_p);
+  beams->check(whole(1, most_tokens))->excludes(top_k)->excludes(top_p);
   generate->add_option("--length-penalty", text->length_penalty, "A row's score is divided by its length ^ this")
       ->needs(beams);
   generate->add_flag("--add-bos", text->add_bos, "Begin with the end of document");
@@ -310,6 +328,7 @@ void add_records(Verbs& verbs) {
   const auto [doctor, checks] =
       verbs.add("doctor", "Check this installation; the exit status is the number of problems", check_installation);
   doctor->add_flag("--json", checks->json, "As JSON");
+  doctor->footer("Exit status: the number of problems; 0 where there is none.");
 }
 
 void add_data(CLI::App& app, int& status) {
@@ -360,11 +379,11 @@ void add_launch(Verbs& verbs, std::vector<std::string> command) {
   const auto [launch, options] =
       verbs.add("launch", "Start a program of yours as the ranks of one world on this host", launch_programs);
   options->group.command = std::move(command);
-  launch->add_option("-n,--ranks", options->group.ranks, "Ranks to start (default: 1)")->check(CLI::Range(1, 1024));
+  launch->add_option("-n,--ranks", options->group.ranks, "Ranks to start (default: 1)")->check(whole(1, 1024));
   launch
       ->add_option("--threads", options->group.threads,
                    "Threads of each rank (default: OMP_NUM_THREADS, or an equal share of the cores)")
-      ->check(CLI::Range(1, 4096));
+      ->check(whole(1, 4096));
   launch->add_option("--env", options->group.environment, "Pass a variable on: NAME, or NAME=VALUE; may be repeated")
       ->type_name("NAME")
       ->expected(1)
@@ -388,6 +407,103 @@ int first_of_another_program(int argc, char** argv) {
   return argc;
 }
 
+using Names = std::vector<std::string>;
+
+std::string listed(const Names& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+Names subcommands_of(const CLI::App& verb) {
+  Names names;
+  for (const CLI::App* each : verb.get_subcommands([](const CLI::App* sub) { return !sub->get_name().empty(); }))
+    names.push_back(each->get_name());
+  return names;
+}
+
+/// Those that --help lists, with those of its groups.
+Names options_of(const CLI::App& verb) {
+  Names names;
+  for (const CLI::Option* each : verb.get_options())
+    if (each != verb.get_help_ptr() && !each->get_lnames().empty() && !each->get_group().empty())
+      names.push_back("--" + each->get_lnames().front());
+  for (const CLI::App* group : verb.get_subcommands([](const CLI::App* sub) { return sub->get_name().empty(); }))
+    for (std::string& name : options_of(*group)) names.push_back(std::move(name));
+  return names;
+}
+
+/// What a verb does not know of what it was given.
+std::string unknown_word(const CLI::App& verb, const std::string& word) {
+  const Names subcommands = subcommands_of(verb);
+  if (word.starts_with("-")) {
+    const Names options = options_of(verb);
+    return "there is no option \"" + word + "\"" + (options.empty() ? "" : ". There are " + listed(options));
+  }
+  if (subcommands.empty()) return "\"" + word + "\" is one word too many";
+  return "there is no subcommand \"" + word + "\". There are " + listed(subcommands);
+}
+
+/// Of an option whose value is of another type: CLI11 says "Could not convert: NAME = VALUE".
+std::string wrong_type(const CLI::App& verb, const std::string& said) {
+  const auto colon = said.find(": ");
+  const auto equals = said.find(" = ");
+  if (colon == std::string::npos || equals == std::string::npos) return said;
+  const std::string name = said.substr(colon + 2, equals - colon - 2);
+  const CLI::Option* option = verb.get_option_no_throw(name);
+  const std::string type = option == nullptr ? std::string() : option->get_type_name();
+  const char* const wanted = type.starts_with("FLOAT")  ? "a number"
+                             : type.starts_with("UINT") ? "a whole number from 0 up"
+                             : type.starts_with("INT")  ? "a whole number"
+                                                        : "another value";
+  return name + " takes " + wanted + ", not \"" + said.substr(equals + 3) + "\"";
+}
+
+/// Of an option or a word that is missing: its name is what CLI11 begins with.
+std::string missing(const CLI::App& verb, const std::string& said) {
+  const std::string name = said.substr(0, said.find(' '));
+  const CLI::Option* option = verb.get_option_no_throw(name);
+  if (option == nullptr) return said;
+  const std::string type = option->get_type_name();  // of one among several, those are in braces
+  const auto choices = type.find('{');
+  const std::string which = choices == std::string::npos ? "" : ", one of " + type.substr(choices);
+  return name + " is missing: " + option->get_description() + which;
+}
+
+/// Of an option without its value: CLI11 says "NAME: 1 required TYPE missing".
+std::string missing_value(const std::string& said) {
+  constexpr std::string_view number = ": 1 required ", end = " missing";
+  const auto at = said.find(number);
+  if (at == std::string::npos || !said.ends_with(end)) return said;
+  const auto type = at + number.size();
+  return said.substr(0, at) + " needs a value: " + said.substr(type, said.size() - end.size() - type);
+}
+
+/// What is wrong with a command line, where, and what would be right.
+int refuse(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* verb = &app;
+  std::string words = "accrue-run";
+  while (verb->remaining().empty()) {
+    const auto named = verb->get_subcommands();
+    if (named.empty()) break;
+    verb = named.front();
+    words += " " + verb->get_name();
+  }
+  std::string what = error.what();
+  if (const auto unknown = verb->remaining(); !unknown.empty())
+    what = unknown_word(*verb, unknown.front());
+  else if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr)
+    what = wrong_type(*verb, what);
+  else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
+    what = missing_value(what);
+  else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !subcommands_of(*verb).empty())
+    what = "a subcommand is missing. There are " + listed(subcommands_of(*verb));
+  else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr)
+    what = missing(*verb, what);
+  std::fprintf(stderr, "%s: %s\n\"%s --help\" says more\n", words.c_str(), printable(what).c_str(), words.c_str());
+  return status_refused;
+}
+
 }  // namespace
 
 int run_command_line(int argc, char** argv) {
@@ -395,7 +511,6 @@ int run_command_line(int argc, char** argv) {
   CLI::App app{"Trains runs of Accrue without a window.", "accrue-run"};
   app.set_version_flag("--version", accrue::version());
   app.require_subcommand(1);
-  app.failure_message(CLI::FailureMessage::simple);
   app.footer(
       "Exit status: 0 done, 2 refused before the start, 3 the training failed, 4 ranks were lost,\n"
       "5 disk or store, 130 stopped by the user.");
@@ -411,14 +526,10 @@ int run_command_line(int argc, char** argv) {
   add_launch(verbs, {argv + others, argv + argc});
   try {
     app.parse(others < argc ? others - 1 : argc, argv);
-  } catch (const CLI::RequiredError& error) {
-    const auto unknown = app.remaining();
-    if (unknown.empty()) return app.exit(error) == 0 ? status_done : status_refused;
-    std::fprintf(stderr, "accrue-run: there is no subcommand \"%s\"\nRun with --help for more information.\n",
-                 unknown.front().c_str());
-    return status_refused;
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? status_done : status_refused;
+    return refuse(app, error);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "accrue-run: %s\n", error.what());
     return exit_status(ErrorCode::internal);

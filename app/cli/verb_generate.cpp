@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "accrue/run/engine_host.h"
+#include "accrue/run/run_store.h"
 #include "accrue/run/spec_io.h"
 #include "accrue/run/system_error.h"
 #include "tokenizer_process.h"
@@ -183,6 +184,7 @@ int generate_text(const GenerateOptions& options) {
                    .message = "give --prompt TEXT or --tokens IDS",
                    .where = "command line",
                    .hint = "accrue-run generate --help lists the options."});
+  if (const auto folder = run_folder_at(options.dir); !folder) return report(folder.error());
   if (!options.prompt.empty()) {
     auto tokenizer = tokenizer_of(options);
     if (!tokenizer) return report(tokenizer.error());

@@ -6,12 +6,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <thread>
 
 #include "accrue/run/event_reader.h"
 #include "accrue/run/host_command.h"
 #include "accrue/run/run_state.h"
+#include "accrue/run/run_store.h"
 #include "verbs.h"
 
 namespace accrue::cli {
@@ -62,7 +62,9 @@ bool show(const RunEvent& event) {
 }  // namespace
 
 int step_run(const StepOptions& options) {
-  auto events = EventFile::open(std::filesystem::path(options.dir) / "events.jsonl");
+  const auto folder = run_folder_at(options.dir);
+  if (!folder) return report(folder.error());
+  auto events = EventFile::open(*folder / "events.jsonl");
   if (!events) return report(events.error());
   while (!events->at_end()) events->poll();
   const HostVerb verb = options.phase    ? HostVerb::step_phase

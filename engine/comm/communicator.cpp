@@ -30,6 +30,11 @@ bool stacked(const at::Tensor& whole, const at::Tensor& piece, std::int64_t rank
          whole.sizes().slice(1) == piece.sizes();
 }
 
+CollectivePurpose purpose_of(const MessageLabel& label) {
+  if (label.what == MessageLabel::What::tensor) return Communicator::unsaid;
+  return label.what == MessageLabel::What::parameter ? CollectivePurpose::parameters : CollectivePurpose::activations;
+}
+
 class SingleCommunicator final : public Communicator {
  public:
   explicit SingleCommunicator(std::string axis) : axis_(std::move(axis)) {}
@@ -66,6 +71,8 @@ std::string MessageLabel::text() const {
       return "the input of part " + std::to_string(part) + ", micro-step " + std::to_string(micro_step);
     case What::gradient:
       return "the gradient of part " + std::to_string(part) + "'s output, micro-step " + std::to_string(micro_step);
+    case What::parameter:
+      return "a parameter";
   }
   return "something else";
 }
@@ -84,7 +91,7 @@ void Work::wait() {
 }
 
 template <typename F>
-Work Communicator::begin(const char* op, const at::Tensor* payload, bool gradients, F&& call,
+Work Communicator::begin(const char* op, const at::Tensor* payload, CollectivePurpose purpose, F&& call,
                          MessageLabel::What message) {
   Work work;
   if (size() == 1) {
@@ -95,7 +102,7 @@ Work Communicator::begin(const char* op, const at::Tensor* payload, bool gradien
   const std::int64_t bytes = payload != nullptr ? static_cast<std::int64_t>(payload->nbytes()) : 0;
   work.begun_ = std::make_unique<Work::Begun>();
   work.begun_->owner = this;
-  work.begun_->record = {axis(), op, bytes, monotonic_ns(), 0, gradients, message};
+  work.begun_->record = {axis(), op, bytes, monotonic_ns(), 0, purpose, message};
   waits_in(&work.begun_->record);
   work.begun_->call = call();
   waits_in(nullptr);
@@ -108,44 +115,44 @@ void Communicator::count(const CollectiveRecord& record) {
   OpTraffic& of_op = traffic_.by_op[record.op];
   ++of_op.calls;
   of_op.bytes += record.bytes;
-  if (record.gradients) {
+  if (record.purpose == CollectivePurpose::gradients) {
     ++traffic_.gradient_calls;
     traffic_.gradient_bytes += record.bytes;
   }
   if (observer_) observer_(record);
 }
 
-Work Communicator::start_all_reduce(at::Tensor& tensor, Reduce op, Waits waits, bool gradients) {
+Work Communicator::start_all_reduce(at::Tensor& tensor, Reduce op, Waits waits, CollectivePurpose purpose) {
   check(tensor, "all_reduce");
-  return begin("all_reduce", &tensor, gradients, [&] { return do_all_reduce(tensor, op, waits); });
+  return begin("all_reduce", &tensor, purpose, [&] { return do_all_reduce(tensor, op, waits); });
 }
 
-Work Communicator::start_reduce_scatter(at::Tensor& out, const at::Tensor& in, Waits waits, bool gradients) {
+Work Communicator::start_reduce_scatter(at::Tensor& out, const at::Tensor& in, Waits waits, CollectivePurpose purpose) {
   check(out, "reduce_scatter");
   check(in, "reduce_scatter");
   if (!joined(in, out, size())) {
     throw std::invalid_argument("reduce_scatter: in must be [size * D, ...] of out's dtype, where out is [D, ...]");
   }
-  return begin("reduce_scatter", &in, gradients, [&] { return do_reduce_scatter(out, in, waits); });
+  return begin("reduce_scatter", &in, purpose, [&] { return do_reduce_scatter(out, in, waits); });
 }
 
-Work Communicator::start_all_gather(at::Tensor& out, const at::Tensor& in, Waits waits) {
+Work Communicator::start_all_gather(at::Tensor& out, const at::Tensor& in, Waits waits, CollectivePurpose purpose) {
   check(in, "all_gather");
   check(out, "all_gather");
   if (!stacked(out, in, size()) && !joined(out, in, size())) {
     throw std::invalid_argument(
         "all_gather: out must be [size, *in.shape] or, where in is [D, ...], [size * D, ...] of in's dtype");
   }
-  return begin("all_gather", &in, false, [&] { return do_all_gather(out, in, waits); });
+  return begin("all_gather", &in, purpose, [&] { return do_all_gather(out, in, waits); });
 }
 
-void Communicator::broadcast(at::Tensor& tensor, std::int64_t root) {
+void Communicator::broadcast(at::Tensor& tensor, std::int64_t root, CollectivePurpose purpose) {
   check(tensor, "broadcast");
   if (root < 0 || root >= size()) {
     throw std::invalid_argument("broadcast: root " + std::to_string(root) + " is outside a group of " +
                                 std::to_string(size()));
   }
-  begin("broadcast", &tensor, false, [&] { return do_broadcast(tensor, root); }).wait();
+  begin("broadcast", &tensor, purpose, [&] { return do_broadcast(tensor, root); }).wait();
 }
 
 void Communicator::check_peer(const char* op, std::int64_t peer) const {
@@ -159,18 +166,18 @@ Work Communicator::start_send(const at::Tensor& tensor, std::int64_t to, Message
   check(tensor, "send");
   check_peer("send", to);
   return begin(
-      "send", &tensor, false, [&] { return do_send(tensor, to, label); }, label.what);
+      "send", &tensor, purpose_of(label), [&] { return do_send(tensor, to, label); }, label.what);
 }
 
 Work Communicator::start_receive(at::Tensor& tensor, std::int64_t from, MessageLabel label) {
   check(tensor, "receive");
   check_peer("receive", from);
   return begin(
-      "receive", &tensor, false, [&] { return do_receive(tensor, from, label); }, label.what);
+      "receive", &tensor, purpose_of(label), [&] { return do_receive(tensor, from, label); }, label.what);
 }
 
 void Communicator::barrier() {
-  begin("barrier", nullptr, false, [&] { return do_barrier(); }).wait();
+  begin("barrier", nullptr, unsaid, [&] { return do_barrier(); }).wait();
 }
 
 void Communicator::add_untimed(int scopes) {

@@ -34,8 +34,8 @@ class DeviceBackend {
   virtual Result<std::unique_ptr<Communicator>> nccl_communicator(const CommGroup& group,
                                                                   const c10::intrusive_ptr<c10d::Store>& store,
                                                                   int device) = 0;
-  /// The device's own kernels of the optimizers' rules; null where the library was built without nvcc. It lives as long
-  /// as the process.
+  /// The device's own kernels of the optimizers' rules. Null where CMake found no CUDA compiler that fits: install nvcc
+  /// of LibTorch's CUDA release, 12.8 or later, then configure and build again. It lives as long as the process.
   virtual const DeviceUpdates* updates(int device) = 0;
 };
 

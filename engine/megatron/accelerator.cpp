@@ -505,7 +505,7 @@ at::Tensor AcceleratorImpl::whole_logits(at::Tensor logits) const {
     std::vector<std::int64_t> sizes = logits.sizes().vec();
     sizes.insert(sizes.begin(), axis.size());
     at::Tensor parts = at::empty(sizes, logits.options());
-    axis.ranks().all_gather(parts, logits.contiguous());
+    axis.ranks().all_gather(parts, logits.contiguous(), CollectivePurpose::activations);
     logits = at::cat(parts.unbind(0), -1);
   }
   if (vocabulary && logits.size(-1) > *vocabulary) logits = logits.narrow(-1, 0, *vocabulary);

@@ -115,7 +115,7 @@ void ChunkOptimizer::complete_gradients() {
       std::vector<at::Tensor> flat;
       for (const at::Tensor& part : parts) flat.push_back(part.reshape({-1}));
       at::Tensor all = at::cat(flat);
-      mesh_.tensor().all_reduce(all);
+      mesh_.tensor().all_reduce_gradients(all);
       std::int64_t from = 0;
       for (at::Tensor& part : parts) {
         part.copy_(all.narrow(0, from, part.numel()).view(part.sizes()));
@@ -129,7 +129,7 @@ void ChunkOptimizer::complete_gradients() {
   for (const Fragment& each : fragments_) {
     if (!parameters_[each.parameter].place.tied) continue;
     at::Tensor gradient = ddp_.flat_gradients(each.arena).narrow(0, each.range.offset, each.range.size);
-    mesh_.along(Axis::embedding).all_reduce(gradient);
+    mesh_.along(Axis::embedding).all_reduce_gradients(gradient);
   }
 }
 
@@ -152,8 +152,8 @@ void ChunkOptimizer::complete_positions() {
   if (numel == 0) return;
   at::Tensor table = at::zeros({numel}, parameters_.front().tensor.detach().options());
   for (const auto& [gradient, from] : own) table.narrow(0, from, gradient.numel()).copy_(gradient);
-  if (sharded_) mesh_.data().all_reduce(table);
-  stages.all_reduce(table);
+  if (sharded_) mesh_.data().all_reduce_gradients(table);
+  stages.all_reduce_gradients(table);
   for (auto& [gradient, from] : own) gradient.copy_(table.narrow(0, from, gradient.numel()));
 }
 
@@ -259,7 +259,8 @@ void ChunkOptimizer::gather_parameters() {
     const auto owned = owned_ranges(layout, mesh_.data().rank(), mesh_.data().size());
     for (std::size_t bucket = 0; bucket < owned.size(); ++bucket) {
       at::Tensor all = flat.narrow(0, layout.buckets[bucket].offset, layout.buckets[bucket].size);
-      mesh_.data().all_gather(all, flat.narrow(0, owned[bucket].offset, owned[bucket].size));
+      const at::Tensor own = flat.narrow(0, owned[bucket].offset, owned[bucket].size);
+      mesh_.data().all_gather(all, own, CollectivePurpose::parameters);
     }
     for (std::size_t i = 0; i < layout.parameters.size(); ++i) {
       const FlatRange& range = layout.parameters[i];

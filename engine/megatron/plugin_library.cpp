@@ -37,7 +37,7 @@ PluginFacts load_plugin(const std::filesystem::path& file, Registry& registry) {
     return facts;
   };
   auto sum = sha256_of_file(file);
-  if (!sum) return fail_with(sum.error().message);
+  if (!sum) return fail_with("it " + sum.error().message + ". Check the path");
   facts.sha256 = *std::move(sum);
   void* library = ::dlopen(std::filesystem::absolute(file).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return fail_with("it cannot be loaded: " + loader_error());

@@ -207,7 +207,7 @@ at::Tensor StepRunner::logits(const Batch& batch) {
   pipeline.broadcast(shape, stages - 1);
   const auto* sizes = shape.const_data_ptr<std::int64_t>();
   if (!logits.defined()) logits = at::empty({sizes[0], sizes[1], sizes[2]}, static_cast<at::ScalarType>(sizes[3]));
-  pipeline.broadcast(logits, stages - 1);
+  pipeline.broadcast(logits, stages - 1, CollectivePurpose::activations);
   return logits;
 }
 

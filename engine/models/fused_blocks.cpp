@@ -99,7 +99,7 @@ class GatheredRows {
   GatheredRows(const at::Tensor& rows, const TensorAxis& axis) : rows_(rows) {
     if (!axis.sequence()) return;
     rows_ = activation_pool().take({rows.size(0) * axis.size(), rows.size(1)}, rows.scalar_type());
-    work_ = axis.ranks().start_all_gather(rows_, rows);
+    work_ = axis.ranks().start_all_gather(rows_, rows, CollectivePurpose::activations);
   }
   const at::Tensor& wait() {
     work_.wait();
@@ -117,9 +117,9 @@ class SummedRows {
   SummedRows(at::Tensor part, const TensorAxis& axis) : part_(std::move(part)), rows_(part_) {
     if (axis.sequence()) {
       rows_ = activation_pool().take({part_.size(0) / axis.size(), part_.size(1)}, part_.scalar_type());
-      work_ = axis.ranks().start_reduce_scatter(rows_, part_);
+      work_ = axis.ranks().start_reduce_scatter(rows_, part_, CollectivePurpose::activations);
     } else if (axis.split()) {
-      work_ = axis.ranks().start_all_reduce(part_);
+      work_ = axis.ranks().start_all_reduce(part_, Reduce::sum, CollectivePurpose::activations);
     }
   }
   const at::Tensor& wait() {

@@ -62,7 +62,7 @@ double divided_losses_of(at::Tensor& logits, const at::Tensor& targets, std::int
   const std::int64_t each = logits.size(1), own_classes = classes_on_rank(each, classes, axis);
   logits.narrow(1, own_classes, each - own_classes).fill_(-std::numeric_limits<double>::infinity());
   at::Tensor largest = logits.amax(1);
-  axis.ranks().all_reduce(largest, Reduce::max);
+  axis.ranks().all_reduce(largest, Reduce::max, CollectivePurpose::activations);
   logits.sub_(largest.unsqueeze(1));
   const at::Tensor ids = targets - axis.rank() * each;
   const at::Tensor elsewhere = (ids < 0).logical_or(ids >= each);

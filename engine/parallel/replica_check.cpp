@@ -109,11 +109,11 @@ void broadcast_values(const NamedTensors& tensors, Communicator& axis) {
   for (const auto& [name, tensor] : tensors) {
     at::Tensor value = tensor.detach();
     if (value.is_contiguous()) {
-      axis.broadcast(value);
+      axis.broadcast(value, 0, CollectivePurpose::parameters);
       continue;
     }
     at::Tensor packed = value.contiguous();
-    axis.broadcast(packed);
+    axis.broadcast(packed, 0, CollectivePurpose::parameters);
     value.copy_(packed);
   }
 }
@@ -128,7 +128,7 @@ void broadcast_packed(const NamedTensors& tensors, Communicator& axis) {
     std::vector<at::Tensor> pieces;
     for (const at::Tensor& each : members) pieces.push_back(each.reshape({-1}));
     at::Tensor packed = at::cat(pieces);
-    axis.broadcast(packed);
+    axis.broadcast(packed, 0, CollectivePurpose::parameters);
     std::int64_t begin = 0;
     for (const at::Tensor& each : members) {
       each.copy_(packed.narrow(0, begin, each.numel()).view(each.sizes()));

@@ -16,7 +16,7 @@ using torch::autograd::variable_list;
 
 at::Tensor summed(const at::Tensor& x, const TensorAxis& axis) {
   at::Tensor sum = x.clone(at::MemoryFormat::Contiguous);
-  axis.ranks().all_reduce(sum);
+  axis.sum(sum);
   return sum;
 }
 
@@ -30,7 +30,7 @@ at::Tensor gathered_last(const at::Tensor& x, const TensorAxis& axis) {
   std::vector<std::int64_t> sizes{axis.size()};
   sizes.insert(sizes.end(), in.sizes().begin(), in.sizes().end());
   at::Tensor all = at::empty(sizes, in.options());
-  axis.ranks().all_gather(all, in);
+  axis.ranks().all_gather(all, in, CollectivePurpose::activations);
   sizes.erase(sizes.begin());
   sizes.back() *= axis.size();
   return all.movedim(0, -2).reshape(sizes);
@@ -74,8 +74,8 @@ at::Tensor rows_taken(const at::Tensor& x, const TensorAxis& axis) {
 TensorAxis::TensorAxis(Communicator& ranks, bool sequence)
     : ranks_(ranks.size() > 1 ? &ranks : nullptr), sequence_(sequence && ranks.size() > 1) {}
 
-void TensorAxis::sum(at::Tensor& tensor) const {
-  if (split()) ranks_->all_reduce(tensor);
+void TensorAxis::sum(at::Tensor& tensor, CollectivePurpose purpose) const {
+  if (split()) ranks_->all_reduce(tensor, Reduce::sum, purpose);
 }
 
 at::Tensor TensorAxis::gather_rows(const at::Tensor& rows) const {
@@ -84,7 +84,7 @@ at::Tensor TensorAxis::gather_rows(const at::Tensor& rows) const {
   auto sizes = in.sizes().vec();
   sizes.front() *= size();
   at::Tensor all = at::empty(sizes, in.options());
-  ranks_->all_gather(all, in);
+  ranks_->all_gather(all, in, CollectivePurpose::activations);
   return all;
 }
 
@@ -94,7 +94,7 @@ at::Tensor TensorAxis::sum_to_rows(const at::Tensor& tensor) const {
   auto sizes = in.sizes().vec();
   sizes.front() = even_part(sizes.front(), *this, "rows");
   at::Tensor own = at::empty(sizes, in.options());
-  ranks_->reduce_scatter(own, in);
+  ranks_->reduce_scatter(own, in, CollectivePurpose::activations);
   return own;
 }
 

@@ -70,11 +70,13 @@ struct ColumnLinear : torch::autograd::Function<ColumnLinear> {
     const bool sequence = axis.sequence();
 
     // Both exchanges run while a product is computed.
+    constexpr auto for_backward = CollectivePurpose::activations;
     at::Tensor whole = sequence ? rows_like(x, axis.size()) : x;
-    Work gathers = sequence ? axis.ranks().start_all_gather(whole, x.contiguous()) : Work();
+    Work gathers = sequence ? axis.ranks().start_all_gather(whole, x.contiguous(), for_backward) : Work();
     at::Tensor dwhole = at::matmul(dy, weight).contiguous();
     at::Tensor dx = sequence ? at::empty_like(x, at::MemoryFormat::Contiguous) : dwhole;
-    Work sums = sequence ? axis.ranks().start_reduce_scatter(dx, dwhole) : axis.ranks().start_all_reduce(dwhole);
+    Work sums = sequence ? axis.ranks().start_reduce_scatter(dx, dwhole, for_backward)
+                         : axis.ranks().start_all_reduce(dwhole, Reduce::sum, for_backward);
     gathers.wait();
     const at::Tensor dweight = weight_gradient(weight, dy, whole);
     sums.wait();
@@ -103,7 +105,7 @@ struct CrossEntropy : torch::autograd::Function<CrossEntropy> {
     constexpr double nothing = -std::numeric_limits<double>::infinity();
     at::Tensor largest =
         own_classes > 0 ? wide.narrow(1, 0, own_classes).amax(1) : at::full({wide.size(0)}, nothing, wide.options());
-    if (axis.split()) axis.ranks().all_reduce(largest, Reduce::max);
+    if (axis.split()) axis.ranks().all_reduce(largest, Reduce::max, CollectivePurpose::activations);
     const at::Tensor shifted = wide - largest.unsqueeze(1);
     shifted.narrow(1, own_classes, part - own_classes).fill_(nothing);
     const at::Tensor exponentials = shifted.exp();

@@ -26,7 +26,7 @@ bool is_told_once(const EventBody& body) {
 std::size_t bytes_of(const EventBody& body) {
   constexpr std::size_t per_micro_step = 11 * sizeof(std::int64_t);
   constexpr std::size_t per_operation = 5 * sizeof(std::int64_t);
-  constexpr std::size_t per_sync = 5 * sizeof(std::int64_t) + 2 * sizeof(std::string);
+  constexpr std::size_t per_sync = 5 * sizeof(std::int64_t) + 2 * sizeof(std::string) + sizeof(CollectivePurpose);
   std::size_t bytes = sizeof(RunEvent);
   if (const auto* micro = std::get_if<MicroSteps>(&body)) bytes += micro->micro_step.size() * per_micro_step;
   if (const auto* operations = std::get_if<Operations>(&body)) bytes += operations->kind.size() * per_operation;
@@ -68,6 +68,7 @@ void merge(Sync& to, Sync& from) {
   append(to.micro_step, from.micro_step);
   append(to.axis, from.axis);
   append(to.op, from.op);
+  append(to.purpose, from.purpose);
   append(to.bytes, from.bytes);
   append(to.begin_ns, from.begin_ns);
   append(to.end_ns, from.end_ns);

@@ -35,7 +35,7 @@ at::Tensor whole_of(const at::Tensor& own, const ParameterShare& share, const Te
     const at::Tensor mine = own.view(sizes);
     sizes.insert(sizes.begin(), axis.size());
     at::Tensor parts = at::empty(sizes, own.options());
-    axis.ranks().all_gather(parts, mine);
+    axis.ranks().all_gather(parts, mine, CollectivePurpose::parameters);
     whole = at::cat(parts.unbind(0), share.padded ? 0 : divided_dim(share));
   }
   if (share.padded) whole = whole.narrow(0, 0, share.whole_shape.front());
@@ -50,7 +50,7 @@ void sum_rows(Training& training) {
     if (summed_over_tensor(training, i)) parts.push_back(training.model.slice(flat, i).view({-1}));
   if (parts.empty()) return;
   at::Tensor all = at::cat(parts);
-  training.tensor.sum(all);
+  training.tensor.sum(all, CollectivePurpose::gradients);
   std::int64_t from = 0;
   for (at::Tensor& part : parts) {
     part.copy_(all.narrow(0, from, part.numel()));
@@ -77,7 +77,7 @@ void sum_tied_embedding(Training& training) {
   if (training.shard) ranges = training.shard->owned(ranges);
   for (const FlatRange& range : ranges) {
     at::Tensor gradient = flat.narrow(0, range.offset, range.size);
-    training.mesh.along(Axis::embedding).all_reduce(gradient);
+    training.mesh.along(Axis::embedding).all_reduce_gradients(gradient);
   }
 }
 
@@ -90,13 +90,13 @@ void sum_positions(Training& training) {
   const FlatRange table = training.model.layout().parameters[*at];
   Communicator& stages = training.mesh.along(Axis::position_embedding);
   at::Tensor gradient = flat.narrow(0, table.offset, table.size);
-  if (!training.shard) return stages.all_reduce(gradient);
+  if (!training.shard) return stages.all_reduce_gradients(gradient);
   at::Tensor whole = at::zeros_like(gradient);
   const auto owned = training.shard->owned({table});
   for (const FlatRange& range : owned)
     whole.narrow(0, range.offset - table.offset, range.size).copy_(flat.narrow(0, range.offset, range.size));
-  training.mesh.data().all_reduce(whole);
-  stages.all_reduce(whole);
+  training.mesh.data().all_reduce_gradients(whole);
+  stages.all_reduce_gradients(whole);
   for (const FlatRange& range : owned)
     flat.narrow(0, range.offset, range.size).copy_(whole.narrow(0, range.offset - table.offset, range.size));
 }
@@ -151,16 +151,17 @@ double gradient_norm(const Training& training) {
 NamedTensors whole_parameters(Training& training) {
   NamedTensors own = own_parameters(training);
   Communicator& pipeline = training.mesh.pipeline();
+  constexpr MessageLabel parameter{.what = MessageLabel::What::parameter};
   if (pipeline.size() == 1) return own;
   if (pipeline.rank() > 0) {
-    for (const auto& [name, tensor] : own) pipeline.send(tensor.contiguous(), 0);
+    for (const auto& [name, tensor] : own) pipeline.send(tensor.contiguous(), 0, parameter);
     return {};
   }
   std::map<std::string, at::Tensor> all(own.begin(), own.end());
   for (std::int64_t stage = 1; stage < pipeline.size(); ++stage)
     for (const ParameterShare& share : owned_by(training, stage)) {
       at::Tensor tensor = at::empty(share.whole_shape, training.model.flat().options());
-      pipeline.receive(tensor, stage);
+      pipeline.receive(tensor, stage, parameter);
       all.emplace(share.name, std::move(tensor));
     }
   NamedTensors in_order;

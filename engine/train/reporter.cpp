@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -26,6 +27,14 @@ bool is_training(std::string_view phase) {
   return std::ranges::find(phases, phase) != std::end(phases);
 }
 
+/// What everything exchanged in a phase is for; nothing where each call says it itself.
+std::optional<CollectivePurpose> purpose_of(std::string_view phase) {
+  if (phase == "verify") return CollectivePurpose::check;
+  if (phase == "evaluate") return CollectivePurpose::evaluation;
+  if (phase == "checkpoint") return CollectivePurpose::checkpoint;
+  return std::nullopt;
+}
+
 const char* timer_of(ComputeKind kind) {
   if (kind == ComputeKind::forward) return "forward-compute";
   return kind == ComputeKind::backward ? "backward-compute" : "optimizer-inner-step";
@@ -41,9 +50,13 @@ const char* timer_of_message(const CollectiveRecord& record) {
 
 /// Of the exchanges that Megatron-LM has timers for; nullptr of the others.
 const char* timer_of(const CollectiveRecord& record) {
-  if (record.gradients) return "all-grads-sync";
-  if (record.axis == to_string(Axis::data) && record.op == "all_gather") return "params-all-gather";
-  if (record.axis == to_string(Axis::embedding) && record.op == "all_reduce") return "embedding-grads-all-reduce";
+  const bool over_replicas = record.axis == to_string(Axis::data);
+  if (record.purpose == CollectivePurpose::gradients) {
+    if (over_replicas) return "all-grads-sync";
+    return record.axis == to_string(Axis::embedding) ? "embedding-grads-all-reduce" : nullptr;
+  }
+  if (record.purpose == CollectivePurpose::parameters && over_replicas && record.op == "all_gather")
+    return "params-all-gather";
   return timer_of_message(record);
 }
 
@@ -96,6 +109,7 @@ void Reporter::phase(const char* name, std::int64_t update, std::int64_t micro_s
   micro_step_ = micro_step;
   channel_.operation().ends();
   trains_ = is_training(name);
+  purpose_ = purpose_of(name);
   phase_ns_ = monotonic_ns();
   channel_.progress(name, update, micro_step);
 }
@@ -198,6 +212,7 @@ void Reporter::collective(const CollectiveRecord& record) {
                      .micro_step = {micro_step_},
                      .axis = {record.axis},
                      .op = {record.op},
+                     .purpose = {in_training ? record.purpose : purpose_.value_or(record.purpose)},
                      .bytes = {record.bytes},
                      .begin_ns = {record.begin_ns - origin_ns_},
                      .end_ns = {record.end_ns - origin_ns_}});

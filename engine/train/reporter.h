@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "accrue/checkpoint/checkpoint.h"
@@ -90,7 +91,8 @@ class Reporter {
   double seconds_before_ = 0.0;
   std::int64_t compute_ns_ = 0;
   std::int64_t gauge_ns_;
-  bool trains_ = false;  ///< in this phase
+  bool trains_ = false;                       ///< in this phase
+  std::optional<CollectivePurpose> purpose_;  ///< of all that this phase exchanges
   std::int64_t phase_ns_ = 0;
   SentByAxis sent_;  ///< in the windows that counted
   SentByAxis of_window_;

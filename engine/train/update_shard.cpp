@@ -68,9 +68,9 @@ void UpdateShard::unpack(const at::Tensor& packed, at::Tensor& flat, bool overla
     own.copy_(packed.narrow(0, piece.packed, piece.flat.size));
     at::Tensor bucket = flat.narrow(0, piece.bucket.offset, piece.bucket.size);
     if (overlap)
-      gathers_.emplace_back(piece.bucket, axis_.start_all_gather(bucket, own));
+      gathers_.emplace_back(piece.bucket, axis_.start_all_gather(bucket, own, CollectivePurpose::parameters));
     else
-      axis_.all_gather(bucket, own);
+      axis_.all_gather(bucket, own, CollectivePurpose::parameters);
   }
 }
 

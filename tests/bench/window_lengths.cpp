@@ -100,14 +100,14 @@ std::vector<RunEvent> hosted(RunPlan plan, const fs::path& folder) {
   return events;
 }
 
-/// Bytes that rank 0 reduced of its gradients, by update; what stands before the first update is not one.
+/// Bytes that rank 0 reduced of its gradients, by update.
 std::map<std::int64_t, std::int64_t> reduced_bytes(const std::vector<RunEvent>& events) {
   std::map<std::int64_t, std::int64_t> bytes;
   for (const RunEvent& event : events) {
     const auto* sync = std::get_if<Sync>(&event.body);
     if (sync == nullptr || event.rank != 0) continue;
     for (std::size_t i = 0; i < sync->op.size(); ++i)
-      if (sync->op[i] == "all_reduce" && sync->update[i] > 0) bytes[sync->update[i]] += sync->bytes[i];
+      if (reduces_gradients(sync->purpose[i], sync->axis[i], sync->op[i])) bytes[sync->update[i]] += sync->bytes[i];
   }
   return bytes;
 }

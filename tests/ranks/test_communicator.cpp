@@ -379,8 +379,9 @@ int counts_traffic(RankContext& rank) {
   DEMAND(by_op.at("reduce_scatter").bytes == 40 * rank.world && by_op.at("barrier").bytes == 0);
   DEMAND(by_op.at("send").bytes == 800 && by_op.at("receive").bytes == 800 && by_op.at("broadcast").calls == 1);
   DEMAND(axis.traffic().gradient_calls == 1 && axis.traffic().gradient_bytes == 4000);
-  DEMAND(records[1].gradients && records[1].op == "all_reduce" && records[1].axis == "data" &&
-         records[1].bytes == 4000);
+  DEMAND(records[1].purpose == CollectivePurpose::gradients && records[1].op == "all_reduce" &&
+         records[1].axis == "data" && records[1].bytes == 4000);
+  DEMAND(records[0].purpose == CollectivePurpose::agreement && records[5].purpose == CollectivePurpose::agreement);
   DEMAND(records[2].op == "broadcast" && records[2].begin_ns <= records[2].end_ns);
   DEMAND(records[3].begin_ns >= records[2].end_ns);
   DEMAND(records[5].op == "receive" && records[6].op == "send" && records[6].begin_ns <= records[5].begin_ns);

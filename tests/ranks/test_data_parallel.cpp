@@ -210,7 +210,7 @@ int dies_in_backward(RankContext& rank) {
   auto& [joined, axis, net, ddp] = of;
   int reduced = 0;
   joined.data->set_observer([&](const CollectiveRecord& record) {
-    if (record.gradients && ++reduced == 2 && rank.rank == 1) ::raise(SIGKILL);
+    if (record.purpose == CollectivePurpose::gradients && ++reduced == 2 && rank.rank == 1) ::raise(SIGKILL);
   });
   try {
     loss_with_spare(net, rank.rank).backward();
@@ -254,7 +254,7 @@ int fixed_bucket_order(RankContext& rank) {
   auto& [joined, axis, net, ddp] = of;
   std::vector<std::int64_t> sizes;
   axis.set_observer([&](const CollectiveRecord& record) {
-    if (record.gradients) sizes.push_back(record.bytes);
+    if (record.purpose == CollectivePurpose::gradients) sizes.push_back(record.bytes);
   });
   for (int round = 0; round < 2; ++round) {
     sizes.clear();

@@ -119,7 +119,11 @@ class TestDeviceKernels : public QObject {
     const auto outcomes = RankGroup("path_on_the_device", 1).finish(60s);
     QVERIFY2(outcomes.at(0).ok(), outcomes.at(0).text().c_str());
     path_ = outcomes[0].lines.at(0);
-    if (path_ == "operators") path_ = "the CUDA module was built without nvcc";
+    if (path_ == "operators") {
+      path_ =
+          "the CUDA module has no kernels of its own: install nvcc of LibTorch's CUDA release (12.8 or later), then "
+          "configure and build again";
+    }
   }
 
   void every_rule_gives_the_numbers_of_the_operators() {

@@ -46,12 +46,12 @@ std::string weights_of(const TrainingScript& script) {
   return weights_of(trained(script));
 }
 
-/// Reductions of gradients along the data axis that rank 0 reports for an update.
-std::int64_t reductions(const TrainedRank& rank, const std::string& op, std::int64_t update) {
+/// Calls along the data axis that a rank reports for an update.
+std::int64_t calls(const TrainedRank& rank, CollectivePurpose purpose, std::int64_t update) {
   std::int64_t count = 0;
   for (const Sync& sync : rank.all<Sync>())
     for (std::size_t i = 0; i < sync.op.size(); ++i)
-      count += sync.op[i] == op && sync.axis[i] == "data" && sync.update[i] == update && sync.bytes[i] > 1024;
+      count += sync.purpose[i] == purpose && sync.axis[i] == "data" && sync.update[i] == update;
   return count;
 }
 
@@ -64,8 +64,8 @@ std::int64_t began_early(const TrainedRank& rank) {
   std::int64_t count = 0;
   for (const Sync& sync : rank.all<Sync>())
     for (std::size_t i = 0; i < sync.op.size(); ++i)
-      count += (sync.op[i] == "all_reduce" || sync.op[i] == "reduce_scatter") && sync.axis[i] == "data" &&
-               ends.contains(sync.micro_step[i]) && sync.begin_ns[i] < ends[sync.micro_step[i]];
+      count += reduces_gradients(sync.purpose[i], sync.axis[i], sync.op[i]) && ends.contains(sync.micro_step[i]) &&
+               sync.begin_ns[i] < ends[sync.micro_step[i]];
   return count;
 }
 
@@ -117,9 +117,9 @@ class TestDividedUpdates : public QObject {
     QCOMPARE(began_early(late.front()), 0);
     QVERIFY(began_early(early.front()) > 0);
     for (const auto* ranks : {&late, &early}) {
-      QCOMPARE(reductions(ranks->front(), shards ? "reduce_scatter" : "all_reduce", 2), buckets);
+      QCOMPARE(calls(ranks->front(), CollectivePurpose::gradients, 2), buckets);
       // Those of the second update are waited for at once: ranks report then what they sent.
-      if (shards) QCOMPARE(reductions(ranks->front(), "all_gather", 4), buckets);
+      if (shards) QCOMPARE(calls(ranks->front(), CollectivePurpose::parameters, 4), buckets);
     }
   }
 

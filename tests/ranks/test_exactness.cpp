@@ -69,6 +69,21 @@ class CheckRecorder final : public RankChannel {
   std::vector<ExactnessCheck> checks;
 };
 
+std::map<CollectivePurpose, int> calls_by_purpose(const TrainedRank& rank) {
+  std::map<CollectivePurpose, int> calls;
+  for (const Sync& sync : rank.all<Sync>())
+    for (const CollectivePurpose purpose : sync.purpose) ++calls[purpose];
+  return calls;
+}
+
+int reductions_of(const TrainedRank& rank) {
+  int count = 0;
+  for (const Sync& sync : rank.all<Sync>())
+    for (std::size_t i = 0; i < sync.op.size(); ++i)
+      count += reduces_gradients(sync.purpose[i], sync.axis[i], sync.op[i]) ? 1 : 0;
+  return count;
+}
+
 /// One run after another on the same ranks: the spec's dialects and models, with seed after seed.
 int many_seeds(RankContext& rank) {
   const JoinedRank joined = join_ranks(rank, BackendKind::shm);
@@ -96,6 +111,26 @@ class TestExactness : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
+  void an_exactness_check_is_not_counted_as_a_gradient_reduction() {
+    const auto checked = train({.spec = table(epoch)}, 2);
+    const auto unchecked = train({.spec = table(epoch), .set = {"evaluate.exactness_every=0"}}, 2);
+    VERIFY_FINISHED(checked);
+    const auto updates = std::ssize(checked[0].all<Update>());
+    QVERIFY(updates > 1);
+    QCOMPARE(std::ssize(checked[0].all<ExactnessCheck>()), updates);
+    for (std::size_t rank : {0, 1}) {
+      QCOMPARE(reductions_of(checked[rank]), static_cast<int>(updates));
+      auto with = calls_by_purpose(checked[rank]);
+      QVERIFY(with[CollectivePurpose::check] >= updates);
+      QCOMPARE(with[CollectivePurpose::unknown], 0);
+      // All that it adds is told apart.
+      with.erase(CollectivePurpose::check);
+      with.erase(CollectivePurpose::unknown);
+      QCOMPARE(with, calls_by_purpose(unchecked[rank]));
+    }
+    QCOMPARE(checked[0].weights_sha256, unchecked[0].weights_sha256);
+  }
+
   void a_normaliser_of_samples_is_named_on_data_that_count_tokens() {
     const auto ranks = train({.spec = ragged(epoch), .set = {"accumulation.normalizer=samples"}}, 2);
     QVERIFY2(ranks[0].outcome == "finished", ranks[0].text().c_str());

@@ -61,6 +61,7 @@ std::string random_spec(std::mt19937_64& random, int world) {
                            "\"\nclock = \"samples\"\nwarmup_fraction = 0.2"
                      : one_of({"exponential", "linear", "cosine"}) + "\"") +
          "\n[accumulation]\n" + accumulation + "[parallel]\ndata = " + std::to_string(world) +
+         "\n[evaluate]\nexactness_every = " + std::to_string(samples % 3) +
          "\n[run]\nepochs = " + std::to_string(pick(1, 3)) + "\n";
 }
 
@@ -128,7 +129,8 @@ class StoryRecorder final : public RankChannel {
     if (const auto* micro = std::get_if<MicroSteps>(&body)) take(*micro);
     if (const auto* sync = std::get_if<Sync>(&body))
       for (std::size_t i = 0; i < sync->op.size(); ++i)
-        if (sync->op[i] == "all_reduce") story.reductions.insert(sync->micro_step[i]);
+        if (reduces_gradients(sync->purpose[i], sync->axis[i], sync->op[i]))
+          story.reductions.insert(sync->micro_step[i]);
   }
   void progress(const char*, std::int64_t, std::int64_t) override {}
   Gate before_micro_step(std::int64_t, const std::function<void()>&) override { return {}; }

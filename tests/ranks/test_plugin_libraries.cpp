@@ -147,7 +147,7 @@ class TestPluginLibraries : public QObject {
     row("another Accrue", {library("bin/accrue_stale_plugin.so")}, loss, "built with Accrue 0.0.1, this is ");
     row("no symbol", {library("bin/accrue_mute_plugin.so")}, loss, "exports no accrue_plugin_abi");
     row("no library at all", {sourcePath("README.md")}, loss, "cannot be loaded");
-    row("not there", {"/nowhere/lib.so"}, loss, "cannot be read");
+    row("not there", {"/nowhere/lib.so"}, loss, "cannot be read: No such file or directory. Check the path");
   }
   void what_does_not_fit_is_refused_by_name() {
     const auto [libraries, name, words] = current_row<QStringList, QString, QString>();

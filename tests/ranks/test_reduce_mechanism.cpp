@@ -42,7 +42,8 @@ std::vector<Reduction> reductions(const TrainedRank& rank) {
   std::vector<Reduction> found;
   for (const Sync& sync : rank.all<Sync>())
     for (std::size_t i = 0; i < sync.op.size(); ++i)
-      if (sync.op[i] == "all_reduce") found.push_back({sync.micro_step[i], sync.begin_ns[i], sync.end_ns[i]});
+      if (reduces_gradients(sync.purpose[i], sync.axis[i], sync.op[i]))
+        found.push_back({sync.micro_step[i], sync.begin_ns[i], sync.end_ns[i]});
   return found;
 }
 

@@ -59,14 +59,16 @@ double norm_of_64(double first, double slope, const char* dtype, const char* sum
 std::int64_t gradient_reductions(const TrainedRank& rank) {
   std::int64_t count = 0;
   for (const Sync& sync : rank.all<Sync>())
-    for (const std::string& op : sync.op) count += op == "all_reduce" ? 1 : 0;
+    for (std::size_t i = 0; i < sync.op.size(); ++i)
+      count += reduces_gradients(sync.purpose[i], sync.axis[i], sync.op[i]) ? 1 : 0;
   return count;
 }
 
 std::int64_t gradient_bytes(const TrainedRank& rank) {
   std::int64_t bytes = 0;
   for (const Sync& sync : rank.all<Sync>())
-    for (std::size_t i = 0; i < sync.op.size(); ++i) bytes += sync.op[i] == "all_reduce" ? sync.bytes[i] : 0;
+    for (std::size_t i = 0; i < sync.op.size(); ++i)
+      bytes += reduces_gradients(sync.purpose[i], sync.axis[i], sync.op[i]) ? sync.bytes[i] : 0;
   return bytes;
 }
 

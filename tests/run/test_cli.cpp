@@ -217,31 +217,6 @@ class TestCli : public QObject {
     QVERIFY(run({"--version"}).out.contains(QRegularExpression("[0-9]+\\.[0-9]+\\.[0-9]+")));
   }
 
-  void bad_arguments_are_refused_data() {
-    const Rows<QStringList> row;
-    row("none", {});
-    row("unknown verb", {"dance"});
-    row("no spec", {"run"});
-    row("missing spec", {"run", "/nowhere.accrue"});
-    row("unknown option", {"plan", "x", "--loud"});
-    row("one folder to compare", {"compare", "a"});
-    row("spec without a choice", {"spec"});
-    row("show no run", {"show", "/nowhere"});
-    row("resume no run", {"resume", "/nowhere"});
-    row("stop no run", {"stop", "/nowhere"});
-    row("steps of no run", {"steps", "/nowhere", "4"});
-    row("steps of what", {"steps", "/nowhere"});
-    row("attach no run", {"attach", "/nowhere"});
-    row("show a file", {"show", "/etc/passwd"});
-  }
-  void bad_arguments_are_refused() {
-    const auto [arguments] = current_row<QStringList>();
-    const auto outcome = run(arguments);
-    QCOMPARE(outcome.status, 2);
-    QVERIFY2(outcome.out.isEmpty(), qPrintable(outcome.out));
-    QVERIFY(!outcome.err.isEmpty());
-  }
-
   void every_problem_of_a_spec_is_told_with_its_place() {
     write("bad.accrue", "accrue = 1\n[accumulation]\nsteps = 0\nmicro_batch = \"two\"\nstep = 3\n");
     const auto outcome = run({"run", path("bad.accrue"), "--out", fresh()});

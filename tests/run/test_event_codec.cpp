@@ -37,7 +37,7 @@ std::vector<RunEvent> one_of_each() {
                       {0, 0, 0},
                       {10, 13, 16},
                       {13, 16, 17}}),
-      make(Sync{{1}, {4}, {"data"}, {"all_reduce"}, {1024}, {30}, {40}}),
+      make(Sync{{1}, {4}, {"data"}, {"all_reduce"}, {CollectivePurpose::check}, {1024}, {30}, {40}}),
       make(Update{3,
                   12,
                   96,
@@ -94,6 +94,40 @@ class TestEventCodec : public QObject {
     QCOMPARE(QString::fromStdString(line),
              QStringLiteral(R"({"v":2,"kind":"evaluation","rank":1,"seq":5,"time_ns":123456789,"update":1,"loss":2,)"
                             R"("batches":3,"tokens":4})"));
+  }
+
+  void a_sync_line_of_an_earlier_version_does_not_say_what_its_calls_are_for() {
+    const std::string line = encode_event(make(Sync{{1, 1},
+                                                    {4, 4},
+                                                    {"data", "data"},
+                                                    {"all_reduce", "all_gather"},
+                                                    {CollectivePurpose::gradients, CollectivePurpose::agreement},
+                                                    {8, 8},
+                                                    {1, 3},
+                                                    {2, 4}}));
+    const std::string said = R"("purpose":["gradients","agreement"],)";
+    QVERIFY2(line.find(said) != std::string::npos, line.c_str());
+    const auto with = [&](const std::string& purpose) {
+      std::string other = line;
+      return decode_event(other.replace(other.find(said), said.size(), purpose));
+    };
+    const auto purposes = [](const Result<RunEvent>& event) { return std::get<Sync>(event->body).purpose; };
+    QCOMPARE(purposes(with("")), std::vector(2, CollectivePurpose::unknown));
+    // A name of a later version is one thing for certain: not a gradient.
+    QCOMPARE(purposes(with(R"("purpose":["gradients","prophecy"],)")),
+             (std::vector{CollectivePurpose::gradients, CollectivePurpose::agreement}));
+    QVERIFY(!with(R"("purpose":["gradients"],)"));
+    QVERIFY(!with(R"("purpose":[1, 2],)"));
+  }
+
+  void a_reduction_of_gradients_is_a_sum_over_data_for_gradients() {
+    for (int i = 0; i <= static_cast<int>(CollectivePurpose::checkpoint); ++i) {
+      const auto purpose = static_cast<CollectivePurpose>(i);
+      const bool counts = purpose == CollectivePurpose::gradients || purpose == CollectivePurpose::unknown;
+      for (const char* op : {"all_reduce", "reduce_scatter"}) QCOMPARE(reduces_gradients(purpose, "data", op), counts);
+      QVERIFY(!reduces_gradients(purpose, "data", "all_gather"));
+      QVERIFY(!reduces_gradients(purpose, "tensor", "all_reduce"));
+    }
   }
 
   void what_an_update_did_not_measure_is_not_in_its_line() {

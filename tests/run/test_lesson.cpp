@@ -62,7 +62,8 @@ class TestLesson : public QObject {
  private Q_SLOTS:
   void what_is_wrong_is_said_with_its_place_data() {
     const Rows<std::string, QString> row;
-    row("no version", "title = \"T\"\n", "accrue_lesson: is not a format version of a lesson");
+    row("no version", "title = \"T\"\n", "accrue_lesson: is missing, so this is no lesson");
+    row("a later version", "accrue_lesson = 2\n", "accrue_lesson: is not a format version of a lesson");
     row("broken", "accrue_lesson = \n", "the lesson is not valid TOML");
     row("unknown key", small_lesson("author = \"x\"\n" + step), "a.accrue-lesson:8:1: error: author: is not a key");
     row("no step", small_lesson(""), "step: is missing");

@@ -83,7 +83,14 @@ fs::path two_ranks(const fs::path& dir, bool resumed = false) {
                            {0, 0},
                            {base + 1000, base + 3000},
                            {base + 3000, base + 6000}});
-      add(rank, Sync{{number}, {number}, {"data"}, {"all_reduce"}, {4096}, {base + 6000 + 500 * rank}, {base + 7000}});
+      add(rank, Sync{{number},
+                     {number},
+                     {"data"},
+                     {"all_reduce"},
+                     {CollectivePurpose::gradients},
+                     {4096},
+                     {base + 6000 + 500 * rank},
+                     {base + 7000}});
     }
     add(0, Update{.update = number,
                   .micro_step = number,
@@ -351,6 +358,7 @@ class TestRecordExchange : public QObject {
     }
     QCOMPARE(reduced["args"].toObject()["bytes"].toInt(), 4096);
     QCOMPARE(reduced["args"].toObject()["micro_step"].toInt(), 2);
+    QCOMPARE(reduced["args"].toObject()["purpose"].toString(), QStringLiteral("gradients"));
     QCOMPARE(reduced["cat"].toString(), "data");
     QCOMPARE(reduced["ts"].toDouble(), 16.5);  // microseconds
     QCOMPARE(reduced["dur"].toDouble(), 0.5);

@@ -221,8 +221,8 @@ class TestSpecReader : public QObject {
     QTemporaryDir dir;
     const std::filesystem::path base = dir.path().toStdString();
     const auto text = [](const std::filesystem::path& file) { return texts(read_spec(file).findings); };
-    QCOMPARE(text(base / "no.accrue"),
-             QString::fromStdString((base / "no.accrue").string()) + ": error: the spec does not exist");
+    QCOMPARE(text(base / "no.accrue"), QString::fromStdString((base / "no.accrue").string()) +
+                                           ": error: the spec does not exist (expected the path of a *.accrue file)");
     QVERIFY(text(base).contains("the spec is not a file (found a folder"));
     QCOMPARE(::mkfifo((base / "pipe").c_str(), 0600), 0);  // opening it would wait for ever
     QVERIFY(text(base / "pipe").contains("the spec is not a file"));

@@ -81,6 +81,7 @@ struct MadeRun {
                                {micro->micro_step},
                                {"data"},
                                {"all_reduce"},
+                               {CollectivePurpose::gradients},
                                {4096},
                                {ns(end)},
                                {ns(end + collective)}}});

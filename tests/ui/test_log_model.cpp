@@ -57,9 +57,10 @@ class TestLogModel : public QObject {
 
   void knows_where_a_plot_should_go() {
     EventLogModel model;
-    model.append(run, {warning(0, "x"),
-                       MadeRun::state("running"),
-                       {0, 0, 0, Sync{{9}, {36}, {"data"}, {"all_reduce"}, {84}, {0}, {1}}}});
+    model.append(
+        run, {warning(0, "x"),
+              MadeRun::state("running"),
+              {0, 0, 0, Sync{{9}, {36}, {"data"}, {"all_reduce"}, {CollectivePurpose::gradients}, {84}, {0}, {1}}}});
     QCOMPARE(model.index(0, 0).data(EventLogModel::updateRole).toLongLong(), 7);
     QCOMPARE(model.index(1, 0).data(EventLogModel::updateRole).toLongLong(), 0);
     QCOMPARE(model.index(2, 0).data(EventLogModel::updateRole).toLongLong(), 9);

@@ -151,6 +151,7 @@ class TestPlotStack : public QObject, PlotsFixture {
                                    {spans->micro_step[0]},
                                    {axis},
                                    {"all_reduce"},
+                                   {CollectivePurpose::activations},
                                    {4096},
                                    {spans->begin_ns[0]},
                                    {spans->end_ns[0]}}});

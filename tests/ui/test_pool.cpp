@@ -37,7 +37,8 @@ RunEvent micro(std::int64_t rank, std::int64_t step, std::int64_t tokens) {
 }
 
 RunEvent reduced(std::int64_t rank, std::int64_t update, std::int64_t step) {
-  return {rank, step, step, Sync{{update}, {step}, {"data"}, {"all_reduce"}, {64}, {0}, {1}}};
+  return {rank, step, step,
+          Sync{{update}, {step}, {"data"}, {"all_reduce"}, {CollectivePurpose::gradients}, {64}, {0}, {1}}};
 }
 
 RunEvent updated(std::int64_t update, std::int64_t step, const char* reason = "full",

@@ -41,7 +41,14 @@ class LongRun {
                                   {ns(middle), ns(end)}});
       now_ = end;
       if (micro % 4 != 0) continue;
-      timeline.take(0, Sync{{micro / 4}, {micro}, {"data"}, {"all_reduce"}, {64}, {ns(end)}, {ns(end + 1)}});
+      timeline.take(0, Sync{{micro / 4},
+                            {micro},
+                            {"data"},
+                            {"all_reduce"},
+                            {CollectivePurpose::gradients},
+                            {64},
+                            {ns(end)},
+                            {ns(end + 1)}});
       now_ = end + 1;
     }
   }
@@ -63,6 +70,18 @@ class LongRun {
   std::int64_t now_ = 0;
   std::vector<std::int64_t> begins_;
 };
+
+/// So many of 8 bytes each over data, in micro-step 4.
+Sync reductions(std::size_t count) {
+  return {std::vector<std::int64_t>(count, 1),
+          std::vector<std::int64_t>(count, 4),
+          std::vector<std::string>(count, "data"),
+          std::vector<std::string>(count, "all_reduce"),
+          std::vector(count, CollectivePurpose::gradients),
+          std::vector<std::int64_t>(count, 8),
+          std::vector<std::int64_t>(count, 0),
+          std::vector<std::int64_t>(count, 1)};
+}
 
 constexpr auto kept = static_cast<std::int64_t>(Lane::leastKept);
 
@@ -97,6 +116,7 @@ class TestTimeline : public QObject {
     const auto add = [](Sync& to, const char* op, std::int64_t bytes) {
       to.axis.emplace_back("pipeline");
       to.op.emplace_back(op);
+      to.purpose.push_back(CollectivePurpose::activations);
       to.bytes.push_back(bytes);
       to.begin_ns.push_back(1000 * std::int64_t(to.op.size()));
       to.end_ns.push_back(to.begin_ns.back() + 500);
@@ -242,7 +262,14 @@ class TestTimeline : public QObject {
     SyncTimeline timeline;
     timeline.setGrid({.data = 2, .tensor = 2});
     const auto reduce = [&](std::int64_t rank, std::int64_t beginMs, std::int64_t endMs) {
-      timeline.take(rank, Sync{{1}, {4}, {"data"}, {"all_reduce"}, {8}, {beginMs * 1'000'000}, {endMs * 1'000'000}});
+      timeline.take(rank, Sync{{1},
+                               {4},
+                               {"data"},
+                               {"all_reduce"},
+                               {CollectivePurpose::gradients},
+                               {8},
+                               {beginMs * 1'000'000},
+                               {endMs * 1'000'000}});
     };
     reduce(0, 1000, 4000);
     QCOMPARE(timeline.lanes().at(0).spent(100.0).collective, 0.0);  // nobody else was there yet
@@ -258,13 +285,41 @@ class TestTimeline : public QObject {
     QCOMPARE(timeline.lanes().at(3).spent(100.0).collective, 0.5);
   }
 
+  void an_exactness_check_is_not_counted_as_a_gradient_reduction() {
+    SyncTimeline timeline;
+    Sync all = reductions(4);
+    all.purpose[2] = CollectivePurpose::check;
+    all.purpose[3] = CollectivePurpose::agreement;
+    timeline.take(0, all);
+    QCOMPARE(timeline.reductions(), 2);
+    QCOMPARE(timeline.reducedBytes(), 16);
+    QCOMPARE(timeline.collectives(), 4);
+    QCOMPARE(timeline.bytes(), 32);
+    timeline.rewind(4);
+    QCOMPARE(timeline.reductions(), 2);
+    QVERIFY(timeline.saysPurposes());
+  }
+
+  void of_a_record_that_does_not_say_what_calls_are_for_every_sum_over_data_counts() {
+    SyncTimeline timeline;
+    Sync all = reductions(3);
+    all.purpose.assign(3, CollectivePurpose::unknown);
+    all.op[1] = "all_gather";
+    all.axis[2] = "tensor";
+    timeline.take(0, all);
+    QCOMPARE(timeline.reductions(), 1);
+    QVERIFY(!timeline.saysPurposes());
+  }
+
   void calls_of_one_micro_step_are_told_apart_by_their_order() {
     SyncTimeline timeline;
     timeline.setGrid({.data = 2});
-    const std::vector<std::string> data(2, "data"), reduce(2, "all_reduce");
-    timeline.take(0, Sync{{1, 1}, {4, 4}, data, reduce, {8, 8}, {0, 2'000'000'000}, {2'000'000'000, 5'000'000'000}});
-    timeline.take(
-        1, Sync{{1, 1}, {4, 4}, data, reduce, {8, 8}, {1'000'000'000, 4'000'000'000}, {2'000'000'000, 5'000'000'000}});
+    Sync early = reductions(2), late = early;
+    early.begin_ns = {0, 2'000'000'000};
+    late.begin_ns = {1'000'000'000, 4'000'000'000};
+    early.end_ns = late.end_ns = {2'000'000'000, 5'000'000'000};
+    timeline.take(0, early);
+    timeline.take(1, late);
     QCOMPARE(timeline.lanes().at(0).sync[0].transfer, 1.0);
     QCOMPARE(timeline.lanes().at(0).sync[1].transfer, 4.0);
     QCOMPARE(timeline.lanes().at(1).sync[1].transfer, 4.0);
@@ -276,6 +331,7 @@ class TestTimeline : public QObject {
                           {4, 4, 4},
                           {"data", "tensor", "data"},
                           {"all_reduce", "all_reduce", "broadcast"},
+                          std::vector(3, CollectivePurpose::parameters),
                           {1, 2, 3},
                           {0, 10, 20},
                           {5, 15, 25}});
@@ -315,6 +371,7 @@ class TestTimeline : public QObject {
                           {4, 4, 4},
                           {"tensor", "tensor", "data"},
                           {"all_reduce", "all_reduce", "reduce_scatter"},
+                          std::vector(3, CollectivePurpose::activations),
                           {1, 2, 3},
                           {2'000'000'000, 4'000'000'000, 1'000'000'000},
                           {3'000'000'000, 6'000'000'000, 5'000'000'000}});

@@ -39,6 +39,7 @@ struct SyncSpan {
   std::int64_t bytes = 0;
   std::uint8_t axis = 0;  ///< index into SyncTimeline::axes()
   std::uint8_t op = 0;    ///< index into SyncTimeline::ops()
+  accrue::CollectivePurpose purpose = accrue::CollectivePurpose::unknown;
 };
 
 /// How time on a lane was spent, in seconds.

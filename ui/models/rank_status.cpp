@@ -117,12 +117,11 @@ void RankTracker::takeSync(std::int64_t rank, const Sync& sync) {
   RankStatus& status = ranks_[rank];
   for (std::size_t i = 0;
        i < sync.bytes.size() && i < sync.update.size() && i < sync.micro_step.size() && i < sync.axis.size(); ++i) {
-    if (sync.axis[i] != "data") continue;
+    if (!reduces_ || !reduces_gradients(sync.purpose[i], sync.axis[i], sync.op[i])) continue;
     if (sync.update[i] != status.last_sync_update) status.last_sync_bytes = 0;
     status.last_sync_update = sync.update[i];
     status.last_sync_bytes += sync.bytes[i];
-    // The ranks' agreement on a window gathers a few numbers whether gradients are reduced or not.
-    if (i < sync.op.size() && sync.op[i] == "all_reduce" && reduces_) status.reduced_at = sync.micro_step[i];
+    status.reduced_at = sync.micro_step[i];
   }
 }
 

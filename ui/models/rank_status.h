@@ -33,7 +33,7 @@ struct RankStatus {
   std::int64_t window_size = 0;    ///< 0 = not known
   std::int64_t window_tokens = 0;  ///< items counted in the window so far
   std::int64_t last_sync_update = -1;
-  std::int64_t last_sync_bytes = 0;  ///< payload of the newest window's collectives over the data axis
+  std::int64_t last_sync_bytes = 0;  ///< payload of the newest reductions of gradients over the data axis
   bool lost = false;
   bool has_loss = true;  ///< it reports its micro-steps itself; else it follows the rank of its replica that does
   std::vector<PoolSlot> slots;  ///< of the window, by position

@@ -38,7 +38,8 @@ void SyncTimeline::take(std::int64_t rank, const accrue::Sync& body) {
                   .microStep = body.micro_step[i],
                   .bytes = body.bytes[i],
                   .axis = nameIndex(axes_, body.axis[i]),
-                  .op = nameIndex(ops_, body.op[i])};
+                  .op = nameIndex(ops_, body.op[i]),
+                  .purpose = body.purpose[i]};
     const accrue::RankList group = groupOf(rank, span);
     span.transfer = group.empty() ? span.begin : span.end;
     lane.pushSync(span);
@@ -84,12 +85,13 @@ void SyncTimeline::join(std::int64_t rank, const accrue::RankList& group, const 
 
 /// A message is two spans: one where it is sent, one where it is received.
 void SyncTimeline::count(SyncCounts& counts, const SyncSpan& span) {
-  if (accrue::sums_over_replicas(axes_[span.axis].toStdString(), ops_[span.op].toStdString())) {
+  if (accrue::reduces_gradients(span.purpose, axes_[span.axis].toStdString(), ops_[span.op].toStdString())) {
     ++counts.reductions;
     if (span.microStep > counts.newestReducing) ++counts.reducingMicroSteps;
     counts.newestReducing = std::max(counts.newestReducing, span.microStep);
     counts.reducedBytes += span.bytes;
   }
+  says_purposes_ = says_purposes_ && span.purpose != accrue::CollectivePurpose::unknown;
   if (ops_[span.op] == QLatin1String("send")) ++counts.messages;
   if (!isMessage(span)) ++counts.collectives;
   counts.bytes += span.bytes;

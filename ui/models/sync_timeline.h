@@ -63,6 +63,8 @@ class SyncTimeline {
   std::int64_t reducingMicroSteps() const;
   /// Reductions of gradients over data, by the first rank: of several ranks each call counts once.
   std::int64_t reductions() const;
+  /// False where a record does not say what calls are for: the sums of exactness checks then count as reductions.
+  bool saysPurposes() const { return says_purposes_; }
   /// Their payload over all ranks.
   std::int64_t reducedBytes() const { return total(&SyncCounts::reducedBytes); }
   /// That payload if gradients had been reduced in so many micro-steps.
@@ -93,6 +95,7 @@ class SyncTimeline {
   std::map<std::int64_t, SyncCounts> past_;    // the part of spans that are no longer kept
   double offset_ = 0.0;
   std::int64_t largestBytes_ = 0;
+  bool says_purposes_ = true;
 };
 
 }  // namespace accrue::ui

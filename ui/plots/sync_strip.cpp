@@ -107,11 +107,12 @@ QString SyncStrip::badgeHelp(const RunSeries& run) const {
   QStringList help;
   if (run.timeline().reductions() > 0)
     help << tr("A reduction is counted once, however many ranks take part; bytes are those of all ranks.");
-  if (run.lamp().checks() > 0) help << tr("The exactness check reduces gradients, too, and is counted with them.");
+  if (run.lamp().checks() > 0 && !run.timeline().saysPurposes())
+    help << tr("An earlier version of Accrue recorded this run: its exactness checks are counted as reductions, too.");
   if (run.timeline().bytes() > run.timeline().reducedBytes())
     help << tr(
         "In all: also the weights sent at the start, the counts of items and whatever else the ranks agree on, "
-        "each once a rank.");
+        "and what exactness checks exchange, each once a rank.");
   return help.join(QLatin1Char('\n'));
 }
 

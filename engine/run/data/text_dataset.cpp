@@ -80,7 +80,9 @@ class TextBuild {
     for (const auto& path : request_.texts) {
       struct stat facts {};
       if (::stat(path.c_str(), &facts) != 0) return text_error(path, errno);
-      if (!S_ISREG(facts.st_mode)) return fail(ErrorCode::data, "the text is not a regular file", path.string());
+      if (!S_ISREG(facts.st_mode))
+        return fail(ErrorCode::data, "the text is not a regular file", path.string(),
+                    "Name the files of a folder one by one: FOLDER/*.txt");
       progress_.total += facts.st_size;
       sizes_.push_back(facts.st_size);
       texts.push_back({path.string(), facts.st_size, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec});

@@ -200,6 +200,12 @@ bool read(const Json& json, ComputeKind& value) {
   return read_name(json, value, ComputeKind::step);
 }
 
+bool read(const Json& json, CollectivePurpose& value) {
+  // A later version may name more of them: those are not gradients.
+  if (!read_name(json, value, CollectivePurpose::checkpoint)) value = CollectivePurpose::agreement;
+  return json.is_string();
+}
+
 bool read(const Json& json, StepPhase& value) {
   return read_name(json, value, StepPhase::zero);
 }
@@ -261,6 +267,7 @@ struct Reader {
   void operator()(std::string_view key, std::vector<T>& values, event_fields::Need need) {
     take(key, values, need);
     if (!problem.empty() || need == event_fields::optional) return;
+    if (need == event_fields::later && !line.contains(key)) return values.resize(length.value_or(0));
     if (length && *length != values.size())
       problem = fmt::format("array \"{}\" has {} entries where the others have {}", key, values.size(), *length);
     length = values.size();

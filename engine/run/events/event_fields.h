@@ -15,9 +15,11 @@ namespace accrue::event_fields {
 template <typename T, typename Body>
 concept IsBody = std::same_as<std::remove_const_t<T>, Body>;
 
-enum class Need { required, optional };
+/// later: an array beside required ones that a later version added. In a line without it each entry has its default.
+enum class Need { required, optional, later };
 inline constexpr Need required = Need::required;
 inline constexpr Need optional = Need::optional;
+inline constexpr Need later = Need::later;
 
 /// A member that holds JSON text: an object in the line, not a string.
 template <typename Text>
@@ -40,6 +42,7 @@ RawJson<Text> raw(Text& text) {
   }
 #define REQUIRED(name) v(#name, b.name, required);
 #define OPTIONAL(name) v(#name, b.name, optional);
+#define LATER(name) v(#name, b.name, later);
 #define REQUIRED_AS(name, member) v(name, member, required);
 
 // clang-format off
@@ -54,8 +57,8 @@ ACCRUE_EVENT(MicroSteps, "micro_steps", REQUIRED(micro_step) REQUIRED(update) RE
              REQUIRED(compute_ns))
 ACCRUE_EVENT(Operations, "operations", REQUIRED_AS("operation", b.kind) REQUIRED(micro_step) REQUIRED(chunk)
              REQUIRED(begin_ns) REQUIRED(end_ns))
-ACCRUE_EVENT(Sync, "sync", REQUIRED(update) REQUIRED(micro_step) REQUIRED(axis) REQUIRED(op) REQUIRED(bytes)
-             REQUIRED(begin_ns) REQUIRED(end_ns))
+ACCRUE_EVENT(Sync, "sync", REQUIRED(update) REQUIRED(micro_step) REQUIRED(axis) REQUIRED(op) LATER(purpose)
+             REQUIRED(bytes) REQUIRED(begin_ns) REQUIRED(end_ns))
 ACCRUE_EVENT(Update, "update", REQUIRED(update) REQUIRED(micro_step) REQUIRED(samples) REQUIRED(tokens)
              REQUIRED(epoch) REQUIRED(loss) REQUIRED(lr) REQUIRED(grad_norm) REQUIRED(outcome) REQUIRED(seconds)
              OPTIONAL(compute_seconds) OPTIONAL(reason) OPTIONAL(steps) OPTIONAL(dropped_batches) OPTIONAL(weights)
@@ -92,6 +95,7 @@ ACCRUE_EVENT(RunFinished, "run_finished", REQUIRED(outcome) REQUIRED(updates) RE
 #undef ACCRUE_EVENT
 #undef REQUIRED
 #undef OPTIONAL
+#undef LATER
 #undef REQUIRED_AS
 
 }  // namespace accrue::event_fields

@@ -14,10 +14,6 @@ std::string_view to_string(StepPhase phase) {
       phase, {"", "forward", "scale", "backward", "reduce", "unscale", "clip", "step", "schedule", "zero"});
 }
 
-bool sums_over_replicas(std::string_view axis, std::string_view op) {
-  return axis == "data" && (op == "all_reduce" || op == "reduce_scatter");
-}
-
 std::string_view kind_of(const EventBody& body) {
   if (const auto* unknown = std::get_if<UnknownEvent>(&body)) return unknown->kind;
   return std::visit(

@@ -31,6 +31,7 @@ struct CommunicationSpan {
   std::int64_t begin_ns = 0, end_ns = 0, micro_step = 0, update = 0, bytes = 0;
   std::int32_t axis = 0;  ///< index into RunSpans::names
   std::int32_t op = 0;
+  CollectivePurpose purpose = CollectivePurpose::unknown;
 };
 
 struct RankSpans {
@@ -61,7 +62,7 @@ class RunSpans {
     auto& spans = ranks[rank].communicated;
     for (std::size_t i = 0; i < body.op.size(); ++i)
       spans.push_back({body.begin_ns[i], body.end_ns[i], body.micro_step[i], body.update[i], body.bytes[i],
-                       index_of(body.axis[i]), index_of(body.op[i])});
+                       index_of(body.axis[i]), index_of(body.op[i]), body.purpose[i]});
   }
 
   /// What comes after the checkpoint is trained, and told, once more.
@@ -188,16 +189,17 @@ class TraceWriter {
       const std::string& axis = spans_.names[static_cast<std::size_t>(span.axis)];
       const std::string& op = spans_.names[static_cast<std::size_t>(span.op)];
       const std::int64_t track = track_of(rank, span.axis, span);
-      file_.event(
-          {{"ph", "X"},
-           {"name", op},
-           {"cat", axis},
-           {"pid", rank},
-           {"tid", track},
-           {"ts", microseconds(span.begin_ns)},
-           {"dur", microseconds(span.end_ns - span.begin_ns)},
-           {"args",
-            {{"axis", axis}, {"bytes", span.bytes}, {"update", span.update}, {"micro_step", span.micro_step}}}});
+      TraceFile::Json told = {
+          {"axis", axis}, {"bytes", span.bytes}, {"update", span.update}, {"micro_step", span.micro_step}};
+      if (span.purpose != CollectivePurpose::unknown) told["purpose"] = to_string(span.purpose);
+      file_.event({{"ph", "X"},
+                   {"name", op},
+                   {"cat", axis},
+                   {"pid", rank},
+                   {"tid", track},
+                   {"ts", microseconds(span.begin_ns)},
+                   {"dur", microseconds(span.end_ns - span.begin_ns)},
+                   {"args", std::move(told)}});
       ++counts_.collectives;
       const auto along = axis_named(axis);
       if (is_message(op) || !along || rank < 0 || rank >= grid_.world()) continue;

@@ -152,9 +152,11 @@ Result<ResumeRequest> read_resumable(const fs::path& folder) {
                 (request.dir / "checkpoints" / resume_from).string(),
                 "Name one of the folders step-N, or give the run folder to take the newest");
   auto order = read_run_order(request.dir / "plan.json");
-  if (!order && !fs::exists(request.dir / "plan.json", error))
+  if (!order && !fs::exists(request.dir / "plan.json", error)) {
+    if (const auto found = run_folder_at(request.dir); !found) return tl::unexpected(found.error());
     return fail(ErrorCode::config, "is not a run that can be continued: " + order.error().message,
                 (request.dir / "plan.json").string(), "Give the folder that \"accrue-run run\" printed");
+  }
   if (!order) return tl::unexpected(order.error());
   request.order = std::move(*order);
   // A copied folder is a run of its own: under the original's name it would receive the original's commands.

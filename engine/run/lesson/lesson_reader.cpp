@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // TOML -> Lesson. As with a spec, every problem is reported at once, with its place; what has one keeps its default.
-#define TOML_EXCEPTIONS 0
-#define TOML_ENABLE_FORMATTERS 0
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <array>
 #include <fstream>
@@ -13,6 +9,7 @@
 #include "accrue/run/lesson.h"
 #include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
+#include "toml_parser.h"
 #include "toml_prescan.h"
 
 namespace accrue {
@@ -54,9 +51,11 @@ class Reader {
   void read(const toml::table& root) {
     Lesson& lesson = reading_.lesson;
     const auto* version = root.get("accrue_lesson");
-    if (!version || version->value_exact<std::int64_t>() != 1)
-      return add(version ? version->source() : root.source(), "accrue_lesson", "is not a format version of a lesson",
-                 "1, in the first line");
+    if (!version)
+      return add(root.source(), "accrue_lesson", "is missing, so this is no lesson",
+                 "accrue_lesson = 1 in the first line");
+    if (version->value_exact<std::int64_t>() != 1)
+      return add(version->source(), "accrue_lesson", "is not a format version of a lesson", "1, in the first line");
     allow(root, "",
           {"accrue_lesson", "number", "title", "teaches", "minutes", "printed_on", "notes", "spec", "layout", "locked",
            "step"});
@@ -320,7 +319,8 @@ LessonReading parse_lesson(std::string_view toml, std::string file_name) {
   }
   const toml::parse_result parsed = toml::parse(toml, std::string_view(file_name));
   if (!parsed) {
-    auto reading = refused(file_name, "the lesson is not valid TOML", std::string(parsed.error().description()));
+    const std::string words = spec_detail::toml_words(std::string(parsed.error().description()));
+    auto reading = refused(file_name, "the lesson is not valid TOML: " + words);
     reading.findings.front().line = static_cast<int>(parsed.error().source().begin.line);
     reading.findings.front().column = static_cast<int>(parsed.error().source().begin.column);
     return reading;

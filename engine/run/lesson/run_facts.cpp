@@ -39,7 +39,7 @@ void RunFacts::take(const RunEvent& event) {
     take_by_update(checks, *check);
   } else if (const auto* sync = std::get_if<Sync>(&event.body); sync && event.rank == 0) {
     for (std::size_t i = 0; i < sync->op.size(); ++i) {
-      if (!sums_over_replicas(sync->axis[i], sync->op[i])) continue;
+      if (!reduces_gradients(sync->purpose[i], sync->axis[i], sync->op[i])) continue;
       ++reductions;
       reduced_bytes += sync->bytes[i];
     }

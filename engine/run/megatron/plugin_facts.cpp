@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "accrue/run/megatron_fields.h"
 #include "accrue/run/run_spec.h"
 #include "accrue/run/sha256.h"
+#include "accrue/run/system_error.h"
 #include "json_limits.h"
 #include "spec_text.h"
 
@@ -106,12 +108,15 @@ std::vector<PluginRecord> records_of(std::span<const PluginFacts> libraries) {
 
 Result<std::string> sha256_of_file(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
-  if (!stream) return fail(ErrorCode::disk, "the plug-in library cannot be read", file.string());
+  const auto unreadable = [&file](const std::string& why) {
+    return fail(ErrorCode::disk, "cannot be read: " + why, file.string(), "Check the path");
+  };
+  if (!stream) return unreadable(system_words(errno));
   Sha256 sum;
   std::array<char, 1 << 16> buffer{};
   while (stream.read(buffer.data(), buffer.size()) || stream.gcount() > 0)
     sum.update(buffer.data(), static_cast<std::size_t>(stream.gcount()));
-  if (stream.bad()) return fail(ErrorCode::disk, "the plug-in library cannot be read", file.string());
+  if (stream.bad()) return unreadable("an input error");
   return sum.hex();
 }
 

@@ -228,9 +228,9 @@ CheckpointMark newest_checkpoint(const fs::path& dir) {
   return newest;
 }
 
-Result<RunSummary> read_run(const fs::path& folder) {
-  const auto named = absolute_folder(folder);
-  if (!named) return tl::unexpected(named.error());
+Result<fs::path> run_folder_at(const fs::path& folder) {
+  auto named = absolute_folder(folder);
+  if (!named) return named;
   const fs::path& dir = *named;
   std::error_code error;
   if (!fs::exists(dir, error)) return fail(ErrorCode::config, "does not exist", dir.string(), "Check the path");
@@ -240,6 +240,14 @@ Result<RunSummary> read_run(const fs::path& folder) {
   if (!fs::exists(dir / "spec.toml", error) && !fs::exists(dir / "events.jsonl", error))
     return fail(ErrorCode::config, "is not a run folder: it holds neither spec.toml nor events.jsonl", dir.string(),
                 "Give the folder that \"accrue-run run\" printed");
+  return named;
+}
+
+Result<RunSummary> read_run(const fs::path& folder) {
+  const auto named = run_folder_at(folder);
+  if (!named) return tl::unexpected(named.error());
+  const fs::path& dir = *named;
+  std::error_code error;
   RunSummary summary;
   summary.dir = dir;
   const bool summarised = take_summary(dir, summary);

@@ -227,8 +227,7 @@ Result<TensorboardLog> read_tensorboard(const std::filesystem::path& path, const
   std::error_code error;
   const bool folder = std::filesystem::is_directory(path, error);
   if (!folder && !std::filesystem::exists(path, error))
-    return fail(ErrorCode::config, "does not exist", path.string(),
-                "Give a log folder of TensorBoard, or one event file.");
+    return fail(ErrorCode::config, "does not exist", path.string(), "Check the path.");
   const auto files = folder ? event_files(path) : std::vector<std::filesystem::path>{path};
   if (files.empty())
     return fail(ErrorCode::config, "holds no event file of TensorBoard", path.string(),
@@ -244,8 +243,8 @@ Result<TensorboardLog> read_tensorboard(const std::filesystem::path& path, const
   for (auto& [tag, values] : log.scalars) settle(values);
   if (log.scalars.empty())
     return fail(ErrorCode::config,
-                "holds no scalar" + (log.problems.empty() ? std::string() : ": " + log.problems.front()),
-                path.string());
+                "holds no scalar" + (log.problems.empty() ? std::string() : ": " + log.problems.front()), path.string(),
+                "Give a log that TensorBoard shows curves of, or a table in *.csv");
   return log;
 }
 

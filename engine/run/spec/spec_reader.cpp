@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// TOML -> RunSpec, by the field table alone. toml++ parses (it keeps the place of every key and value) and is seen only
-// here. A key that has a problem keeps its default, and reading goes on, so one look at a file reports everything that
-// is wrong with it; only broken TOML and a newer format version end it at once.
+// TOML -> RunSpec, by the field table alone. toml++ parses: it keeps the place of every key and value. A key that has a
+// problem keeps its default, and reading goes on, so one look at a file reports everything that is wrong with it; only
+// broken TOML and a newer format version end it at once.
 #include "spec_reader.h"
 
-#define TOML_EXCEPTIONS 0
-#define TOML_ENABLE_FORMATTERS 0
-#include <toml++/toml.h>
+#define TOML_IMPLEMENTATION
+#include "toml_parser.h"
 
 #include <algorithm>
 #include <cmath>
@@ -253,8 +252,8 @@ Finding syntax_finding(const std::string& file, const toml::parse_error& error) 
   std::string what(error.description());
   std::replace(what.begin(), what.end(), '\n', ' ');
   const bool twice = what.find("redefine") != std::string::npos;
-  Finding finding = whole_file(file, twice ? "a key or section is given twice" : "the file is not valid TOML", what);
-  if (twice) finding.expected = "each key once";
+  Finding finding = twice ? whole_file(file, "a key or section is given twice", what, "each key once")
+                          : whole_file(file, "the file is not valid TOML: " + spec_detail::toml_words(what));
   finding.line = static_cast<int>(error.source().begin.line);
   finding.column = static_cast<int>(error.source().begin.column);
   return finding;
@@ -300,7 +299,8 @@ SpecReading read_spec(const std::filesystem::path& file) {
   };
   std::error_code error;
   const auto status = std::filesystem::status(file, error);
-  if (status.type() == std::filesystem::file_type::not_found) return refuse("the spec does not exist");
+  if (status.type() == std::filesystem::file_type::not_found)
+    return refuse("the spec does not exist", {}, "the path of a *.accrue file");
   if (!std::filesystem::is_regular_file(status))
     return refuse("the spec is not a file", std::filesystem::is_directory(status) ? "a folder" : error.message(),
                   "a *.accrue file");

@@ -82,4 +82,10 @@ std::optional<Finding> prescan_toml(std::string_view text) {
   return std::nullopt;
 }
 
+std::string toml_words(std::string said) {
+  std::replace(said.begin(), said.end(), '\n', ' ');
+  constexpr std::string_view begins = "Error ";
+  return said.starts_with(begins) ? said.substr(begins.size()) : said;
+}
+
 }  // namespace accrue::spec_detail

@@ -34,8 +34,9 @@ def wire_bytes(folder):
     sums = {}
     for event in read_events(folder / "events.jsonl", "sync"):
         if event["rank"] == 0:
-            for update, size in zip(event["update"], event["bytes"]):
-                sums[update] = sums.get(update, 0) + size
+            for update, size, purpose in zip(event["update"], event["bytes"], event["purpose"]):
+                if purpose == "gradients":
+                    sums[update] = sums.get(update, 0) + size
     return sums, parameters
 
 

@@ -224,6 +224,7 @@ bool Training::reduce(const accrue::MicroPlan& plan, std::uint32_t& flags) {
   sync.micro_step = {plan.micro_step};
   sync.axis = {"data"};
   sync.op = {"all_reduce"};
+  sync.purpose = {accrue::CollectivePurpose::gradients};
   sync.bytes = {4 * order_.plan.parameter_count};
   sync.begin_ns = {begin_ns};
   sync.end_ns = {channel_.now_ns()};

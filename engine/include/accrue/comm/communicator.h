@@ -23,6 +23,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "accrue/run/collective_purpose.h"
 #include "accrue/run/rank_grid.h"
 
 namespace accrue {
@@ -35,7 +36,7 @@ enum class Reduce { sum, max };  ///< a NaN on any rank wins the maximum
 
 /// What a message between stages is, on both of its sides; otherwise a plain tensor.
 struct MessageLabel {
-  enum class What : std::int32_t { tensor, input, gradient };
+  enum class What : std::int32_t { tensor, input, gradient, parameter };
   What what = What::tensor;
   std::int32_t part = 0;        ///< of the model: whose input it is, or of whose output the gradient
   std::int64_t micro_step = 0;  ///< in the window, from 0
@@ -50,7 +51,7 @@ struct CollectiveRecord {
   std::int64_t bytes = 0;  ///< payload of this rank: what it gives, or receives
   std::int64_t begin_ns = 0;  ///< CLOCK_MONOTONIC
   std::int64_t end_ns = 0;    ///< of the operation, which may be before wait()
-  bool gradients = false;     ///< part of the gradient reduction (counted apart from the small control reductions)
+  CollectivePurpose purpose = CollectivePurpose::agreement;
   MessageLabel::What message = MessageLabel::What::tensor;  ///< of a "send" or "receive"
 };
 
@@ -98,6 +99,8 @@ class [[nodiscard]] Work {
 
 class Communicator {
  public:
+  static constexpr CollectivePurpose unsaid = CollectivePurpose::agreement;
+
   virtual ~Communicator() = default;
 
   virtual std::int64_t rank() const = 0;  ///< in the group
@@ -107,35 +110,41 @@ class Communicator {
 
   /// In place, on contiguous tensors of equal shape and dtype on all ranks. Sums are taken in rank order by the shm
   /// backend.
-  void all_reduce(at::Tensor& tensor, Reduce op = Reduce::sum) { start_all_reduce(tensor, op, Waits::now).wait(); }
-  [[nodiscard]] Work start_all_reduce(at::Tensor& tensor, Reduce op = Reduce::sum) {
-    return start_all_reduce(tensor, op, Waits::later);
+  void all_reduce(at::Tensor& tensor, Reduce op = Reduce::sum, CollectivePurpose purpose = unsaid) {
+    start_all_reduce(tensor, op, Waits::now, purpose).wait();
   }
-  /// The same, counted as gradient traffic.
-  void all_reduce_gradients(at::Tensor& flat) { start_all_reduce(flat, Reduce::sum, Waits::now, true).wait(); }
+  [[nodiscard]] Work start_all_reduce(at::Tensor& tensor, Reduce op = Reduce::sum, CollectivePurpose purpose = unsaid) {
+    return start_all_reduce(tensor, op, Waits::later, purpose);
+  }
+  /// Their sum, counted as gradient traffic.
+  void all_reduce_gradients(at::Tensor& flat) { all_reduce(flat, Reduce::sum, CollectivePurpose::gradients); }
   [[nodiscard]] Work start_all_reduce_gradients(at::Tensor& flat) {
-    return start_all_reduce(flat, Reduce::sum, Waits::later, true);
+    return start_all_reduce(flat, Reduce::sum, CollectivePurpose::gradients);
   }
   /// out: [D, ...], the rank-th of `size` equal pieces of the sum over in: [size * D, ...]; it may be that piece of in.
-  void reduce_scatter(at::Tensor& out, const at::Tensor& in) { start_reduce_scatter(out, in, Waits::now).wait(); }
-  [[nodiscard]] Work start_reduce_scatter(at::Tensor& out, const at::Tensor& in) {
-    return start_reduce_scatter(out, in, Waits::later);
+  void reduce_scatter(at::Tensor& out, const at::Tensor& in, CollectivePurpose purpose = unsaid) {
+    start_reduce_scatter(out, in, Waits::now, purpose).wait();
+  }
+  [[nodiscard]] Work start_reduce_scatter(at::Tensor& out, const at::Tensor& in, CollectivePurpose purpose = unsaid) {
+    return start_reduce_scatter(out, in, Waits::later, purpose);
   }
   /// The same, counted as gradient traffic.
   void reduce_scatter_gradients(at::Tensor& out, const at::Tensor& in) {
-    start_reduce_scatter(out, in, Waits::now, /*gradients=*/true).wait();
+    reduce_scatter(out, in, CollectivePurpose::gradients);
   }
   [[nodiscard]] Work start_reduce_scatter_gradients(at::Tensor& out, const at::Tensor& in) {
-    return start_reduce_scatter(out, in, Waits::later, /*gradients=*/true);
+    return start_reduce_scatter(out, in, CollectivePurpose::gradients);
   }
   /// out: [size, *in.shape], or [size * D, ...] for in: [D, ...]; in may be the rank-th piece of out.
-  void all_gather(at::Tensor& out, const at::Tensor& in) { start_all_gather(out, in, Waits::now).wait(); }
-  [[nodiscard]] Work start_all_gather(at::Tensor& out, const at::Tensor& in) {
-    return start_all_gather(out, in, Waits::later);
+  void all_gather(at::Tensor& out, const at::Tensor& in, CollectivePurpose purpose = unsaid) {
+    start_all_gather(out, in, Waits::now, purpose).wait();
   }
-  void broadcast(at::Tensor& tensor, std::int64_t root = 0);
+  [[nodiscard]] Work start_all_gather(at::Tensor& out, const at::Tensor& in, CollectivePurpose purpose = unsaid) {
+    return start_all_gather(out, in, Waits::later, purpose);
+  }
+  void broadcast(at::Tensor& tensor, std::int64_t root = 0, CollectivePurpose purpose = unsaid);
   /// To and from another rank of the group; equal shapes, dtypes and labels on both sides. Shared memory and Gloo
-  /// compare them and throw CommError where they differ.
+  /// compare them and throw CommError where they differ. The record counts inputs and gradients among the activations.
   void send(const at::Tensor& tensor, std::int64_t to, MessageLabel label = {}) {
     start_send(tensor, to, label).wait();
   }
@@ -192,9 +201,9 @@ class Communicator {
 
  private:
   friend class Work;
-  Work start_all_reduce(at::Tensor& tensor, Reduce op, Waits waits, bool gradients = false);
-  Work start_reduce_scatter(at::Tensor& out, const at::Tensor& in, Waits waits, bool gradients = false);
-  Work start_all_gather(at::Tensor& out, const at::Tensor& in, Waits waits);
+  Work start_all_reduce(at::Tensor& tensor, Reduce op, Waits waits, CollectivePurpose purpose);
+  Work start_reduce_scatter(at::Tensor& out, const at::Tensor& in, Waits waits, CollectivePurpose purpose);
+  Work start_all_gather(at::Tensor& out, const at::Tensor& in, Waits waits, CollectivePurpose purpose);
   void check_peer(const char* op, std::int64_t peer) const;
   void add_untimed(int scopes);
   void count(const CollectiveRecord& record);
@@ -203,7 +212,7 @@ class Communicator {
   }
 
   template <typename F>
-  Work begin(const char* op, const at::Tensor* payload, bool gradients, F&& call,
+  Work begin(const char* op, const at::Tensor* payload, CollectivePurpose purpose, F&& call,
              MessageLabel::What message = MessageLabel::What::tensor);
 
   int untimed_scopes_ = 0;

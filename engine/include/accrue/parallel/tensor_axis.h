@@ -32,7 +32,7 @@ class TensorAxis {
 
   // Without a graph.
   /// In place, over the ranks.
-  void sum(at::Tensor& tensor) const;
+  void sum(at::Tensor& tensor, CollectivePurpose purpose = CollectivePurpose::activations) const;
   /// [N / size, ...] -> [N, ...].
   at::Tensor gather_rows(const at::Tensor& rows) const;
   /// [N, ...] -> [N / size, ...]: this rank's rows of the sum over the ranks.

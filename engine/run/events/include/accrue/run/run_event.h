@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "accrue/run/accumulation_window.h"
+#include "accrue/run/collective_purpose.h"
 #include "accrue/run/step_phase.h"
 
 namespace accrue {
@@ -78,16 +79,14 @@ struct Operations {
 struct Sync {
   std::vector<std::int64_t> update;
   std::vector<std::int64_t> micro_step;
-  std::vector<std::string> axis;    ///< "data", ...
-  std::vector<std::string> op;      ///< "all_reduce", "broadcast", "send", ...
+  std::vector<std::string> axis;  ///< "data", ...
+  std::vector<std::string> op;    ///< "all_reduce", "broadcast", "send", ...
+  std::vector<CollectivePurpose> purpose;
   std::vector<std::int64_t> bytes;  ///< payload of this rank
   std::vector<std::int64_t> begin_ns;
   std::vector<std::int64_t> end_ns;
   bool operator==(const Sync&) const = default;
 };
-/// Whether a collective, by its axis and op, sums what the replicas hold: their gradients, and those of the exactness
-/// check.
-bool sums_over_replicas(std::string_view axis, std::string_view op);
 
 /// The parts of a loss that is a sum of several, by name: "lm loss", "sop loss". Empty where the loss is one.
 using NamedLosses = std::map<std::string, double>;

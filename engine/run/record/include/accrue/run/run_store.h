@@ -129,6 +129,9 @@ Result<RunLock> claim_run_folder(RunOrder& order);
 /// Reads only; what is damaged is named in the summary's problems and replaced by what another file of the folder says.
 /// Errors (config): not a run folder.
 Result<RunSummary> read_run(const std::filesystem::path& dir);
+
+/// The absolute path of a folder that holds a run. Errors: config, where it holds none.
+Result<std::filesystem::path> run_folder_at(const std::filesystem::path& folder);
 /// Its problems, and what reading all of its events found: `last_update` is that of the last one.
 std::vector<std::string> record_problems(const RunSummary& run, const ReadProblems& events, std::int64_t last_update);
 std::vector<RunSummary> list_runs(const std::filesystem::path& runs_dir);

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What accrue-run says of a command line that it does not take.
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include "support/programs.h"
+#include "support/table.h"
+
+using namespace accrue::test;
+
+class TestCommandLine : public QObject {
+  Q_OBJECT
+  QTemporaryDir temporary_;
+
+  Outcome run(const QStringList& arguments) const {
+    return Program(programPath("accrue-run"), arguments,
+                   {"XDG_RUNTIME_DIR=" + temporary_.path(), "XDG_DATA_HOME=" + temporary_.path()})
+        .finish();
+  }
+
+ private Q_SLOTS:
+  void bad_arguments_are_refused_data() {
+    // What is wrong, where, and what would be right.
+    const Rows<QStringList, QString> row;
+    row("none", {}, "accrue-run: a subcommand is missing. There are spec, plan, ");
+    row("unknown verb", {"dance"}, "accrue-run: there is no subcommand \"dance\". There are spec, plan, ");
+    row("unknown verb of data", {"data", "dance"},
+        "accrue-run data: there is no subcommand \"dance\". There are build, ");
+    row("no spec", {"run"}, "accrue-run run: SPEC is missing: The run spec (*.accrue)\n\"accrue-run run --help\"");
+    row("missing spec", {"run", "/nowhere.accrue"},
+        "/nowhere.accrue: error: the spec does not exist (expected the path of a *.accrue file)");
+    row("a folder for a spec", {"run", "/"}, "/: error: the spec is not a file");
+    row("unknown option", {"plan", "x", "--loud"}, "accrue-run plan: there is no option \"--loud\". There are ");
+    row("unknown option in place of another", {"spec", "--default"},
+        "there is no option \"--default\". There are --defaults, --schema, ");
+    row("a word too many", {"doctor", "all"}, "accrue-run doctor: \"all\" is one word too many");
+    row("one folder to compare", {"compare", "a"}, "DIR: At least 2 required");
+    row("spec without a choice", {"spec"}, "Exactly 1 option from [--defaults,");
+    row("no tool to export to", {"export", "a.accrue"}, "--to is missing: The other tool, one of {accelerate,");
+    row("another tool", {"export", "a.accrue", "--to", "pytrch"}, "--to: pytrch not in {accelerate,");
+    row("a word for a number", {"verify", "a.accrue", "--updates", "many"},
+        "--updates: takes a whole number from 1 to 1000000, not \"many\"");
+    row("a number beyond bounds", {"generate", "/nowhere", "--prompt", "x", "--length", "0"},
+        "--length: takes a whole number from 1 to ");
+    row("a word for a temperature", {"generate", "/nowhere", "--temperature", "hot"},
+        "accrue-run generate: --temperature takes a number, not \"hot\"");
+    row("a branch without a place", {"resume", "/nowhere", "--set", "run.seed=2"}, "--set requires --out");
+    row("an option without its value", {"plan", "a.accrue", "--set"}, "--set needs a value: KEY=VALUE");
+    row("show no run", {"show", "/nowhere"}, "/nowhere: does not exist. Check the path");
+    row("resume no run", {"resume", "/nowhere"}, "/nowhere: does not exist. Check the path");
+    row("resume a folder", {"resume", "/"}, "/: is not a run folder: it holds neither");
+    row("stop no run", {"stop", "/nowhere"}, "/nowhere: does not exist. Check the path");
+    row("step no run", {"step", "/nowhere"}, "/nowhere: does not exist. Check the path");
+    row("generate with no run", {"generate", "/nowhere", "--prompt", "x"}, "/nowhere: does not exist. Check the path");
+    row("steps of no run", {"steps", "/nowhere", "4"}, "/nowhere: does not exist. Check the path");
+    row("steps of what", {"steps", "/nowhere"}, "accrue-run steps: N is missing: Micro-steps per window");
+    row("no steps", {"steps", "/nowhere", "0"}, "N: takes a whole number from 1 to 1048576, not \"0\"");
+    row("attach no run", {"attach", "/nowhere"}, "/nowhere: does not exist. Check the path");
+    row("show a file", {"show", "/etc/passwd"}, "/etc/passwd: is a file, not a run folder");
+    row("a spec for a lesson", {"lesson", sourcePath("resources/presets/toy.accrue")},
+        "accrue_lesson: is missing, so this is no lesson (expected");
+    row("a folder for a text", {"data", "build", "/", "--out", "nothing"}, "Name the files of a folder one by one");
+  }
+  void bad_arguments_are_refused() {
+    const auto [arguments, said] = current_row<QStringList, QString>();
+    const auto outcome = run(arguments);
+    QCOMPARE(outcome.status, 2);
+    QVERIFY2(outcome.out.isEmpty(), qPrintable(outcome.out));
+    QVERIFY2(outcome.err.contains(said), qPrintable(outcome.err));
+  }
+
+  void the_help_of_doctor_names_its_own_exit_status() {
+    const auto help = run({"doctor", "--help"}).out;
+    QVERIFY2(help.contains("Exit status: the number of problems") && !help.contains("ranks were lost"),
+             qPrintable(help));
+  }
+};
+
+QTEST_GUILESS_MAIN(TestCommandLine)
+#include "test_command_line.moc"

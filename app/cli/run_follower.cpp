@@ -119,7 +119,7 @@ class Follower {
                      trains ? "saving a checkpoint at the end of this update, then stopping" : "stopping",
                      number == SIGINT ? "a second Ctrl+C" : "the same signal once more");
         host_.checkpoint_and_stop();
-        if (number != SIGINT) deadline_ = Clock::now() + saving_grace;  // a log-out does not wait for ever
+        if (number != SIGINT) deadline_ = Clock::now() + saving_grace;  // a log-out does not wait indefinitely
       }
     }
   }

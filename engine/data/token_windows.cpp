@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "accrue/run/data_split.h"
 #include "accrue/run/mapped_file.h"
 
 namespace accrue {
@@ -24,7 +25,7 @@ class TokenFile final : public TokenStore {
   TokenFile(MappedFile file, std::int64_t context) : file_(std::move(file)), context_(context) {}
 
   void read(std::int64_t sample, std::int64_t* tokens, std::int64_t count) const override {
-    const std::uint8_t* at = file_.data() + sample * context_ * std::int64_t{sizeof(Token)};
+    const std::uint8_t* at = file_.data() + stream_sample_begin(sample, context_) * std::int64_t{sizeof(Token)};
     for (std::int64_t i = 0; i < count; ++i) {
       Token token;
       std::memcpy(&token, at + i * std::int64_t{sizeof(Token)}, sizeof(Token));

@@ -605,9 +605,6 @@ torch::optim::Optimizer& PreparedOptimizer::optimizer() {
 double PreparedScheduler::get_last_lr() const {
   return impl_.lr();
 }
-double PreparedScheduler::get_last_weight_decay() const {
-  return impl_.weight_decay();
-}
 std::int64_t PreparedScheduler::num_steps() const {
   return impl_.progress.consumed_at_updates;
 }

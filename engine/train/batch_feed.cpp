@@ -8,7 +8,7 @@ Batch BatchFeed::fetch(std::int64_t epoch, std::int64_t batch) {
 }
 
 void BatchFeed::drain(const MicroPlan& last) {
-  if (plan_.knobs.tail != EpochTail::drop_drain) return;
+  if (!fetches_dropped(plan_.knobs)) return;
   for (std::int64_t next = last.batch + 1; next < plan_.window.batches_per_epoch; ++next) fetch(last.epoch, next);
 }
 

@@ -16,7 +16,7 @@ class BatchFeed {
 
   /// The batch of a micro-step; empty where this rank has none.
   Batch batch(const MicroPlan& micro) { return fetch(micro.epoch, micro.batch); }
-  /// After an epoch's last batch that is trained on: fetches the rest and drops it, where K2 is drop_drain.
+  /// After an epoch's last batch that is trained on: fetches the rest and drops it, where fetches_dropped().
   void drain(const MicroPlan& last);
 
  private:

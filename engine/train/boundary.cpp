@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything that decides is equal on all ranks: the agreed sums, and the norm of the reduced gradient. Beyond the
 // agreement a replica's ranks exchange what completes a divided gradient and its norm, and under ZeRO the replicas
-// gather what each has updated. So all ranks step, skip, pause or fail together without another word. Normalisation and
-// clipping are one factor, folded into the optimizer's pass over memory.
+// gather what each has updated. So all ranks step, skip, pause or fail together. Where ranks may hold different
+// gradients one more sum says whether all are finite; elsewhere they exchange nothing more. Normalisation and clipping
+// are one factor, folded into the optimizer's pass over memory.
 #include "train/boundary.h"
 
 #include <algorithm>

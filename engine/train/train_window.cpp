@@ -3,10 +3,12 @@
 // read at the boundary, before the rank pauses, and often enough for a live plot; sums of losses and counts are local,
 // and agreed on at the boundary, with deferred normalisation applied there.
 //
-// What replicas exchange between the first micro-step and the last, all at the same place: gradients where the plan's
-// micro-step says sync; an evaluation or a checkpoint on schedule inside the window; and, before the first micro-step,
-// the counts of the whole window where a normaliser divides by them as it goes (K6 eager with K5 samples or tokens), or
-// where a model has two losses with counts of their own.
+// Until the last micro-step replicas exchange only what follows, all of them at the same place:
+//  - before the first micro-step the counts of the whole window, where each micro-step is divided by them (K6 eager
+//  with
+//    K5 samples or tokens), or where a model has two losses with counts of their own;
+//  - gradients, where the plan's micro-step says sync;
+//  - what an evaluation or a checkpoint that is due inside the window takes.
 // Ranks that hold parts of one model exchange activations and their gradients in every micro-step as well.
 //
 // Dropout draws from generators that are keyed anew before each forward (key_dropout()): a resumed run draws what the

@@ -35,13 +35,9 @@ std::string teaching_text(const TeachingSpec& teaching) {
   return "overflow_at";
 }
 
-/// Warns once, at the start, of what the spec requests and the run cannot do.
+/// Warns once, at the start, of what the spec has the run do wrong on purpose.
 void warn_at_start(Training& training) {
   const RunSpec& spec = training.spec();
-  const bool evaluates = spec.evaluate.every_updates > 0 || spec.evaluate.every_micro_steps > 0;
-  if (evaluates && training.data->size(Split::validation) == 0)
-    training.report.warn_first("data", "evaluation is requested, but no samples are kept for it",
-                               "Set data.validation_fraction above 0.");
   if (spec.teaching != TeachingSpec{})
     training.report.warn_first("teaching", "this run goes wrong on purpose: teaching." + teaching_text(spec.teaching),
                                "Its numbers are for learning from, not for reporting.");

@@ -56,7 +56,7 @@ class TestAccelerateAccumulation : public QObject {
     for (const double wrong : {8.16, 1.13, 0.05}) QVERIFY(std::abs(w - wrong) > 0.5);
   }
 
-  void the_replay_switch_lets_a_clear_before_the_backward_destroy_the_group() {
+  void the_replay_switch_lets_a_clear_before_the_backward_destroy_the_window() {
     const ReplaySwitches replay{.zero_before_backward = true};
     for (const bool own : {false, true}) {
       const double w = run_eight_points({.clear = ClearAt::before_backward, .replay = replay, .own_backward = own});
@@ -231,12 +231,12 @@ class TestAccelerateAccumulation : public QObject {
     QCOMPARE(flags, (std::vector<bool>{false, false, true, true}));
   }
 
-  void evaluating_inside_a_group_changes_nothing_data() {
+  void evaluating_inside_a_window_changes_nothing_data() {
     QTest::addColumn<bool>("prepared");
     QTest::newRow("with a loader of its own") << false;
     QTest::newRow("with a prepared loader") << true;
   }
-  void evaluating_inside_a_group_changes_nothing() {
+  void evaluating_inside_a_window_changes_nothing() {
     QFETCH(bool, prepared);
     const auto run = [&](int evaluate_at) {
       TrainedLine t({.gradient_accumulation_steps = 4}, 0.005);
@@ -362,7 +362,7 @@ class TestAccelerateAccumulation : public QObject {
     }
   }
 
-  void gradients_made_by_hand_belong_to_the_group() {
+  void gradients_made_by_hand_belong_to_the_window() {
     const auto axis = alone();
     Line model;
     torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(1.0));

@@ -219,7 +219,7 @@ class TestAccelerateFacades : public QObject {
     QCOMPARE(skipped, (std::vector<bool>{false, true, true, false}));
   }
 
-  void an_overflow_anywhere_discards_exactly_its_group() {
+  void an_overflow_anywhere_discards_exactly_its_window() {
     for (int bad = 1; bad <= 8; ++bad) {
       TrainedLine t({.gradient_accumulation_steps = 4, .mixed_precision = MixedPrecision::fp16});
       std::vector<bool> skipped;
@@ -264,7 +264,7 @@ class TestAccelerateFacades : public QObject {
     QCOMPARE(half.grad()[0].item<double>(), 3.0);
   }
 
-  void a_second_unscale_in_a_group_is_an_error() {
+  void a_second_unscale_in_a_window_is_an_error() {
     TrainedLine t({.gradient_accumulation_steps = 4, .mixed_precision = MixedPrecision::fp16});
     const auto clip = [&] { t.accelerator.clip_grad_norm_({t.model.w}, 1.0); };
     for (int m = 1; m <= 2; ++m) {
@@ -365,7 +365,7 @@ class TestAccelerateFacades : public QObject {
     QCOMPARE(sizes, (std::vector<std::size_t>{4, 4, 2}));
   }
 
-  void streams_end_a_group_without_a_known_length() {
+  void streams_end_a_window_without_a_known_length() {
     TrainedLine t({.gradient_accumulation_steps = 4});
     std::vector<at::Tensor> batches(10, points({1.0}));
     auto source = source_of(batches);
@@ -458,7 +458,7 @@ class TestAccelerateFacades : public QObject {
     QCOMPARE(m, boundary);
   }
 
-  void a_group_that_only_the_end_of_the_loader_ends_costs_nothing() {
+  void a_window_that_only_the_end_of_the_loader_ends_costs_nothing() {
     for (const bool set_later : {false, true}) {
       const std::int64_t most = std::numeric_limits<std::int64_t>::max();
       TrainedLine t({.gradient_accumulation_steps = set_later ? 2 : most});

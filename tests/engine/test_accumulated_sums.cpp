@@ -58,17 +58,17 @@ class TestAccumulatedSums : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void half_precision_gradients_pile_up_in_float32_under_a_reducer_data() {
+  void half_precision_gradients_accumulate_in_float32_under_a_reducer_data() {
     Rows<std::string, at::ScalarType>();
     for (const char* system : {"llm", "colossalai", "mmengine"})
       for (const at::ScalarType type : {at::kBFloat16, at::kHalf})
         QTest::addRow("%s, %s", system, c10::toString(type)) << std::string(system) << type;
   }
-  void half_precision_gradients_pile_up_in_float32_under_a_reducer() {
+  void half_precision_gradients_accumulate_in_float32_under_a_reducer() {
     const auto [system, type] = current_row<std::string, at::ScalarType>();
     // A large slope and 255 small ones, each of which is lost where the sum is of the parameter's own type.
     const double small = type == at::kHalf ? 1.0 / 4096 : 1.0 / 512;
-    const auto piled_up = [&](bool reducer) {
+    const auto accumulated = [&](bool reducer) {
       Half model(type);
       torch::optim::SGD sgd({model.w}, torch::optim::SGDOptions(1.0));
       const auto alone = single_communicator();
@@ -79,16 +79,16 @@ class TestAccumulatedSums : public QObject {
         micro_step((model.w * (i == 0 ? 1.0 : small)).sum() * static_cast<double>(steps));
       return model.w.grad().to(at::kDouble).item<double>();
     };
-    QCOMPARE(piled_up(true), 1.0 + 255 * small);
-    QCOMPARE(piled_up(false), 1.0);
+    QCOMPARE(accumulated(true), 1.0 + 255 * small);
+    QCOMPARE(accumulated(false), 1.0);
   }
 
-  void an_optimizer_sees_the_mean_of_its_group_data() {
+  void an_optimizer_sees_the_mean_of_its_window_data() {
     QTest::addColumn<std::string>("name");
     QTest::newRow("RMSprop") << std::string("RMSprop");
     QTest::newRow("Adagrad") << std::string("Adagrad");
   }
-  void an_optimizer_sees_the_mean_of_its_group() {
+  void an_optimizer_sees_the_mean_of_its_window() {
     QFETCH(std::string, name);
     const at::Tensor start = at::tensor({1.0, -2.0}, at::kDouble),
                      slopes = at::tensor({3.0, 0.5, 1.5, 2.0}, at::kDouble);
@@ -108,7 +108,7 @@ class TestAccumulatedSums : public QObject {
     }
   }
 
-  void more_micro_steps_than_a_group_may_have_are_refused_where_n_alone_ends_it() {
+  void more_micro_steps_than_a_window_may_have_are_refused_where_n_alone_ends_it() {
     at::Tensor weight = at::zeros({1}).requires_grad_();
     torch::optim::SGD sgd({weight}, torch::optim::SGDOptions(1.0));
     constexpr std::int64_t many = 100'000'000;

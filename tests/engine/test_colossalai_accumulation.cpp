@@ -211,7 +211,7 @@ class TestColossalaiAccumulation : public QObject {
     QCOMPARE(decay->position(), 2 * GradAccumLrSchedulerByStep::compute_effective_steps_per_epoch(numbers, 4));
   }
 
-  void an_epoch_is_whole_groups() {
+  void an_epoch_is_whole_windows() {
     for (int length = 0; length <= 13; ++length) {
       for (int steps = 1; steps <= 6; ++steps) {
         Numbers numbers(length);
@@ -366,7 +366,7 @@ class TestColossalaiAccumulation : public QObject {
     }
   }
 
-  void handlers_of_a_group_see_the_whole_sum_once() {
+  void handlers_of_a_window_see_the_whole_sum_once() {
     auto [line, sgd] = SgdLine(0.0);
     Numbers numbers(8);
     const auto counting = std::make_shared<CountingHandler>(&line);
@@ -451,7 +451,7 @@ class TestColossalaiAccumulation : public QObject {
     QCOMPARE(choose_reduction({}), GradientReduction::none);
   }
 
-  void an_overflow_under_the_engines_clip_skips_its_group_alone() {
+  void an_overflow_under_the_engines_clip_skips_its_window_alone() {
     auto [line, sgd] = SgdLine();
     Numbers numbers(12);
     const auto amp = std::make_shared<llm::AMPOptimizer>(line, sgd, GradScaler({.init_scale = 1024.0}));

@@ -230,7 +230,7 @@ class TestLlmAccumulation : public QObject {
     QVERIFY(!resumed.accumulation_boundary());
   }
 
-  void gradients_are_cleared_between_groups_only() {
+  void gradients_are_cleared_between_windows_only() {
     auto [line, sgd] = SgdLine();
     llm::GradientAccumulationOptimizer optimizer(sgd, nullptr, 2);
     optimizer.backward(line.loss(1.0));
@@ -247,7 +247,7 @@ class TestLlmAccumulation : public QObject {
     QVERIFY(!line.w.grad().defined());
   }
 
-  void the_group_is_closed_before_the_inner_step_runs() {
+  void the_window_is_closed_before_the_inner_step_runs() {
     auto [line, sgd] = SgdLine();
     NotedSync sync;
     Watching watching(sgd, sync);
@@ -314,12 +314,12 @@ class TestLlmAccumulation : public QObject {
     QCOMPARE(moved, (std::vector<int>{2, 6}));
   }
 
-  void gradients_are_reduced_once_a_group_data() {
+  void gradients_are_reduced_once_a_window_data() {
     QTest::addColumn<bool>("mixed");
     QTest::newRow("plain") << false;
     QTest::newRow("under mixed precision") << true;
   }
-  void gradients_are_reduced_once_a_group() {
+  void gradients_are_reduced_once_a_window() {
     QFETCH(bool, mixed);
     auto [line, sgd] = SgdLine();
     NotedSync sync;
@@ -346,7 +346,7 @@ class TestLlmAccumulation : public QObject {
     QCOMPARE(sync.finished_after, (std::vector<int>{1, 2, 3, 4, 5, 6}));
   }
 
-  void a_resume_keeps_the_place_in_the_group_data() {
+  void a_resume_keeps_the_place_in_the_window_data() {
     QTest::addColumn<bool>("one_window");
     QTest::addColumn<int>("micro_steps");
     QTest::addColumn<bool>("before_step");
@@ -356,7 +356,7 @@ class TestLlmAccumulation : public QObject {
       if (m < 5) QTest::addRow("after %d, made one by one", m) << false << m << false;
     }
   }
-  void a_resume_keeps_the_place_in_the_group() {
+  void a_resume_keeps_the_place_in_the_window() {
     QFETCH(bool, one_window);
     QFETCH(int, micro_steps);
     QFETCH(bool, before_step);
@@ -482,11 +482,11 @@ class TestLlmAccumulation : public QObject {
     ACCRUE_NEAR(learning_rates(sgd).at(0), 0.1);
   }
 
-  void an_overflow_anywhere_in_a_group_skips_that_group_alone_data() {
+  void an_overflow_anywhere_in_a_window_skips_that_window_alone_data() {
     QTest::addColumn<int>("position");
     for (int position = 0; position < 4; ++position) QTest::addRow("micro-step %d", position + 1) << position;
   }
-  void an_overflow_anywhere_in_a_group_skips_that_group_alone() {
+  void an_overflow_anywhere_in_a_window_skips_that_window_alone() {
     QFETCH(int, position);
     Line line;
     torch::optim::Adam adam({line.w}, torch::optim::AdamOptions(0.1));
@@ -524,7 +524,7 @@ class TestLlmAccumulation : public QObject {
     QCOMPARE(amp->scaler().get_scale(), 512.0);
   }
 
-  void clipping_sees_the_unscaled_sum_once_a_group() {
+  void clipping_sees_the_unscaled_sum_once_a_window() {
     auto [line, sgd] = SgdLine(1.0);
     llm::AMPOptimizer amp(line, sgd, GradScaler({.init_scale = 1024.0}), 1.0);
     llm::GradientAccumulationOptimizer optimizer(amp, nullptr, 2);
@@ -589,7 +589,7 @@ class TestLlmAccumulation : public QObject {
     QCOMPARE(at::linear(x, weight).scalar_type(), at::kFloat);
   }
 
-  void a_state_from_a_longer_group_is_taken_only_where_it_can_end_data() {
+  void a_state_from_a_longer_window_is_taken_only_where_it_can_end_data() {
     QTest::addColumn<int>("done");
     QTest::addColumn<bool>("taken");
     QTest::newRow("a group's start") << 0 << true;
@@ -598,7 +598,7 @@ class TestLlmAccumulation : public QObject {
     QTest::newRow("beyond it") << 3 << false;
     QTest::newRow("the step is due") << 4 << true;
   }
-  void a_state_from_a_longer_group_is_taken_only_where_it_can_end() {
+  void a_state_from_a_longer_window_is_taken_only_where_it_can_end() {
     QFETCH(int, done);
     QFETCH(bool, taken);
     auto [line, sgd] = SgdLine();

@@ -148,7 +148,7 @@ class TestMmengineAccumulation : public QObject {
     QVERIFY_EXCEPTION_THROWN(run.wrapper.backward(loss), std::exception);
   }
 
-  void batch_norm_warns_once_and_only_where_groups_are_longer_than_one() {
+  void batch_norm_warns_once_and_only_where_windows_are_longer_than_one() {
     const Deep deep;
     Run run(3);
     run.wrapper.initialize_count_status(deep, 0, 99);
@@ -201,7 +201,7 @@ class TestMmengineAccumulation : public QObject {
 
   // --- the ten-batch case -------------------------------------------------------------------------------------------
 
-  void groups_run_across_epochs_and_the_last_one_is_divided_by_its_size_data() {
+  void windows_run_across_epochs_and_the_last_one_is_divided_by_its_size_data() {
     QTest::addColumn<int>("most");
     QTest::addColumn<QList<std::int64_t>>("updates");
     QTest::addColumn<double>("weight");
@@ -211,7 +211,7 @@ class TestMmengineAccumulation : public QObject {
     QTest::newRow("three epochs") << 30 << List{4, 8, 12, 16, 20, 24, 28, 30}
                                   << weight_after({0.925, 0.565, 0.535, 0.785, 0.265, 0.925, 0.565, 0.095});
   }
-  void groups_run_across_epochs_and_the_last_one_is_divided_by_its_size() {
+  void windows_run_across_epochs_and_the_last_one_is_divided_by_its_size() {
     QFETCH(int, most);
     QFETCH(QList<std::int64_t>, updates);
     QFETCH(double, weight);
@@ -240,7 +240,7 @@ class TestMmengineAccumulation : public QObject {
     }
   }
 
-  void lengths_that_groups_fill_or_do_not_reach_have_their_rule() {
+  void lengths_that_windows_fill_or_do_not_reach_have_their_rule() {
     struct Case {
       std::int64_t counts, most;
       QList<std::int64_t> updates;
@@ -263,7 +263,7 @@ class TestMmengineAccumulation : public QObject {
 
   // --- beyond the end, and after a resume ---------------------------------------------------------------------------
 
-  void beyond_a_run_of_whole_groups_it_says_what_to_do() {
+  void beyond_a_run_of_whole_windows_it_says_what_to_do() {
     Run run(5);
     run.init(0, 10);
     run.train(1, 10);
@@ -284,7 +284,7 @@ class TestMmengineAccumulation : public QObject {
     }
   }
 
-  void a_resumed_group_keeps_its_phase_and_its_divisor() {
+  void a_resumed_window_keeps_its_phase_and_its_divisor() {
     Run run(3);
     run.init(2, 9);
     QVERIFY(run.wrapper.should_sync());
@@ -293,7 +293,7 @@ class TestMmengineAccumulation : public QObject {
     QCOMPARE(run.train(4, 9), (QList<std::int64_t>{6, 9}));
   }
 
-  void a_resumed_run_still_flushes_its_last_group() {
+  void a_resumed_run_still_flushes_its_last_window() {
     Run run(4);
     const ColossalAIStrategy strategy({.accumulative_counts = 4, .max_iters = 10});
     strategy.prepare(run.line, run.wrapper);
@@ -303,7 +303,7 @@ class TestMmengineAccumulation : public QObject {
     ACCRUE_NEAR(run.line.weight(), 1.90070125);
   }
 
-  void the_replayed_restart_of_the_count_loses_the_last_group() {
+  void the_replayed_restart_of_the_count_loses_the_last_window() {
     Run run(4);
     const ColossalAIStrategy strategy({.accumulative_counts = 4, .max_iters = 10, .replay = {Replay::restart_count}});
     strategy.prepare(run.line, run.wrapper);
@@ -317,7 +317,7 @@ class TestMmengineAccumulation : public QObject {
 
   // --- schedules ----------------------------------------------------------------------------------------------------
 
-  void schedules_by_iteration_move_inside_a_group_and_by_epoch_at_its_end() {
+  void schedules_by_iteration_move_inside_a_window_and_by_epoch_at_its_end() {
     Run run(4);
     run.init(0, 10);
     torch::optim::SGD other({at::zeros({1}).requires_grad_()}, torch::optim::SGDOptions(1.0));

@@ -56,7 +56,7 @@ class TestMmenginePrecision : public QObject {
  private Q_SLOTS:
   // --- clipping -----------------------------------------------------------------------------------------------------
 
-  void clips_the_groups_sum_once_inside_the_step() {
+  void clips_the_windows_sum_once_inside_the_step() {
     at::Tensor weight = at::zeros({2}, at::kDouble).requires_grad_();
     torch::optim::SGD sgd({weight}, torch::optim::SGDOptions(1.0));
     OptimWrapper wrapper(sgd, {.accumulative_counts = 2, .clip_grad = ClipGrad{.max_norm = 1.0}});
@@ -99,7 +99,7 @@ class TestMmenginePrecision : public QObject {
 
   // --- mixed precision ----------------------------------------------------------------------------------------------
 
-  void an_overflow_at_any_position_skips_exactly_its_group_data() {
+  void an_overflow_at_any_position_skips_exactly_its_window_data() {
     QTest::addColumn<int>("dtype");
     QTest::newRow("float64") << static_cast<int>(at::kDouble);
     QTest::newRow("float32") << static_cast<int>(at::kFloat);
@@ -107,7 +107,7 @@ class TestMmenginePrecision : public QObject {
     QTest::newRow("bfloat16") << static_cast<int>(at::kBFloat16);
   }
 
-  void an_overflow_at_any_position_skips_exactly_its_group() {
+  void an_overflow_at_any_position_skips_exactly_its_window() {
     QFETCH(int, dtype);
     const auto type = static_cast<at::ScalarType>(dtype);
     for (std::int64_t infinite = 0; infinite < 9; ++infinite) {

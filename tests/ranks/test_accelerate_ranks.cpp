@@ -522,7 +522,7 @@ class TestAccelerateRanks : public QObject {
  private Q_SLOTS:
   void on_ranks_data() { rank_rows(cases); }
   void on_ranks() { run_rank_row(); }
-  void a_run_saved_inside_a_group_goes_on_bit_for_bit() {
+  void a_run_saved_inside_a_window_goes_on_bit_for_bit() {
     QTemporaryDir folder;
     const std::string path = folder.filePath(QStringLiteral("state")).toStdString();
     ACCRUE_ALL_RANKS_OK(RankGroup("resumes", 2, {.arguments = {path}}).finish(60s));

@@ -298,7 +298,7 @@ class TestSupervisedRanks : public QObject {
     QVERIFY2(run.ends_with(130), run.errors());
   }
 
-  /// I6: the supervisor stands still, the ranks train on, and their memory stays as it is.
+  /// The supervisor stands still, the ranks train on, and their memory stays as it is.
   void ranks_of_a_stopped_supervisor_stay_small_and_say_what_they_left_out() {
     const auto dir = fresh();
     RunProcess run(dir, {"run.record_weights=true", "model.hidden=[32]", "checkpoint.every_updates=500"});

@@ -107,7 +107,7 @@ class TestWindows : public QObject {
   }
 
   /// Losses are finite everywhere, and one rank's sum of gradients is not.
-  void a_gradient_that_one_rank_cannot_use_none_of_them_uses() {
+  void one_ranks_non_finite_gradient_skips_the_update_on_all() {
     const std::string spec =
         "accrue = 1\n[model]\nkind = \"linear\"\nbias = false\ninit = \"zeros\"\noutputs = 2\n"
         "loss = \"cross_entropy\"\ndtype = \"float64\"\n[data]\nkind = \"inline\"\nshuffle = false\n"

@@ -191,17 +191,6 @@ class TestAccumulationWindow : public QObject {
     QCOMPARE(schedule_digits(all(shape)), QString("0 3 3 4 4 4 4 4"));
   }
 
-  void a_requested_boundary_closes_the_open_window() {
-    AccumulationWindow window(shape_of(Dialect::accrue, 10, 4, 1));
-    window.next();
-    window.request_boundary();
-    const MicroPlan micro = *window.next();
-    QVERIFY(micro.update);
-    QCOMPARE(micro.reason, BoundaryReason::requested);
-    QCOMPARE(micro.window_size, 2);
-    QCOMPARE(window.next()->position, 0);
-  }
-
   void a_loader_that_ends_inside_a_window_shortens_its_planned_size() {
     WindowShape shape = shape_of(Dialect::accelerate, unknown_length, 4, 1);
     shape.max_epochs.reset();

@@ -58,6 +58,16 @@ class TestIndexedCorpus : public QObject {
     spec.accumulation.steps = 2;
     return spec;
   }
+  /// 40 documents of three sentences each, a byte a token.
+  RunSpec bert_of_lines() const {
+    RunSpec masked = spec({"lines"});
+    masked.model.context = 48;
+    masked.model.kind = ModelKind::bert;
+    masked.model.vocabulary = 363;  // 256 bytes, the end of a document, six special tokens, 100 sentinels
+    masked.run.epochs.reset();
+    masked.run.samples = 30;
+    return masked;
+  }
   IndexedSamples open(const RunSpec& spec, DatasetSplit split = DatasetSplit::train) const {
     return IndexedSamples::open(spec, plan_corpus(spec, dir_).value(), split, dir_, IndexCaching::read_only).value();
   }
@@ -66,6 +76,12 @@ class TestIndexedCorpus : public QObject {
  private Q_SLOTS:
   void initTestCase() {
     dir_ = temporary_.path().toStdString();
+    std::string lines;
+    for (int i = 0; i < 40; ++i) lines += "a line of text\nand number " + std::to_string(i) + "\nthe third\n\n";
+    std::ofstream(dir_ / "lines.txt") << lines;
+    build_text_dataset({.texts = {dir_ / "lines.txt"}, .prefix = dir_ / "lines", .sentences = true},
+                       [](const TextProgress&) { return true; })
+        .value();
     write_corpus(dir_ / "corpus", corpus_lengths);
     write_corpus(dir_ / "small", {30, 21, 9}, true, 1000);
     write_corpus(dir_ / "third", std::vector<int>(30, 10), true, 2000);
@@ -470,21 +486,10 @@ class TestIndexedCorpus : public QObject {
   }
 
   void sentences_train_a_bert_and_a_t5() {
-    std::string words;
-    for (int i = 0; i < 40; ++i) words += "a line of text\nand number " + std::to_string(i) + "\nthe third\n\n";
-    std::ofstream(dir_ / "lines.txt") << words;
-    const auto built = build_text_dataset({.texts = {dir_ / "lines.txt"}, .prefix = dir_ / "lines", .sentences = true},
-                                          [](const TextProgress&) { return true; });
-    QVERIFY2(built, built ? "" : built.error().text().c_str());
     const auto dataset = IndexedDataset::open(dir_ / "lines").value();
     QCOMPARE(dataset.documents(), 40);
     QCOMPARE(dataset.sequences(), 120);
-    RunSpec masked = spec({"lines"});
-    masked.model.context = 48;
-    masked.model.kind = ModelKind::bert;
-    masked.model.vocabulary = 363;  // 256 bytes, the end of a document, six special tokens, 100 sentinels
-    masked.run.epochs.reset();
-    masked.run.samples = 30;
+    RunSpec masked = bert_of_lines();
     const auto bert = open(masked);
     QCOMPARE(bert.size(), 30);
     for (std::int64_t i = 0; i < bert.size(); ++i) {
@@ -503,6 +508,26 @@ class TestIndexedCorpus : public QObject {
     QCOMPARE(counted.training.samples, 80);  // a document is one sample
     masked.model.vocabulary = 300;
     QVERIFY(!plan_corpus(masked, dir_));
+  }
+
+  /// A document of "lines" has about 35 tokens; a target below that, drawn from 2 up to the whole sample, cuts it.
+  void the_asked_share_of_samples_is_cut_short() {
+    RunSpec masked = bert_of_lines();
+    const auto cut = [&](double share) {
+      masked.data.short_sequence_probability = share;
+      const auto samples = open(masked);
+      int count = 0;
+      for (std::int64_t i = 0; i < samples.size(); ++i)
+        count +=
+            masked.model.kind == ModelKind::bert ? samples.bert(i).value().truncated : samples.t5(i).value().truncated;
+      return count;
+    };
+    for (const ModelKind kind : {ModelKind::bert, ModelKind::t5}) {
+      masked.model.kind = kind;
+      QCOMPARE(cut(0.0), 0);
+      const int half = cut(0.5), all = cut(1.0);
+      QVERIFY2(0 < half && half < all && all < 30, qPrintable(QString("%1 and %2").arg(half).arg(all)));
+    }
   }
 };
 

@@ -217,33 +217,6 @@ class TestWindowModel : public QObject {
     }
     QVERIFY2(differences.count() == 0, differences.report());
   }
-
-  void a_requested_boundary_ends_the_window() {
-    int asked = 0;
-    for (std::uint64_t seed = 0; seed < shapes_compared; ++seed) {
-      WindowShape shape = random_shape(seed);
-      // A counter that a request does not set back may pass an N that grows smaller.
-      shape.knobs.group_length = GroupLength::fixed;
-      shape.length_schedule.clear();
-      Dice dice(seed);
-      AccumulationWindow window(shape);
-      std::int64_t updates = 0;
-      for (int i = 0; i < 30; ++i) {
-        const bool ask = dice.chance(20) && window.open_micro_steps() > 0;
-        if (ask) window.request_boundary();
-        const std::optional<MicroPlan> plan = window.next();
-        if (!plan) break;
-        QVERIFY2(!ask || plan->update, (in_words(shape) + "\n" + in_words(*plan)).c_str());
-        QVERIFY2(ask || plan->reason != BoundaryReason::requested, in_words(*plan).c_str());
-        QVERIFY2(!plan->update || plan->window_size == plan->position + 1, in_words(*plan).c_str());
-        asked += plan->reason == BoundaryReason::requested ? 1 : 0;
-        updates += plan->update ? 1 : 0;
-        QCOMPARE(window.updates_done(), updates);
-        QCOMPARE(window.open_micro_steps(), plan->update ? 0 : plan->position + 1);
-      }
-    }
-    QVERIFY(asked > shapes_compared / 4);
-  }
 };
 
 ACCRUE_TEST_MAIN(TestWindowModel)

@@ -55,7 +55,7 @@ Stepped step_through(const WindowShape& shape) {
   Stepped stepped;
   WindowPosition at;
   WindowTransition transition(shape, at);
-  while (const auto micro = transition.advance(false, stepped.totals.dropped_batches)) {
+  while (const auto micro = transition.advance(stepped.totals.dropped_batches)) {
     stepped.totals.epochs_started = micro->epoch + 1;
     stepped.positions.push_back(at);
     stepped.dropped.push_back(stepped.totals.dropped_batches);

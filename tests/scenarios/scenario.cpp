@@ -7,8 +7,9 @@
 
 namespace {
 
-const QSet<QString> kDirectives = {"letters", "updates", "sizes", "divisors", "schedule", "lr",       "arithmetic",
-                                   "error",   "warning", "note",  "fix",      "weights",  "one_rank", "branch"};
+const QSet<QString> kDirectives = {"letters", "updates",    "sizes",  "divisors", "schedule",
+                                   "lr",      "arithmetic", "error",  "warning",  "note",
+                                   "fix",     "weights",    "losses", "one_rank", "branch"};
 
 void load_file(const QString& path, QVector<ScenarioCase>& cases) {
   QFile file(path);

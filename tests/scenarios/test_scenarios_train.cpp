@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains every scenario that names weights, losses of one rank or branches, as a person would: accrue-run and real rank
-// processes.
+// Trains every scenario that names weights, losses, losses of one rank or branches, as a person would: accrue-run and
+// real rank processes.
 #include <QtTest>
 
 #include <cstring>
@@ -107,6 +107,22 @@ class TestScenariosTrain : public QObject {
     for (int i = 0; i < weights.size(); ++i)
       QVERIFY2(std::abs(weights[i] - words[i + 1].toDouble()) <= tolerance,
                qPrintable(QString::number(weights[i], 'g', 17)));
+  }
+
+  void updates_report_the_losses_the_text_says_data() { add_rows("losses"); }
+  void updates_report_the_losses_the_text_says() {
+    QFETCH(int, index);
+    QFETCH(QString, expected);
+    QTemporaryDir folder;
+    const QStringList run = {"run", write_case(cases_[index], folder), "--quiet", "--out", folder.filePath("run")};
+    run_program(with_sets(run, cases_[index].sets));
+    const QStringList words = expected.split(' ', Qt::SkipEmptyParts);
+    QMap<int, double> wanted;
+    for (int update = 1; update < words.size(); ++update) wanted[update] = words[update].toDouble();
+    const QMap<int, double> losses = losses_in(shown(folder.filePath("run")));
+    QCOMPARE(losses.keys(), wanted.keys());
+    const QString apart = difference(losses, wanted, words.value(0).toDouble());
+    QVERIFY2(apart.isEmpty(), qPrintable(apart));
   }
 
   void several_ranks_have_the_losses_of_one_data() { add_rows("one_rank"); }

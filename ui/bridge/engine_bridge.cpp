@@ -41,7 +41,7 @@ Result<std::filesystem::path> EngineBridge::start(RunPlan plan, std::filesystem:
   auto started = host->start(RunRequest{std::move(plan), std::move(run_dir), paused});
   if (!started) return started;
   host_ = std::move(host);
-  beginFollowing(*started);
+  beginFollowing();
   return started;
 }
 
@@ -50,7 +50,7 @@ Result<std::filesystem::path> EngineBridge::resume(const std::filesystem::path& 
   auto started = host->resume(run_dir);
   if (!started) return started;
   host_ = std::move(host);
-  beginFollowing(*started);
+  beginFollowing();
   return started;
 }
 
@@ -68,7 +68,7 @@ BranchStart EngineBridge::startBranch(const BridgeOptions& options, const Branch
 Result<std::filesystem::path> EngineBridge::follow(BranchStart branch) {
   if (!branch.folder) return branch.folder;
   host_ = std::move(branch.host);
-  beginFollowing(*branch.folder);
+  beginFollowing();
   return branch.folder;
 }
 
@@ -77,7 +77,7 @@ Result<void> EngineBridge::attach(const std::filesystem::path& run_dir) {
   auto attached = host->attach(run_dir);
   if (!attached) return attached;
   host_ = std::move(host);
-  beginFollowing(run_dir);
+  beginFollowing();
   return attached;
 }
 
@@ -125,8 +125,7 @@ bool EngineBridge::controls() const {
   return !host_ || host_->controls();
 }
 
-void EngineBridge::beginFollowing(const std::filesystem::path& run_dir) {
-  run_dir_ = run_dir;
+void EngineBridge::beginFollowing() {
   state_ = RunState::starting;
   detail_.clear();
   pump_.start();

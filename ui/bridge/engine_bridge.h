@@ -74,7 +74,6 @@ class EngineBridge : public QObject {
   /// As of the last batch; the engine may be ahead of it by one frame.
   RunState state() const { return state_; }
   QString detail() const { return detail_; }
-  std::filesystem::path runDir() const { return run_dir_; }
   bool attached() const;
   /// Events of the followed run that were left out because they arrived faster than they could be taken; the run's
   /// folder has them all.
@@ -90,14 +89,13 @@ class EngineBridge : public QObject {
 
  private:
   void takeBatch(const EventBatch& events);
-  void beginFollowing(const std::filesystem::path& run_dir);
+  void beginFollowing();
 
   BridgeOptions options_;
   std::unique_ptr<EngineHost> host_;
   EventPump pump_;
   RunState state_ = RunState::idle;
   QString detail_;
-  std::filesystem::path run_dir_;
 };
 
 }  // namespace accrue::ui

@@ -8,7 +8,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// A pause that only this run's commands could end would be for ever.
+/// No command of the menu reaches this run, so it must not pause on non-finite values and wait for one.
 BridgeOptions withoutQuestions(BridgeOptions options) {
   options.interactive = false;
   return options;

@@ -62,7 +62,6 @@ class Sentences {
                        .arg(number, valueText(body.loss), valueText(body.lr, 3), valueText(body.grad_norm, 3));
     if (body.reason == "epoch_end") text += tr(" Flushed at epoch end: a short window.");
     if (body.reason == "run_end") text += tr(" Flushed at run end: a short window.");
-    if (body.reason == "requested") text += tr(" The window was closed on request.");
     return text;
   }
   QString operator()(const accrue::Evaluation& body) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// MicroStepJoin: combines the micro-steps of all replicas. Of each replica one rank reports the mean loss over its
-// items; a point of the loss curve is the mean over the items of all, and is complete once all have reported (or so
-// many later micro-steps wait that it is emitted without the slow one).
+// MicroStepJoin: makes points of the loss curve from the micro-steps of all replicas. One rank of each replica reports
+// the mean loss over its items; a point is the mean over the items of all replicas. It is complete once all have
+// reported. If too many later micro-steps wait for it, it is emitted without the slow replica.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,8 @@ class MicroStepJoin {
  public:
   /// Batches of an epoch, for the epoch clock; 0 = not known: the clock then moves with the updates only.
   void setEpochLength(std::int64_t batches) { epochLength_ = batches; }
-  /// How many ranks' losses a point needs, from the plan: one of each replica. More where more report ready.
+  /// How many ranks' losses make a point, by the plan: one of each replica. If addRank() names more, it waits for
+  /// those.
   void expectRanks(std::int64_t count);
   /// Ranks that hold the same samples as another (tensor axis, pipeline stages without the loss) are left out.
   void addRank(std::int64_t rank, bool reportsLoss);

@@ -56,7 +56,7 @@ struct WindowEnd {
   std::int64_t micro_steps = 0;  ///< how many it had; 0 = not known
   std::int64_t planned = 0;      ///< of a full one
   StepOutcome outcome = StepOutcome::updated;
-  std::string reason;  ///< full, epoch_end, run_end, requested
+  std::string reason;  ///< full, epoch_end, run_end
   double grad_norm = 0.0;
   std::int64_t dropped_batches = 0;  ///< batches of its epoch after it that are never trained on
   std::int64_t epoch = 0;            ///< from 0

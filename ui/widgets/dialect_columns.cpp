@@ -99,7 +99,7 @@ DialectColumns DialectColumns::of(const DialectComparison& comparison, int glyph
 QString cellLabel(const DialectPlan& plan, const DialectCell& cell) {
   switch (cell.kind) {
     case CellKind::dropped:
-      return plan.plan->knobs.tail == EpochTail::drop_drain ? tr("dropped") : tr("never seen");
+      return fetches_dropped(plan.plan->knobs) ? tr("dropped") : tr("never seen");
     case CellKind::unused:
       return tr("unused");
     case CellKind::trained:
@@ -114,8 +114,8 @@ QString cellText(const DialectPlan& plan, const DialectCell& cell, const Dialect
   const QString batch =
       tr("Batch %1 of epoch %2").arg(groupedNumber(column.batch + 1), groupedNumber(column.epoch + 1));
   if (cell.kind == CellKind::dropped)
-    return plan.plan->knobs.tail == EpochTail::drop_drain ? tr("%1: fetched and dropped.").arg(batch)
-                                                          : tr("%1: never seen.").arg(batch);
+    return fetches_dropped(plan.plan->knobs) ? tr("%1: fetched and dropped.").arg(batch)
+                                             : tr("%1: never seen.").arg(batch);
   const MicroPlan& micro = cell.step.plan;
   QStringList lines;
   lines << tr("%1: micro-step %2, %3 of %4 in its window.")

@@ -62,7 +62,6 @@ QString windowEndText(const WindowEnd& end) {
   const bool known = end.micro_steps > 0 && end.planned > 0;
   if (end.reason == "epoch_end" && known) parts << tr("flushed at epoch end: %1").arg(ofFull(end));
   if (end.reason == "run_end" && known) parts << tr("flushed at run end: %1").arg(ofFull(end));
-  if (end.reason == "requested" && known) parts << tr("closed on request: %1").arg(ofFull(end));
   if (end.dropped_batches == 1) parts << tr("dropped 1 batch at the end of epoch %1").arg(groupedNumber(end.epoch + 1));
   if (end.dropped_batches > 1)
     parts << tr("dropped %1 batches at the end of epoch %2")

@@ -206,7 +206,6 @@ void EngineHost::Impl::launch(RunState first_state, fs::path dir, std::function<
   mirrored_update.reset();
   thread = std::jthread([this, work = std::move(work)] {
     block_signals();
-    engine_thread = std::this_thread::get_id();
     try {
       work();
     } catch (const std::exception& error) {
@@ -523,10 +522,6 @@ bool EngineHost::attached() const {
 
 bool EngineHost::controls() const {
   return !impl_->attached.load() || !impl_->watches_only.load();
-}
-
-bool EngineHost::on_engine_thread() const {
-  return impl_->engine_thread.load() == std::this_thread::get_id();
 }
 
 void EngineHost::set_wakeup(std::function<void()> wakeup) {

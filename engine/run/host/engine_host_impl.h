@@ -70,7 +70,6 @@ struct EngineHost::Impl {
   std::atomic<bool> attached{false};
   std::atomic<bool> watches_only{false};  ///< attached without a way to send commands
   std::atomic<bool> shutting_down{false};
-  std::atomic<std::thread::id> engine_thread{};
 
   mutable std::mutex mutex;  ///< guards what follows
   std::deque<HostCommand> commands;

@@ -297,7 +297,8 @@ void RunSession::check_progress(Clock::time_point now) {
       stop_sent_ ? Clock::duration(settings_.stop_grace) : seconds_of(order_.plan.spec.launch.stall_timeout_s);
   const bool watched = state_ == RunState::running || state_ == RunState::degraded || state_ == RunState::stopping;
   if (!watched) return;
-  // Who waits for it may do so without a limit, as for another's disk; who does not knows better what it waited for.
+  // A stopped process is blamed here only after its peers would have timed out: a peer that waits with a limit reports
+  // first, and says what it waited for. One that waits without a limit, as for another rank's disk, never would.
   const auto given_up = seconds_of(order_.plan.spec.launch.collective_timeout_s) + after_the_peers;
   if (const auto rank = progress_.stopped(now, given_up); rank && state_ != RunState::stopping)
     return fail_motionless(*rank, "its process is stopped");

@@ -63,7 +63,7 @@ std::string sentence(const LastBatches& last) {
 }
 
 BatchFate dropped_fate(const RunPlan& plan) {
-  return plan.knobs.tail == EpochTail::drop_drain ? BatchFate::fetched_and_dropped : BatchFate::never_seen;
+  return fetches_dropped(plan.knobs) ? BatchFate::fetched_and_dropped : BatchFate::never_seen;
 }
 
 /// Of the window that the micro-step stands in, the batches of its epoch, up to where a filled-up window begins again.

@@ -13,7 +13,11 @@ bool has_length_schedule(GroupLength length) {
 }
 
 bool drops_tail(const AccumulationKnobs& knobs) {
-  return knobs.tail == EpochTail::drop_stop || knobs.tail == EpochTail::drop_drain;
+  return knobs.tail == EpochTail::drop_stop || fetches_dropped(knobs);
+}
+
+bool fetches_dropped(const AccumulationKnobs& knobs) {
+  return knobs.tail == EpochTail::drop_drain;
 }
 
 bool counts_items(const AccumulationKnobs& knobs) {

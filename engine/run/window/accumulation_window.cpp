@@ -63,7 +63,7 @@ std::optional<double> Division::number() const {
 }
 
 std::string_view to_string(BoundaryReason reason) {
-  return name_of<BoundaryReason::requested>(reason, {"", "full", "epoch_end", "run_end", "requested"});
+  return name_of<BoundaryReason::run_end>(reason, {"", "full", "epoch_end", "run_end"});
 }
 
 std::string_view to_string(StepOutcome outcome) {
@@ -102,13 +102,11 @@ std::optional<MicroPlan> AccumulationWindow::move(bool planned) {
   const WindowPosition before = at_;
   std::int64_t dropped = 0;
   WindowTransition transition(shape_, at_);
-  auto micro = planned ? transition.advance(requested_, dropped) : transition.begin(requested_, dropped);
+  auto micro = planned ? transition.advance(dropped) : transition.begin(dropped);
   if (!micro) return std::nullopt;
-  requested_ = false;
   held_ = false;
   epoch_ends_ = micro->epoch_ends;
   if (micro->position == 0) window_size_ = size_of_window(shape_, before);
-  if (micro->reason == BoundaryReason::requested) window_size_ = micro->position + 1;
   micro->window_size = std::max(window_size_, micro->position + 1);
   micro->division = division_of(shape_, at_, *micro);
   last_ticks_ = micro->schedule_ticks;
@@ -197,10 +195,6 @@ void AccumulationWindow::report(StepOutcome outcome) {
   last_ticks_ = 0;
 }
 
-void AccumulationWindow::request_boundary() {
-  requested_ = at_.position_ > 0;
-}
-
 void AccumulationWindow::set_steps(std::int64_t steps) {
   at_.next_steps_ = std::max<std::int64_t>(steps, 1);
   if (at_.position_ == 0 || shape_.knobs.boundary_compare == BoundaryCompare::plan) return;
@@ -228,7 +222,7 @@ void AccumulationWindow::seek(std::int64_t micro_step, std::optional<std::int64_
 
 void AccumulationWindow::restore(const WindowPosition& position) {
   at_ = position;
-  requested_ = held_ = epoch_ends_ = false;
+  held_ = epoch_ends_ = false;
   last_ticks_ = 0;
   window_size_ = at_.position_ > 0 ? size_of_window(shape_, at_) : 0;
 }

@@ -104,11 +104,11 @@ bool WindowTransition::ends_run(const MicroPlan& micro) const {
   return last_batch || (shape_.max_micro_steps && micro.micro_step >= *shape_.max_micro_steps);
 }
 
-BoundaryReason WindowTransition::boundary_reason(const MicroPlan& micro, bool full, bool requested) const {
+BoundaryReason WindowTransition::boundary_reason(const MicroPlan& micro, bool full) const {
   if (full) return BoundaryReason::full;
   if (micro.epoch_ends && shape_.knobs.tail == EpochTail::flush) return BoundaryReason::epoch_end;
   if (shape_.knobs.run_tail == RunTail::flush && ends_run(micro)) return BoundaryReason::run_end;
-  return requested ? BoundaryReason::requested : BoundaryReason::none;
+  return BoundaryReason::none;
 }
 
 /// Inner steps of one call to the schedule, after a micro-step that was a boundary or was not.
@@ -165,7 +165,7 @@ bool WindowTransition::is_last_batch(bool update) const {
   return rest < WindowTransition(shape_, next).scheduled_steps();
 }
 
-std::optional<MicroPlan> WindowTransition::begin(bool requested, std::int64_t& dropped) {
+std::optional<MicroPlan> WindowTransition::begin(std::int64_t& dropped) {
   if (!find_batch(dropped)) return std::nullopt;
   if (at_.position_ == 0) {
     at_.steps_ = scheduled_steps();
@@ -186,15 +186,15 @@ std::optional<MicroPlan> WindowTransition::begin(bool requested, std::int64_t& d
   const bool full = is_full(micro.steps);
   micro.epoch_ends = is_last_batch(full);
   if (micro.epoch_ends && drops_tail(shape_.knobs)) micro.dropped_after = length_of_epoch() - at_.batch_;
-  micro.reason = boundary_reason(micro, full, requested);
+  micro.reason = boundary_reason(micro, full);
   micro.update = at_.at_boundary_ = micro.reason != BoundaryReason::none;
   micro.sync = shape_.knobs.reduce_when == ReduceWhen::every_micro_step ||
                (shape_.knobs.reduce_when == ReduceWhen::boundary && micro.update);
   return micro;
 }
 
-std::optional<MicroPlan> WindowTransition::advance(bool requested, std::int64_t& dropped) {
-  auto micro = begin(requested, dropped);
+std::optional<MicroPlan> WindowTransition::advance(std::int64_t& dropped) {
+  auto micro = begin(dropped);
   if (!micro) return micro;
   if (micro->update) close_window(*micro);
   micro->schedule_ticks = move_schedule(micro->epoch_ends, micro->steps);

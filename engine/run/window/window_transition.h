@@ -19,9 +19,9 @@ class WindowTransition {
 
   /// One micro-step of a planned run. Nothing when the run is over. Window size and division are left to the caller.
   /// `dropped` grows by the batches that are passed over.
-  std::optional<MicroPlan> advance(bool requested, std::int64_t& dropped);
+  std::optional<MicroPlan> advance(std::int64_t& dropped);
   /// The first half of it: the window is not closed yet and the schedule has not moved.
-  std::optional<MicroPlan> begin(bool requested, std::int64_t& dropped);
+  std::optional<MicroPlan> begin(std::int64_t& dropped);
   /// The window that the micro-step ended is closed.
   void close_window(const MicroPlan& micro);
   /// The schedule is called once; the inner steps it takes.
@@ -48,7 +48,7 @@ class WindowTransition {
   bool is_full(std::int64_t steps) const;
   bool is_last_batch(bool update) const;
   bool ends_run(const MicroPlan& micro) const;
-  BoundaryReason boundary_reason(const MicroPlan& micro, bool full, bool requested) const;
+  BoundaryReason boundary_reason(const MicroPlan& micro, bool full) const;
   std::int64_t schedule_ticks(bool epoch_ends, std::int64_t steps) const;
 
   const WindowShape& shape_;

@@ -260,7 +260,7 @@ std::optional<std::int64_t> WindowWalk::take_again(const WindowWalk& earlier, co
 bool WindowWalk::walk(const Goal& goal) {
   std::optional<WindowWalk> before, earlier;
   std::int64_t epochs = 0, wait = 1;
-  while (const auto micro = WindowTransition(shape_, at_).advance(false, dropped_)) {
+  while (const auto micro = WindowTransition(shape_, at_).advance(dropped_)) {
     last_epoch_ = micro->epoch;
     if (reached(goal, *micro)) return true;
     const WalkStride near = micro->update ? full_window() : inside_window();

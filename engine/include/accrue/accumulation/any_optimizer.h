@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a wrapper is made over, however the caller holds it: LibTorch's own object, one of ours by reference, or one of
 // ours shared. By reference, the caller keeps it alive as long as the wrapper; shared, the wrapper does. And what every
-// wrapper is: what it does not override goes to what it was made over.
+// wrapper is: what it does not override goes to what it was made over. Thread: the training thread.
 #pragma once
 
 #include <concepts>
@@ -42,6 +42,7 @@ class AnyOptimizer : public AnyOf<BaseOptimizer> {
 /// LibTorch's own schedulers come through wrap(scheduler, optimizer), which says what they move.
 using AnyScheduler = AnyOf<BaseScheduler>;
 
+/// Shapes: a loss is [].
 class OptimizerWrapper : public BaseOptimizer {
  public:
   explicit OptimizerWrapper(const AnyOptimizer& inner) : inner_(inner.shared()) {}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clipping by a norm over all gradients, and who must be asked to do it where gradients are scaled.
+// Thread: the training thread. Shapes: parameters and gradients of any; a norm is [].
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -4,6 +4,7 @@
 // pass over memory, both follow it.
 // Source: dynamic loss scaling after Micikevicius et al., Mixed Precision Training, section 3.2; growth and backoff as
 // in torch.amp.GradScaler, hysteresis and the lowest scale as in Megatron-LM's DynamicGradScaler.
+// Thread: a value; one thread at a time.
 #pragma once
 
 #include <algorithm>

@@ -5,7 +5,8 @@
 // The averaging ones lay all gradients of one dtype into one buffer, divide by the group's size, sum over the group and
 // copy back. Which parameters have a gradient is agreed first, in one small reduction, so a parameter that a rank did
 // not use counts as zero there instead of leaving the others waiting; one that no rank used stays without.
-// Collective: each handler on its own group. Source: colossalai.engine.gradient_handler.
+// Collective: each handler on its own group. Thread: the training thread. Shapes: parameters of any, the same on every
+// rank of the group. Source: colossalai.engine.gradient_handler.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -5,9 +5,9 @@
 //
 // A start_...() begins a call and returns at once; its tensors belong to the call until wait() has returned. Started
 // calls need no further help from this thread: two ranks may start to send to each other and wait afterwards. Two
-// backends are less free. Over NCCL a message leaves with the next call on the group, so both sides start a message
-// before anything else on it, and wait for it before they wait elsewhere. Over shared memory the time-out of a started
-// collective runs from its start.
+// backends ask for more care. NCCL sends a message together with the next call on the group: both sides must start the
+// message before any other call on the group, and wait for it before they wait for anything else. Over shared memory
+// the time-out of a started collective runs from its start.
 //
 // Errors: a lost peer or a time-out throws CommError (caught at the rank's one seam); nothing in memory is to be
 // trusted afterwards, and the group cannot be used again. std::invalid_argument: tensors or ranks that do not fit;
@@ -179,8 +179,8 @@ class Communicator {
   void set_observer(std::function<void(const CollectiveRecord&)> observer) { observer_ = std::move(observer); }
   /// Called before each call begins (heartbeat's phase and sequence number); may be empty.
   void set_begin_observer(std::function<void()> observer) { begin_observer_ = std::move(observer); }
-  /// Called with a call's record as the caller begins to wait in it, and with null as it goes on; may be empty. After
-  /// an error the last record stands.
+  /// Called when the caller begins to wait for a call, with the call's record, and when the wait is over, with null;
+  /// may be empty. A wait that ends in an error is not followed by null.
   void set_wait_observer(std::function<void(const CollectiveRecord*)> observer) {
     wait_observer_ = std::move(observer);
   }

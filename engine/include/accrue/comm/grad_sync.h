@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The seam between accumulation (which decides) and data parallelism (which reduces): neither includes the other.
+// Thread: the training thread.
 #pragma once
 
 #include <cstdint>

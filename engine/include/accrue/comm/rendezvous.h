@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a rank learns who it is and meets the others: from Accrue's supervisor, torchrun, Slurm, Open MPI or MPICH. First
-// match wins, and says which one matched.
+// How a rank learns who it is and meets the others: from Accrue's supervisor, torchrun, Slurm, Open MPI or MPICH. The
+// first of them whose variables are there is taken, and RankIdentity::source names it.
 //
-// The ranks meet in a store. Where a launcher hands every rank a piece of memory, that is the store, and nothing
-// listens. Otherwise it is a TCPStore at MASTER_ADDR:MASTER_PORT; c10d asks nobody who connects for anything, so there
-// ACCRUE_RUN_SECRET, equal on all ranks, makes the keys unreadable and values of strangers refused.
+// The ranks meet in a store. Where a launcher hands every rank a piece of memory, that memory is the store, and nothing
+// listens on the network. Otherwise the store is a TCPStore at MASTER_ADDR:MASTER_PORT, which answers whoever connects.
+// With ACCRUE_RUN_SECRET, equal on all ranks, a stranger cannot tell what a key means, and its values are refused.
+//
+// Thread: the training thread joins, makes communicators and leaves; one thread at a time.
 #pragma once
 
 #include <chrono>

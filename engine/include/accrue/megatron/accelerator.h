@@ -114,7 +114,6 @@ class PreparedScheduler {
   void step() {}
   /// The rate of the next update, before factors of groups.
   double get_last_lr() const;
-  double get_last_weight_decay() const;
   std::int64_t num_steps() const;  ///< samples of updates that were made
   const LrCurve& curve() const;
 

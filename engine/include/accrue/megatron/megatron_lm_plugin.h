@@ -7,7 +7,8 @@
 //
 // Fields that hold numbers, words and flags are those of a spec (megatron_spec.h). A class or function, which a spec
 // can only name, is given here as what it is, under the same name; or it is named, and stands in a Registry.
-// Source: accelerate v1.9.0, utils/dataclasses.py and utils/megatron_lm.py.
+// Thread: a value; the functions in it are called on the training thread. Source: accelerate v1.9.0,
+// utils/dataclasses.py and utils/megatron_lm.py.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -30,7 +31,7 @@ namespace accrue::megatron {
 using StepKeywords = std::map<std::string, std::string>;
 using TrainStepFactory =
     std::function<std::shared_ptr<AbstractTrainStep>(const TrainStepArgs& args, const StepKeywords& keywords)>;
-/// True for a parameter that the rule is about.
+/// True for a parameter that the rule is about. Shapes: as the rank holds it.
 using ParameterCondition = std::function<bool(const std::string& name, const at::Tensor& parameter)>;
 /// What a custom data set gives for a number of its samples: one tensor a name, a row a sample.
 struct MegatronDataset {

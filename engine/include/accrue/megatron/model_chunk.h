@@ -64,7 +64,7 @@ class ModelChunk : public torch::nn::Module {
   at::Tensor received_;
 };
 
-/// Which part of the model a provider is asked for.
+/// Which part of the model a provider is asked for, under the names of Megatron-LM's providers.
 struct ChunkPlace {
   std::int64_t parts = 1;
   std::int64_t part = 0;

@@ -6,7 +6,7 @@
 //
 // It exports two C symbols: accrue_plugin_abi, what it was built with, and accrue_plugin_register, which is called
 // where all of that is what the rank was built with. Classes of Accrue and LibTorch cross this line, so nothing less
-// will do.
+// will do. Thread: the training thread loads, before it trains.
 #pragma once
 
 #include <torch/headeronly/version.h>

@@ -5,6 +5,7 @@
 //   registry.custom_loss_function.add("focal", [](const Batch& batch, const Tensors& outputs) { ... });
 //
 // A program hands it to an Accelerator; a plug-in library fills the one that it is given (plugin_library.h).
+// Thread: it is filled before the training thread uses it; the entries are called on the training thread.
 #pragma once
 
 #include <map>

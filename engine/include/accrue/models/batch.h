@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What passes between data, models and the trainer, free of torch::nn: a micro-batch, and a loss as sum and count.
+// Thread: values; those of a run belong to its training thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>

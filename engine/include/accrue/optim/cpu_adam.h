@@ -4,6 +4,7 @@
 // bfloat16 and float64; half precision is computed in float32. On a device it computes the same with LibTorch's
 // operators. Source: colossalai.nn.optimizer.CPUAdam. Unlike there, bias_correction and div_scale hold for every type
 // and device, and a state in files is in state_dict().
+// Thread: the training thread. Shapes: parameters of any, each with a gradient and states of its own shape.
 #pragma once
 
 #include <torch/arg.h>

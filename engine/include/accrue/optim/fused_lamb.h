@@ -4,6 +4,7 @@
 // float64; half precision is computed in float32. Source: colossalai.nn.optimizer.FusedLAMB. Unlike there gradients are
 // left as they are, unless replay_overwritten_gradients asks for upstream's: after a step each holds its update.
 // max_grad_norm is that of the defaults, as upstream.
+// Thread: the training thread. Shapes: parameters of any, each with a gradient and states of its own shape.
 #pragma once
 
 #include <torch/arg.h>

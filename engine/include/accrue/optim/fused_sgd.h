@@ -3,6 +3,7 @@
 // parameters. A parameter's first update makes its buffer the gradient, whenever that update comes; upstream the last
 // parameter decides for all. Parameters are float32 with gradients in float32, float16 or bfloat16, or both are of one
 // of float16, bfloat16 and float64; half precision is computed in float32. Source: colossalai.nn.optimizer.FusedSGD.
+// Thread: the training thread. Shapes: parameters of any, each with a gradient and states of its own shape.
 #pragma once
 
 #include <torch/arg.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // HybridAdam: parameters on the CPU are updated as CPUAdam does, those on a device as FusedAdam does. Source:
 // colossalai.nn.optimizer.HybridAdam. See cpu_adam.h for types and files.
+// Thread: the training thread. Shapes: parameters of any, each with a gradient and states of its own shape.
 #pragma once
 
 #include <torch/optim/optimizer.h>

@@ -2,6 +2,7 @@
 // Lars: momentum, scaled for each parameter by its norm over the gradient's. Parameters are float32 with gradients in
 // float32, float16 or bfloat16, or both are of one of float16, bfloat16 and float64; half precision is computed in
 // float32. Source: colossalai.nn.optimizer.Lars; You et al., arXiv:1708.03888.
+// Thread: the training thread. Shapes: parameters of any, each with a gradient and states of its own shape.
 #pragma once
 
 #include <torch/arg.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an optimizer remembers of one parameter: the same for all that keep two moments, and for all that keep a
-// momentum.
+// momentum. Thread: the training thread. Shapes: each tensor has its parameter's.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // train_run: the pass list of one rank, from the plan to the final weights. Everything a window needs is asked of
-// AccumulationWindow.
+// AccumulationWindow. Thread: the one that calls becomes the training thread.
 #pragma once
 
 #include <string>

@@ -39,28 +39,29 @@ class AcceleratedOptimizer final : public OptimizerWrapper {
 
   std::string text() const override { return "AcceleratedOptimizer\n" + inner().text(); }
 
-  /// A micro-step begins: what has come so far belongs to the ones before.
+  /// A micro-step begins: the gradients that have come so far are those of earlier ones.
   void begin_micro_step() { begun_at_ = changes(); }
-  /// Some of its gradients have not been applied.
+  /// Gradients of its parameters have come that no update has applied yet.
   bool waits() { return waits_ || changes() != applied_at_; }
-  /// The same, as it was when the gradients were saved.
+  /// Restores waits() for gradients that were loaded: as it was when they were saved.
   void set_waits(bool waits);
-  /// Which of the Accelerator's models hold any of its parameters.
+  /// For each of the Accelerator's models, whether it holds any of this optimizer's parameters.
   const std::vector<bool>& models();
 
  private:
-  /// Grows as its gradients arrive and are reduced; with backwards where no prepared model holds them.
+  /// A number that grows whenever gradients of its parameters arrive or are reduced. Where no prepared model holds any
+  /// of them, the number of backwards.
   std::int64_t changes();
   void warn_of_gradients_that_nobody_reduces();
 
   AcceleratorImpl& accelerator_;
-  std::vector<bool> models_;              ///< as of so many parameters
+  std::vector<bool> models_;              ///< what models() found for known_parameters_
   std::vector<at::Tensor> not_prepared_;  ///< those that none of the models holds
   std::size_t known_parameters_ = 0;
   bool warned_ = false;
-  bool waits_ = false;  ///< whatever has arrived: a step was asked for off a boundary
-  std::int64_t applied_at_ = 0;
-  std::int64_t begun_at_ = 0;
+  bool waits_ = false;           ///< even if nothing has come since: a step was asked for off a boundary
+  std::int64_t applied_at_ = 0;  ///< changes() at the last update
+  std::int64_t begun_at_ = 0;    ///< changes() when the micro-step began
   StepOutcome outcome_ = StepOutcome::accumulated;
   bool skipped_ = false;
 };

@@ -14,12 +14,12 @@ namespace accrue::accelerate {
 
 class AcceleratedScheduler final : public SchedulerWrapper {
  public:
-  /// Made by Accelerator::prepare. `optimizers`: those whose skipped steps hold this schedule; empty: all.
+  /// Made by Accelerator::prepare. A skipped step of one of `optimizers` holds this schedule; empty: of any optimizer.
   AcceleratedScheduler(const std::shared_ptr<BaseScheduler>& inner, AcceleratorImpl& accelerator,
                        std::vector<const AcceleratedOptimizer*> optimizers);
 
-  /// In this order: without step_scheduler_with_optimizer one inner step, no questions asked; off a boundary nothing;
-  /// after a skipped step nothing; with split_batches one inner step; else one per rank, none beyond total_steps.
+  /// The first rule that applies: without step_scheduler_with_optimizer one inner step; off a boundary none; after a
+  /// skipped step none; with split_batches one; else one per rank, as far as total_steps.
   void step(std::optional<std::int64_t> epoch = std::nullopt) override;
   /// Inner steps taken.
   std::int64_t position() const { return schedule_.position; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an Accelerator is made with. Names and defaults are Accelerate's; what only Accrue has says so.
+// What an Accelerator is made with. Names and defaults are Accelerate's; what only Accrue has says so. Thread: values.
 #pragma once
 
 #include <c10/core/Device.h>

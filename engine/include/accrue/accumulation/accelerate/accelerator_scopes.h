@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accelerate's context managers as scopes: what they change is put back when they end, however they end. Made by
-// Accelerator, which must outlive a JoinScope; the others put back what is still there.
+// Accelerator, which must outlive a JoinScope; the others put back what is still there. Thread: the training thread.
 #pragma once
 
 #include <functional>

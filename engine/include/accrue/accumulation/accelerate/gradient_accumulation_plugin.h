@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GradientAccumulationPlugin: the four fields by which Accelerate's accumulation is set up, with its defaults and its
-// rules. Source: Hugging Face Accelerate 1.15, GradientAccumulationPlugin.
+// rules. Source: Hugging Face Accelerate 1.15, GradientAccumulationPlugin. Thread: any; values and pure functions.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 // find_executable_batch_size: runs a body with smaller and smaller batches until memory suffices, and says how many
 // micro-steps make up for it. Accelerate shrinks by a tenth and rounds N down, so that a batch of 256 silently becomes
 // one of 135; here a batch is halved, or shrunk to the next divisor, and batch times N stays exactly what was asked.
+// Thread: the caller's, which the body runs on; with an axis the training thread.
 // Source: Hugging Face Accelerate 1.15, find_executable_batch_size and its guide to automatic accumulation.
 #pragma once
 

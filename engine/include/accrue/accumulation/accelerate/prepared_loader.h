@@ -36,7 +36,7 @@
 
 namespace accrue::accelerate {
 
-/// Of a source, which has made its batches already, the first three stay as they are here.
+/// For a source, whose batches are made already, batch_size, shuffle and drop_last must keep these values.
 struct LoaderOptions {
   std::int64_t batch_size = 1;  ///< per rank, or of all ranks together with split_batches
   bool shuffle = false;
@@ -99,10 +99,10 @@ class PreparedLoaderBase {
 
   /// The next pass leaves out that many batches.
   void skip_first_batches(std::int64_t batches) { first_ = batches; }
-  /// The pass that comes next or is on; it seeds the shuffle.
+  /// The number of the pass that is under way, or else of the next one; it seeds the shuffle.
   std::int64_t epoch() const { return epoch_; }
   void set_epoch(std::int64_t epoch) { epoch_ = epoch; }
-  /// Batches of the pass that is on that have been handed out; 0 between passes.
+  /// Batches that the pass under way has handed out; 0 between passes.
   std::int64_t position() const { return position_; }
 
   /// While set, overrides what ranks with fewer batches do, from the next pass on.

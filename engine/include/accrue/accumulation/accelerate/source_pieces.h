@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the ranks share a source of batches that all of them have. Each reads the whole of it, one round ahead: rank r
-// keeps the batches r, r + W, ..., or with split_batches its part of every batch. All of them see the last round, so
-// what it lacks is made up for, or agreed on, without a word between them. Cost: every rank makes every batch. Where
-// that is too dear, give map_loader() the samples, or say that the source is sharded already.
-// A batch that is repeated whole shares its tensors with the one before: what a loop changes in place it meets again.
+// How W ranks share a source of batches that all of them have. Every rank reads all batches, a round of W ahead, and
+// rank r keeps the batches r, r + W, ..., or with split_batches its part of each. So every rank sees the last round and
+// what is missing in it, and all deal with that alike. The cost: every rank makes every batch. Where that takes too
+// long, give map_loader() the samples, or say that the source is sharded already.
+// A batch that is repeated whole shares its tensors with its first use: changes that a loop made in place are still in
+// it.
 // Source: Hugging Face Accelerate 1.15, BatchSamplerShard and IterableDatasetShard. Thread: the training thread.
 #pragma once
 
@@ -28,7 +29,7 @@ template <typename Batch>
 struct LoaderPiece {
   std::optional<Batch> batch;
   bool empty = false;       ///< no sample on this rank
-  bool some_empty = false;  ///< nor, perhaps, on another
+  bool some_empty = false;  ///< some rank may have no sample
   /// As ActiveLoader::remainder(), of a last round whose samples are known.
   std::int64_t remainder = -1;
 };

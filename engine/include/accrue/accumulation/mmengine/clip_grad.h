@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ClipGrad: the `clip_grad` of an OptimWrapper, by norm or by value. It belongs to the update: nothing else calls it.
-// Source: MMEngine's OptimWrapper, whose kinds are those of torch.nn.utils.
+// Thread: the training thread. Shapes: parameters of any. Source: MMEngine's OptimWrapper, whose kinds are those of
+// torch.nn.utils.
 #pragma once
 
 #include <ATen/core/Tensor.h>

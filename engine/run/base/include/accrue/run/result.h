@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How failures travel, in all of Accrue:
 //
-//  - What a correct program meets (a full disk, a lost peer, a damaged file, a spec that cannot be run) is a Result,
-//  the
-//    value or an Error that says what, where and what to do. Results are [[nodiscard]]; a call whose Result is dropped
-//    does not compile without a warning. `value()` on an error throws ResultError, whose what() is the Error's text;
-//    must() (program.h) ends the program with it.
+//  - What a correct program meets (a full disk, a lost peer, a damaged file, a spec that cannot be run) is a Result:
+//    the value, or an Error that says what, where and what to do. Results are [[nodiscard]]; a call whose Result is
+//    dropped does not compile without a warning. `value()` on an error throws ResultError, whose what() is the Error's
+//    text; must() (program.h) ends the program with it.
 //  - A mistake of the calling program throws: std::invalid_argument for what a call is given, std::logic_error for when
 //    it is made. Its what() says what to do instead.
 //  - A collective that cannot complete throws CommError (comm/communicator.h); tensors are not to be trusted after it.

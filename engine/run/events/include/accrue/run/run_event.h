@@ -176,7 +176,8 @@ struct Measured {
 };
 /// Progress of a rank; never stored, carries no seq.
 struct Heartbeat {
-  std::string phase;  ///< join, data, forward, backward, reduce, step, evaluate, checkpoint, paused, finish
+  std::string phase;  ///< join, data, forward, backward, reduce, step, evaluate, verify, checkpoint, paused,
+                      ///< finish
   std::int64_t update = 0;
   std::int64_t micro_step = 0;  ///< in flight
   std::int64_t collective = 0;  ///< sequence number of the last collective begun
@@ -221,7 +222,8 @@ struct StateChanged {
   bool operator==(const StateChanged&) const = default;
 };
 struct Warning {
-  std::string class_name;  ///< numerics, hang, disk, slow, device, protocol, events
+  std::string class_name;  ///< numerics, hang, disk, slow, device, protocol, events, checkpoint, plan,
+                           ///< refused, teaching, internal
   std::string message;
   std::string what_to_do;
   std::int64_t update = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// EngineHost: the supervisor's whole interface. It owns one thread, which spawns and supervises the rank processes of
-// one run, is the only writer of the run's record, answers its control socket, and pushes events to the queue. A lost
+// EngineHost: the supervisor's whole interface. It owns one thread, which starts and watches the rank processes of one
+// run, is the only writer of the run's record, answers its control socket, and puts events into the queue. A lost
 // rank ends the others; the run then starts again from its newest checkpoint or fails (engine_host_failures.cpp).
-// Studio and accrue-run host the same. A host runs one run at a time; construct several to follow several. Thread:
-// every method may be called from any one owner thread and returns at once; effects come back as events (StateChanged
-// first).
+// The studio and accrue-run use the same host. A host runs one run at a time; make one for each run that is followed.
+// Thread: one thread owns a host and calls its methods. Each returns at once; its effects come back as events,
+// StateChanged first.
 #pragma once
 
 #include <chrono>
@@ -42,7 +42,8 @@ struct RunRequest {
 /// Class of the warning that a command had no effect on the run.
 inline constexpr std::string_view refusal_class = "refused";
 
-/// A micro-step ends with its backward, while the window is still full; an update, when the gradients are cleared.
+/// How far a step goes. The last micro-step of a window ends with its backward, before the gradients are reduced; an
+/// update ends when they are cleared.
 enum class StepUnit { phase, micro_step, update };
 
 class EngineHost {
@@ -92,7 +93,6 @@ class EngineHost {
   std::optional<Error> failure() const;
   bool attached() const;  ///< commands go to another process
   bool controls() const;  ///< commands reach the ranks; false for a run that can only be watched
-  bool on_engine_thread() const;
   /// Called on the engine thread after a push when the queue was empty; for a consumer that sleeps (accrue-run). May be
   /// empty.
   void set_wakeup(std::function<void()> wakeup);

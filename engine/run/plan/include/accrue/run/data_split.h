@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic that the planner and a rank's loaders must agree on: how a stream of tokens falls into samples, and
-// which samples are kept for evaluation. Inline and free of any parser, so both sides compile the same lines.
+// How a stream of tokens falls into samples, which samples are kept for evaluation, and the label that no loss counts.
+// The planner counts samples by it, and the ranks' loaders read them where it says. Inline, for both sides.
 #pragma once
 
 #include <algorithm>

@@ -23,17 +23,18 @@ struct EarlierRun {
 struct TimeForecast {
   double seconds = 0.0;
   std::string from;  ///< the earlier run's name
-  /// It had the same micro-batch. Where not, a sample is taken to cost what it did there.
+  /// The earlier run had the same micro-batch. If not, a sample is taken to cost what it cost there.
   bool same_micro_batch = true;
 };
 
-/// Same model, device, threads and layout: a sample costs the same if the micro-batch is the same, too.
+/// Same model, kind of data, layout, device and threads. With the same micro-batch a sample then costs the same.
 bool trains_alike(const RunSpec& left, const RunSpec& right);
-/// And the same optimizer, micro-batch and N: a rank holds the same.
+/// trains_alike(), with the same optimizer, micro-batch and N: a rank then holds the same.
 bool holds_alike(const RunSpec& left, const RunSpec& right);
 
-/// For so many samples of the spec, from the first of the earlier runs (the newest first) that trained alike, one with
-/// the same micro-batch and N before one with the same micro-batch before others. Empty where none did.
+/// How long `samples` samples of the spec will take, at the pace of an earlier run that trained alike. Best is a run
+/// with the same micro-batch and N, then one with the same micro-batch, then any other; of equals the first. `earlier`
+/// begins with the newest run. Empty where none trained alike.
 std::optional<TimeForecast> forecast_time(const RunSpec& spec, std::int64_t samples,
                                           std::span<const EarlierRun> earlier);
 

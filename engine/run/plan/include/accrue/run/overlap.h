@@ -8,11 +8,13 @@
 
 namespace accrue {
 
-/// Gradients are reduced bucket by bucket while a window's last backward still runs, not after it. K8: only the reducer
-/// does so. The two others reduce after the backward by definition: post_backward for ranks whose cores the backward
-/// needs, handlers all at once, which the last gradient completes. The bugs of the gallery meddle with a window's
-/// gradients before they are reduced, so those runs reduce after it. On a pipeline each chunk's last backward of a
-/// window sends its buckets out; where every micro-step reduces, others of the same chunk may come before that is over.
+/// Whether gradients are reduced bucket by bucket while a window's last backward still runs. Else the backward ends
+/// first:
+///  - under the two other mechanisms of K8. post_backward leaves all cores to the backward; handlers reduce all
+///    gradients at once, and so need the last of them;
+///  - where a bug of the gallery changes a window's gradients before they are reduced;
+///  - on a pipeline that reduces in every micro-step: another backward of the same chunk could begin before the buckets
+///    of the one before it have arrived. Where only a window's last backward of each chunk reduces, that cannot be.
 bool reduces_during_backward(const RunPlan& plan);
 /// Why not, for a sentence; empty where they are.
 std::string reason_to_reduce_after(const RunPlan& plan);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The knobs (K1 to K17) by which the accumulation systems differ, and the five dialects, each a preset of all of them.
-// What the systems' own tables call K10 (who clears the gradients) and K18 (which settings are checked) is no choice in
-// a run: the trainer clears after each update, and everything is checked. A dialect is data: presets are one table
-// (ACCRUE_KNOBS), so "what would X do" is a lookup.
+// K10, whose calls clear the gradients, is a choice of the C++ classes alone (accumulation_driver.h): a run's trainer
+// clears after each update. A dialect is data: presets are one table (ACCRUE_KNOBS), so "what would X do" is a lookup.
 #pragma once
 
 #include <cstdint>
@@ -163,6 +162,8 @@ inline constexpr std::int64_t max_window_steps = 1'048'576;
 bool has_length_schedule(GroupLength length);
 /// K2: batches that fill no window are not trained on.
 bool drops_tail(const AccumulationKnobs& knobs);
+/// K2: such batches are fetched and dropped; else they are never seen.
+bool fetches_dropped(const AccumulationKnobs& knobs);
 /// K5: the window's samples or items divide, which only the data know.
 bool counts_items(const AccumulationKnobs& knobs);
 /// K5: they are counted over all ranks.

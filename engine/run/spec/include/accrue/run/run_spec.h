@@ -70,7 +70,7 @@ struct ModelSpec {
   bool bias = true;                             ///< linear, mlp
   WeightInit init = WeightInit::torch;
   std::vector<double> values;    ///< init = "values": weight row-major [outputs, inputs], then bias
-  std::optional<LossKind> loss;  ///< default: cross_entropy for gpt, mse otherwise
+  std::optional<LossKind> loss;  ///< default: cross_entropy for gpt, bert and t5; mse otherwise
   /// t5: blocks and tokens of the decoder.
   std::int64_t blocks_of_decoder() const { return decoder_layers.value_or(layers); }
   std::int64_t tokens_of_decoder() const { return decoder_context.value_or(context); }
@@ -140,8 +140,8 @@ struct OptimizerSpec {
   double eeta = 1e-3;                      ///< Lars
   double nvme_offload_fraction = 0.0;      ///< CPUAdam, HybridAdam: share of the states kept in files
   std::string nvme_offload_dir;            ///< CPUAdam, HybridAdam
-  double beta1 = 0.9;                      ///< adamw
-  double beta2 = 0.999;                    ///< adamw
+  double beta1 = 0.9;                      ///< the Adams and the LAMBs
+  double beta2 = 0.999;                    ///< the Adams and the LAMBs
   std::optional<double> eps;               ///< default by kind, see epsilon_of()
   double clip_norm = 0.0;                  ///< 0 = no clipping; global L2 norm over all parameters
   std::optional<double> loss_scale;        ///< float16: first value of the dynamic scale; 0 = no scaling

@@ -25,9 +25,10 @@ bool is_sample_factor(std::string_view key);
 /// samples, tokens or epochs and does not depend on the factors, or because the number is beyond counting.
 std::int64_t locked_samples(const RunSpec& spec, SampleLock lock);
 
-/// The spec whose factor `key` was edited, with what follows: the micro-batch after N, N after the micro-batch and
-/// after the ranks (else the micro-batch), the updates where the total is kept. Empty where no whole number in range
-/// keeps the samples.
+/// The spec whose factor `key` was edited, with one more value changed so that the samples stay the same. Where the
+/// total is kept, that is run.updates. Else it is the micro-batch after N was edited, and N after the micro-batch or
+/// the ranks were; if N cannot follow the ranks, the micro-batch does. Empty where no whole number in range keeps the
+/// samples.
 std::optional<RunSpec> keep_samples(const RunSpec& edited, std::string_view key, SampleLock lock, std::int64_t samples);
 
 /// The values of the factor `key` next below and next above its own with which keep_samples() succeeds, ascending.

@@ -22,8 +22,8 @@
 
 namespace accrue {
 
-enum class BoundaryReason { none, full, epoch_end, run_end, requested };
-/// "" for none, else "full", "epoch_end", "run_end", "requested".
+enum class BoundaryReason { none, full, epoch_end, run_end };
+/// "" for none, else "full", "epoch_end", "run_end".
 std::string_view to_string(BoundaryReason reason);
 
 /// What became of a boundary, or of a step that was called off a boundary (accumulated): an enum, never a silent skip.
@@ -217,8 +217,6 @@ class AccumulationWindow {
   /// Tells what became of the boundary that next() or count() answered last; holds or advances the schedule by K12, and
   /// a schedule in samples always holds. Not calling it means updated.
   void report(StepOutcome outcome);
-  /// Ends the open window with the next micro-step (reason "requested").
-  void request_boundary();
   /// N from now on: the open window keeps its length where K7 is plan, else the new N is compared at once.
   void set_steps(std::int64_t steps);
   /// set_steps() between two windows of a planned run, kept in shape() in the place of what was set for later.
@@ -265,7 +263,6 @@ class AccumulationWindow {
   WindowPosition at_;
   std::int64_t window_size_ = 0;  ///< of the open window
   std::int64_t last_ticks_ = 0;
-  bool requested_ = false;
   bool epoch_ends_ = false;  ///< of the last micro-step
   bool held_ = false;        ///< the last boundary was left out, and the schedule waits (K12)
 };

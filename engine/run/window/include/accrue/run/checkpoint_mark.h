@@ -23,9 +23,9 @@ std::string checkpoint_name(const CheckpointMark& mark);
 /// Not valid for any other name.
 CheckpointMark checkpoint_mark(std::string_view name);
 
-/// Whether a run that goes on from inside a window steps where the uninterrupted one would, though its gradients may be
-/// lost: MMEngine keeps no count either, but counts iterations, which its runner keeps (unless restart_count is
-/// replayed).
+/// Whether a run that is resumed inside a window takes its updates where the uninterrupted run would, even if it has
+/// lost the window's gradients. MMEngine saves neither gradients nor a count, but counts by its runner's iteration,
+/// which is saved (unless restart_count is replayed).
 bool keeps_place_in_window(const AccumulationKnobs& knobs);
 
 }  // namespace accrue

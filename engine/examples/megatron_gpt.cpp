@@ -4,6 +4,7 @@
 // Source: the order of Accelerate's guide to Megatron-LM.
 #include <torch/optim/adamw.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -61,8 +62,8 @@ int main() {
   Accelerator accelerator({.megatron_lm_plugin = plugin}, mesh);
   const ModelSpec gpt{.kind = ModelKind::gpt, .layers = 2, .width = 64, .heads = 4, .context = 32, .vocabulary = 256};
   const torch::optim::AdamW adamw(std::vector<at::Tensor>{}, torch::optim::AdamWOptions(3e-3).weight_decay(0.01));
-  const MegatronLMDummyDataLoader data{.data_path = {prefix.string()}, .split = "80,20,0", .micro_batch_size = 4};
-  auto& [model, optimizer, scheduler, loaders] = accelerator.prepare(gpt, adamw, {}, {data, data});
+  const MegatronLMDummyDataLoader data{.data_path = {prefix.string()}, .split = "80,10,10", .micro_batch_size = 4};
+  auto& [model, optimizer, scheduler, loaders] = accelerator.prepare(gpt, adamw, {}, {data, data, data});
 
   model.train();
   double loss = 0.0;
@@ -81,6 +82,8 @@ int main() {
   for (const Evaluation& each : accelerator.evaluations())
     std::printf("evaluation after %lld updates: %s\n", static_cast<long long>(each.iteration),
                 each.losses.at(0).first.c_str());
+  const double test = accelerator.evaluate(loaders[2]).losses.at(0).second;
+  std::printf("perplexity of the test part is below 2: %s\n", std::exp(test) < 2.0 ? "yes" : "no");
 
   model.eval();
   const auto logits = [&](const at::Tensor& tokens) { return model.logits({{"tokens", tokens}}); };

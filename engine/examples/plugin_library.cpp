@@ -21,7 +21,7 @@ LossOut half_square(const Batch& batch, const Tensors& outputs) {
   return {loss, std::nullopt, {{"half square", loss.detach()}}};
 }
 
-/// The train step of Accelerate's guide: samples that hold key tokens weigh more.
+/// The train step of Accelerate's guide with one key token: samples that hold it weigh more.
 class KeyTokenStep final : public AbstractTrainStep {
  public:
   KeyTokenStep(const TrainStepArgs& args, const StepKeywords& keywords)
@@ -36,7 +36,7 @@ class KeyTokenStep final : public AbstractTrainStep {
   LossOut loss_func(const Batch& batch, const Tensors& outputs) override {
     const at::Tensor& mask = batch.at("loss_mask");
     const at::Tensor of_samples = (outputs.at(0) * mask).sum(1) / mask.sum(1);
-    const at::Tensor weights = alpha_ * (1.0 + (batch.at("tokens") == key_token_).sum(1));
+    const at::Tensor weights = 1.0 + alpha_ * (batch.at("tokens") == key_token_).sum(1);
     const at::Tensor loss = (of_samples * weights).mean();
     return {loss, std::nullopt, {{"lm loss", avg_losses_across_data_parallel_group({loss}, *data_)[0]}}};
   }

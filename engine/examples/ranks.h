@@ -38,18 +38,23 @@ struct Ranks {
   std::unique_ptr<accrue::Communicator> data;
 };
 
-/// Meets the other ranks that the launcher has started, if any.
-inline Ranks join(int argc, char** argv) {
+/// Meets the other ranks that the launcher has started; null where there are none.
+inline std::unique_ptr<accrue::Rendezvous> meet(int argc, char** argv) {
   const int store = std::atoi(option(argc, argv, "--store").value_or("-1").c_str());
   const auto identity = accrue::must(accrue::rank_identity(accrue::environment, store));
-  Ranks ranks;
-  if (identity.world == 1) {
+  if (identity.world == 1) return nullptr;
+  return accrue::must(accrue::Rendezvous::join(identity, {.run_id = "example"}));
+}
+
+/// The same, and their data axis.
+inline Ranks join(int argc, char** argv) {
+  Ranks ranks{.rendezvous = meet(argc, argv)};
+  if (!ranks.rendezvous) {
     ranks.data = accrue::single_communicator();
     return ranks;
   }
-  ranks.rendezvous = accrue::must(accrue::Rendezvous::join(identity, {.run_id = "example"}));
-  ranks.data =
-      accrue::must(ranks.rendezvous->communicator(accrue::RankGrid{.data = identity.world}, accrue::Axis::data));
+  const accrue::RankGrid all{.data = ranks.rendezvous->identity().world};
+  ranks.data = accrue::must(ranks.rendezvous->communicator(all, accrue::Axis::data));
   return ranks;
 }
 

@@ -131,6 +131,7 @@ void AcceleratorImpl::check_plugin() {
   for (const MegatronArgumentValue& each : resolved.arguments) {
     const std::string_view name = each.argument->name;
     const bool used = !each.argument->field.empty() || !each.argument->only.empty() || name == "eod_mask_loss" ||
+                      name == "reset_position_ids" || name == "reset_attention_mask" ||
                       name == "calculate_per_token_loss" || name == "fp16" || name == "bf16" || name == "loss_scale" ||
                       name == "initial_loss_scale" || name == "min_loss_scale" || name == "loss_scale_window" ||
                       name == "hysteresis" || name == "log_params_norm" || name == "log_num_zeros_in_grad" ||
@@ -352,6 +353,8 @@ void AcceleratorImpl::prepare(const ModelSource& model, const torch::optim::Opti
   if (prepared) refuse("prepare() was called before: an Accelerator holds one model");
   if (sources.empty()) refuse("prepare() needs a data loader: the micro-batch size is its batch size");
   TrainStepArgs args{.megatron_dataset_flag = *plugin().megatron_dataset_flag,
+                     .reset_position_ids = flag(resolved, "reset_position_ids", false),
+                     .reset_attention_mask = flag(resolved, "reset_attention_mask", false),
                      .eod_mask_loss = flag(resolved, "eod_mask_loss", false),
                      .calculate_per_token_loss = flag(resolved, "calculate_per_token_loss", false),
                      .data = &mesh.data()};
@@ -365,8 +368,8 @@ void AcceleratorImpl::prepare(const ModelSource& model, const torch::optim::Opti
     first = false;
     if (dummy == nullptr) continue;
     args.megatron_dataset_flag = true;
-    args.reset_position_ids = dummy->reset_position_ids;
-    args.reset_attention_mask = dummy->reset_attention_mask;
+    args.reset_position_ids = args.reset_position_ids || dummy->reset_position_ids;
+    args.reset_attention_mask = args.reset_attention_mask || dummy->reset_attention_mask;
     args.eod_mask_loss = args.eod_mask_loss || dummy->eod_mask_loss;
   }
   if (micro_batch < 1) refuse("a data loader's batch size is below 1");
@@ -553,6 +556,9 @@ std::int64_t Accelerator::process_index() const {
 }
 std::int64_t Accelerator::num_processes() const {
   return impl_->mesh.grid().world();
+}
+std::int64_t Accelerator::global_batch_size() const {
+  return impl_->global_batch;
 }
 Mesh& Accelerator::mesh() {
   return impl_->mesh;

@@ -9,6 +9,7 @@
 
 #include "accrue/models/model_part.h"
 #include "accrue/run/data_split.h"
+#include "support/reset_documents.h"
 #include "support/test_program.h"
 
 namespace test_indexed_source {
@@ -67,6 +68,22 @@ class TestIndexedSource : public QObject {
     QCOMPARE(longs(resets.positions[1]), (Numbers{0, 1, 2, 0, 1, 2}));
     QCOMPARE(longs(resets.document_starts[0]), (Numbers{0, 0, 0, 3, 3, 3}));
     QCOMPARE(gpt_batch({}, resetting(), 6).items, 0);
+  }
+
+  void documents_begin_again_as_in_the_original() {
+    for (const test::ResetDocuments& original : test::reset_documents) {
+      GptItem item{.tokens = original.tokens};
+      item.labels.assign(item.tokens.size(), 7);
+      item.loss_mask.assign(item.tokens.size(), 1);
+      DataSpec data = resetting();
+      data.end_of_document = 0;
+      const Batch batch = gpt_batch(std::vector{item}, data, std::ssize(item.tokens));
+      QCOMPARE(longs(batch.positions[0]), original.positions);
+      QCOMPARE(longs(batch.document_starts[0]), original.first_seen);
+      Numbers counted;
+      for (const std::int64_t target : longs(batch.targets[0])) counted.push_back(target == ignored_label ? 0 : 1);
+      QCOMPARE(counted, original.loss_mask);
+    }
   }
 
   void documents_of_a_row_are_rows_of_their_own() {

@@ -223,23 +223,31 @@ class TestMegatronAccelerator : public QObject {
     QVERIFY(near(out.loss.item<double>(), mean.item<double>()));
   }
 
-  /// Of a data loader's fields: a document ends at token 3, and the one after it counts its positions anew, does not
-  /// see what came before, or has no loss at its end. The losses are those of the model given this by hand.
+  /// Of a data loader's fields, or of other_megatron_args: a document ends at token 3, and the one after it counts its
+  /// positions anew, does not see what came before, or has no loss at its end. The losses are those of the model given
+  /// this by hand.
   void documents_begin_again_as_the_data_loader_says_data() {
-    const Rows<bool, bool, bool> row;
-    row("neither", false, false, false);
-    row("positions", true, false, false);
-    row("attention", false, true, false);
-    row("no loss at the end", false, false, true);
-    row("all", true, true, true);
+    const Rows<bool, bool, bool, bool> row;
+    row("neither", false, false, false, false);
+    row("positions", true, false, false, false);
+    row("attention", false, true, false, false);
+    row("no loss at the end", false, false, true, false);
+    row("all", true, true, true, false);
+    row("positions, by an argument", true, false, false, true);
+    row("attention, by an argument", false, true, false, true);
+    row("all, by arguments", true, true, true, true);
   }
   void documents_begin_again_as_the_data_loader_says() {
-    const auto [positions, attention, masks] = current_row<bool, bool, bool>();
+    const auto [positions, attention, masks, arguments] = current_row<bool, bool, bool, bool>();
     const at::Tensor text =
         at::tensor({5, 6, 3, 7, 8, 9, 3, 2, 4, 3, 5, 7, 11, 13, 3, 17, 2, 6}, at::kLong).view({2, 9});
     Mesh mesh;
     MegatronLMPlugin plugin;
     plugin.num_micro_batches = 1;
+    const auto set = [](const char* name, bool on) { return std::string(name) + (on ? " = true" : " = false"); };
+    if (arguments)
+      plugin.other_megatron_args = {set("reset_position_ids", positions), set("reset_attention_mask", attention),
+                                    set("eod_mask_loss", masks)};
     plugin.custom_megatron_datasets_provider_function = [text](const std::vector<std::int64_t>&) {
       const MegatronDataset rows{2, [text](const std::vector<std::int64_t>& which) {
                                    return Batch{{"text", text.index_select(0, at::tensor(which, at::kLong))}};
@@ -250,9 +258,9 @@ class TestMegatronAccelerator : public QObject {
     options.eod_token = 3;
     Accelerator accelerator(std::move(options), mesh);
     auto& prepared = accelerator.prepare(tiny_gpt(), adamw(0.01), {.total_num_steps = 1},
-                                         {MegatronLMDummyDataLoader{.reset_position_ids = positions,
-                                                                    .reset_attention_mask = attention,
-                                                                    .eod_mask_loss = masks,
+                                         {MegatronLMDummyDataLoader{.reset_position_ids = positions && !arguments,
+                                                                    .reset_attention_mask = attention && !arguments,
+                                                                    .eod_mask_loss = masks && !arguments,
                                                                     .micro_batch_size = 2}});
     prepared.model.eval();
     const double loss = prepared.model(*prepared.loaders[0].next()).loss.item<double>();

@@ -3,8 +3,8 @@
 #include <ATen/ATen.h>
 
 #include <QtTest/QTest>
-#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <stdexcept>
 
 #include "accrue/comm/rendezvous.h"
@@ -12,6 +12,8 @@
 #include "accrue/megatron/sequence_masks.h"
 #include "accrue/megatron/train_step.h"
 #include "support/refusals.h"
+#include "support/reset_documents.h"
+#include "support/table.h"
 #include "support/test_program.h"
 
 namespace test_megatron_steps {
@@ -50,25 +52,36 @@ double value(const LossReport& report, const std::string& name) {
 class TestMegatronSteps : public QObject {
   Q_OBJECT
  private Q_SLOTS:
-  /// Three documents, which end in 0: 3 0 | 5 6 0 | 7. megatron-core 0.12.0 gave the same three tensors.
+  /// Each switch acts on its own tensor alone; all rows of a batch are treated alike.
+  void positions_and_masks_start_anew_after_a_document_data() {
+    const Rows<int> row;
+    for (int i = 0; i < static_cast<int>(std::size(reset_documents)); ++i) row(reset_documents[i].name, i);
+  }
   void positions_and_masks_start_anew_after_a_document() {
-    const at::Tensor tokens = ids({3, 0, 5, 6, 0, 7});
-    const auto plain = get_ltor_masks_and_position_ids(tokens, {.eod_token = 0});
-    QVERIFY(at::equal(plain.position_ids, ids({0, 1, 2, 3, 4, 5})));
-    QVERIFY(at::equal(plain.loss_mask, flags({1, 1, 1, 1, 1, 1})));
-    QVERIFY((plain.attention_mask.sizes() == at::IntArrayRef{1, 1, 6, 6}));
-    QVERIFY(at::equal(plain.attention_mask[0][0], at::ones({6, 6}, at::kBool).triu(1)));
-
-    const auto reset = get_ltor_masks_and_position_ids(
-        tokens, {.eod_token = 0, .reset_position_ids = true, .reset_attention_mask = true, .eod_mask_loss = true});
-    QVERIFY(at::equal(reset.position_ids, ids({0, 1, 0, 1, 2, 0})));
-    QVERIFY(at::equal(reset.loss_mask, flags({1, 0, 1, 1, 0, 1})));
-    const std::vector<std::vector<int>> seen{{0}, {0, 1}, {2}, {2, 3}, {2, 3, 4}, {5}};
-    for (std::size_t row = 0; row < 6; ++row)
-      for (int column = 0; column < 6; ++column) {
-        const bool masked = std::ranges::find(seen[row], column) == seen[row].end();
-        QCOMPARE(reset.attention_mask[0][0][static_cast<std::int64_t>(row)][column].item<bool>(), masked);
-      }
+    const auto [which] = current_row<int>();
+    const ResetDocuments& original = reset_documents[which];
+    const std::int64_t places = std::ssize(original.tokens);
+    const at::Tensor tokens = ids(original.tokens).expand({2, places}).contiguous();
+    const at::Tensor place = at::arange(places, at::kLong);
+    for (const bool positions : {false, true})
+      for (const bool attention : {false, true})
+        for (const bool masks : {false, true}) {
+          const auto made = get_ltor_masks_and_position_ids(tokens, {.eod_token = 0,
+                                                                     .reset_position_ids = positions,
+                                                                     .reset_attention_mask = attention,
+                                                                     .eod_mask_loss = masks});
+          const at::Tensor first = attention ? ids(original.first_seen)[0] : at::zeros({places}, at::kLong);
+          const at::Tensor hidden = (place.unsqueeze(0) > place.unsqueeze(1)).logical_or(place < first.unsqueeze(1));
+          const at::Tensor counted = masks ? ids(original.loss_mask)[0] : at::ones({places}, at::kLong);
+          QCOMPARE(made.attention_mask.size(0), attention ? 2 : 1);
+          for (std::int64_t row = 0; row < 2; ++row) {
+            QVERIFY(at::equal(made.position_ids[row], positions ? ids(original.positions)[0] : place));
+            QVERIFY(at::equal(made.loss_mask[row], counted.to(at::kFloat)));
+            QVERIFY(at::equal(made.attention_mask.expand({2, 1, places, places})[row][0], hidden));
+          }
+          QCOMPARE(made.document_starts.defined(), attention);
+          if (attention) QVERIFY(at::equal(made.document_starts[1], first));
+        }
   }
 
   /// Token 0 is a token like others, and the last has no next one.

@@ -98,7 +98,7 @@ class TestPluginLibraries : public QObject {
     QVERIFY(std::abs(weight(last_update(prepared)) - 2.85) < 1e-12);
   }
 
-  /// A GPT of zeros has a loss of log 256 at every token; samples without key tokens weigh alpha.
+  /// A GPT of zeros has a loss of log 256 at every token; samples without key tokens weigh 1.
   void a_train_step_is_made_with_its_keywords() {
     const QString spec = path("gpt.accrue");
     QFile file(spec);
@@ -115,7 +115,7 @@ class TestPluginLibraries : public QObject {
     QVERIFY2(ended.status == 0, qUtf8Printable(ended.err));
     const Outcome shown = accrue_run({"show", dir, "--json"});
     const double loss = QJsonDocument::fromJson(shown.out.toUtf8()).object()["loss"].toDouble();
-    QVERIFY2(std::abs(loss - 0.25 * std::log(256.0)) < 1e-9, qPrintable(shown.out));
+    QVERIFY2(std::abs(loss - std::log(256.0)) < 1e-9, qPrintable(shown.out));
     // The same gradient as that of one batch: what is checked is the library's loss.
     const Outcome verified = accrue_run({"verify", spec, "--plugin", library()});
     QVERIFY2(verified.status == 0, qUtf8Printable(verified.out + verified.err));

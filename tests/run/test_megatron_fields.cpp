@@ -232,6 +232,14 @@ class TestMegatronFields : public QObject {
                              << "no model has layers of experts";
     QTest::newRow("rotary") << "use_rotary_position_embeddings = true"
                             << "positions are learned";
+    QTest::newRow("alibi") << "position_embedding_type = alibi"
+                           << "positions are learned";
+    QTest::newRow("multi-query") << "attention_head_type = multiquery"
+                                 << "every head has keys and values of its own";
+    QTest::newRow("tokenizer") << "vocab_file = vocab.json"
+                               << "the tokenizer is the dataset's";
+    QTest::newRow("merges") << "merge_file = merges.txt"
+                            << "the tokenizer is the dataset's";
     QTest::newRow("uneven") << "decoder_last_pipeline_num_layers = 3"
                             << "pp_degree must divide them";
     QTest::newRow("offload") << "optimizer_cpu_offload = true"
@@ -262,6 +270,8 @@ class TestMegatronFields : public QObject {
     given.other_megatron_args = {"use_custom_fsdp = false",
                                  "context_parallel_size = 1",
                                  "attention_backend = auto",
+                                 "attention_head_type = multihead",
+                                 "position_embedding_type = absolute",
                                  "eod_mask_loss = true",
                                  "recompute_granularity = full",
                                  "recompute_method = block",

@@ -35,6 +35,9 @@ constexpr MegatronArgument just(std::string_view name, FieldType type, std::stri
 
 constexpr std::string_view whole_checkpoints =
     "a checkpoint always holds model, optimizer, schedule and random numbers together, and is read as a whole";
+constexpr std::string_view own_tokenizer =
+    "models take and give tokens; the tokenizer is the dataset's, which \"accrue-run data build --tokenizer\" writes "
+    "beside it";
 constexpr std::string_view no_experts = "no model has layers of experts";
 
 constexpr MegatronArgument arguments[] = {
@@ -156,7 +159,10 @@ constexpr MegatronArgument arguments[] = {
     just("mmap_bin_files", boolean, "true", "indexed datasets are always mapped"),
     just("mock_data", boolean, "false", "data.kind = synthetic makes data from a seed"),
     just("dataloader_type", text, "single|cyclic", "data of a program's own are given to its own loop"),
-    just("position_embedding_type", text, "learned_absolute", "positions are learned"),
+    just("position_embedding_type", text, "learned_absolute|absolute", "positions are learned"),
+    just("attention_head_type", text, "multihead", "every head has keys and values of its own"),
+    just("vocab_file", text, "-", own_tokenizer),
+    just("merge_file", text, "-", own_tokenizer),
     just("untie_embeddings_and_output_weights", boolean, "false", "the output layer shares the token embedding"),
     just("normalization", text, "LayerNorm", "the models have layer norms"),
     just("swiglu", boolean, "false", "the inner layer of a block has one matrix and a GELU"),
@@ -204,6 +210,7 @@ void refuse_unknown(std::string_view name, std::string_view assignment, std::vec
 }
 
 bool is_offered(const MegatronArgument& argument, const SpecValue& value) {
+  if (argument.only == "-") return false;
   std::string_view left = argument.only;
   while (!left.empty()) {
     const auto bar = std::min(left.find('|'), left.size());

@@ -217,6 +217,8 @@ class Accelerator {
   bool is_main_process() const;
   std::int64_t process_index() const;
   std::int64_t num_processes() const;
+  /// Samples of an update: replicas x micro-batch size x num_micro_batches. 1 before prepare().
+  std::int64_t global_batch_size() const;
   Mesh& mesh();
 
   /// Over eval_iters batches of a loader, forward only; the loader starts again where it ends. Every eval_interval-th

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QtTest>
+#include <array>
 #include <thread>
 
 #include "accrue/run/event_queue.h"
@@ -81,6 +82,26 @@ class TestEventQueue : public QObject {
     while (next < count && timer.elapsed() < 20000)
       for (const auto& event : queue.drain()) QCOMPARE(event.seq, next++);
     QCOMPARE(next, count);
+  }
+
+  void what_is_pushed_together_is_drained_together() {
+    EventQueue queue(1 << 20);
+    constexpr int count = 20000;
+    std::jthread producer([&queue] {
+      for (int i = 0; i < count; ++i) {
+        std::array<RunEvent, 2> both{update(i), update(i)};
+        queue.push(both);
+      }
+    });
+    std::size_t taken = 0;
+    QElapsedTimer timer;
+    timer.start();
+    while (taken < 2 * count && timer.elapsed() < 20000) {
+      const auto events = queue.drain();
+      QCOMPARE(events.size() % 2, std::size_t{0});
+      taken += events.size();
+    }
+    QCOMPARE(taken, std::size_t{2 * count});
   }
 };
 

@@ -3,46 +3,16 @@
 #include <QDialog>
 #include <cstdint>
 
-#include "accrue/run/run_store.h"
-#include "models/companion_run.h"
 #include "models/run_pair.h"
-#include "pages/close_guard.h"
+#include "pair_studio.h"
 #include "plots/difference_plot.h"
 #include "plots/plot_area.h"
-#include "studio_fixture.h"
 #include "support/test_program.h"
-#include "widgets/message_bar.h"
 
 namespace test_pair {
 
 using namespace accrue;
 using namespace accrue::ui;
-
-namespace {
-
-/// With a run of one rank that was begun and ended, and has the focus, on a machine of so many cores.
-class PairStudio : public OpenStudio {
- public:
-  explicit PairStudio(std::int64_t cores, std::int64_t updates = 12)
-      : OpenStudio(smallSpec(updates, 1), "micro_ms=2"), companion(window->findChild<CompanionRun*>()) {
-    HostFacts facts = preflight->hostFacts();
-    facts.cores = cores;
-    preflight->setHostFacts(facts);
-    QTRY_VERIFY_WITH_TIMEOUT(preflight->isCurrent(), patience_ms);
-    action("runAction")->trigger();
-    QTRY_VERIFY_WITH_TIMEOUT(control->run() && control->run()->last().update >= 1, patience_ms);
-    endRun();
-  }
-  bool bothTrain() const {
-    return control->isLive() && companion->isLive() && control->run()->last().update >= 1 &&
-           companion->run()->last().update >= 1;
-  }
-  QString message() const { return find<MessageBar>("messageBar")->text(); }
-
-  CompanionRun* companion;
-};
-
-}  // namespace
 
 class TestPair : public QObject {
   Q_OBJECT
@@ -52,8 +22,7 @@ class TestPair : public QObject {
     PairStudio studio(4, 100'000);
     studio.set("accumulation.steps", std::int64_t{2});
     QVERIFY(studio.action("trainPairAction")->isEnabled());
-    studio.action("trainPairAction")->trigger();
-    QTRY_VERIFY_WITH_TIMEOUT(studio.bothTrain(), patience_ms);
+    studio.trainPair();
     RunSeries* const first = studio.companion->run();
     RunSeries* const second = studio.control->run();
     QCOMPARE(first->spec()->accumulation.steps, 4);
@@ -77,8 +46,7 @@ class TestPair : public QObject {
 
   void the_other_is_held_and_goes_on_with_the_run_of_the_window() {
     PairStudio studio(2, 100'000);
-    studio.action("trainPairAction")->trigger();
-    QTRY_VERIFY_WITH_TIMEOUT(studio.bothTrain(), patience_ms);
+    studio.trainPair();
     studio.control->togglePause();
     QTRY_COMPARE_WITH_TIMEOUT(studio.companion->run()->state(), RunState::paused, patience_ms);
     QCOMPARE(studio.control->state(), RunState::paused);
@@ -116,22 +84,6 @@ class TestPair : public QObject {
     studio.action("trainPairAction")->trigger();
     QVERIFY(studio.offered("Load the run's spec"));
     QVERIFY(!studio.control->isLive() && !studio.companion->isLive());
-  }
-
-  void closing_asks_about_both_and_waits_for_both() {
-    PairStudio studio(2, 100'000);
-    studio.action("trainPairAction")->trigger();
-    QTRY_VERIFY_WITH_TIMEOUT(studio.bothTrain(), patience_ms);
-    studio.dialogs.close_answer = {.answer = CloseAnswer::checkpointAndStop};
-    QVERIFY(!studio.window->close());
-    QCOMPARE(studio.dialogs.close_questions, 1);
-    QTRY_VERIFY_WITH_TIMEOUT(!studio.window->isVisible(), patience_ms);
-    for (const RunSeries* run : {studio.companion->run(), studio.control->run()}) {
-      QVERIFY(!run->isLive());
-      QCOMPARE(run->outcome().outcome, QStringLiteral("stopped"));
-      QCOMPARE(run->outcome().reason, QStringLiteral("Stopped by you"));
-      QCOMPARE(run->checkpointUpdate(), run->outcome().updates);
-    }
   }
 };
 

@@ -507,13 +507,13 @@ class TestWindow : public QObject {
     bool copying = false;
     bool stayed = false;
     connect(studio.control.get(), &RunControl::warned, this, [&] {
-      copying = studio.control->isCopying();
+      copying = studio.control->hosting() == Hosting::begins;
       stayed = !studio.window->close();
     });
     studio.control->branch(studio.control->run()->folder());
     QTRY_VERIFY_WITH_TIMEOUT(!studio.window->isVisible(), patience_ms);
     QVERIFY(copying && stayed);
-    QVERIFY(!studio.control->isCopying() && !studio.control->isLive());
+    QCOMPARE(studio.control->hosting(), Hosting::none);
   }
 
   void the_selected_run_can_be_resumed() {

@@ -17,7 +17,7 @@ BridgeOptions withoutQuestions(BridgeOptions options) {
 }  // namespace
 
 CompanionRun::CompanionRun(RunControl* partner, RunLibrary* library, QObject* parent)
-    : QObject(parent), partner_(partner), library_(library), bridge_(withoutQuestions(partner->bridgeOptions())) {
+    : HostedRun(parent), partner_(partner), library_(library), bridge_(withoutQuestions(partner->bridgeOptions())) {
   connect(&bridge_, &EngineBridge::batch, this, &CompanionRun::takeBatch);
   connect(&bridge_, &EngineBridge::stateChanged, this, &CompanionRun::takeState);
   connect(partner_, &RunControl::runBegun, this, [this](RunSeries* run) {
@@ -34,26 +34,37 @@ Result<RunSeries*> CompanionRun::start(const RunPlan& plan) {
   if (!started) return tl::make_unexpected(started.error());
   run_ = library_->addLive(QString::fromStdString(started->string()), plan, RunLibrary::Past::forget);
   beside_ = nullptr;
-  held_ = stop_asked_ = over_told_ = false;
+  held_ = end_asked_ = over_told_ = false;
+  Q_EMIT hostingChanged();
   return run_;
 }
 
-bool CompanionRun::isLive() const {
-  return run_ && is_live(bridge_.state());
+Hosting CompanionRun::hosting() const {
+  if (!run_ || !is_live(bridge_.state())) return Hosting::none;
+  return end_asked_ || bridge_.state() == RunState::stopping ? Hosting::ends : Hosting::trains;
 }
 
-void CompanionRun::stop() {
-  if (!isLive() || stop_asked_) return;
-  stop_asked_ = true;
+void CompanionRun::saveAndEnd() {
+  if (hosting() != Hosting::trains) return;
   bridge_.checkpointAndStop();
+  noteEndAsked();
+}
+
+void CompanionRun::endUnsaved() {
+  if (!isLive()) return;
+  bridge_.stop();
+  noteEndAsked();
 }
 
 void CompanionRun::kill() {
-  if (isLive()) bridge_.kill();
+  if (!isLive()) return;
+  bridge_.kill();
+  noteEndAsked();
 }
 
-bool CompanionRun::isStopping() const {
-  return isLive() && stop_asked_;
+void CompanionRun::noteEndAsked() {
+  end_asked_ = true;
+  Q_EMIT hostingChanged();
 }
 
 /// Holds, goes on and ends with the partner, as the user commands it; a partner that ends by itself ends nothing else,
@@ -70,7 +81,7 @@ void CompanionRun::followPartner() {
     else
       bridge_.proceed();
   }
-  if (partner_->endedByUser()) stop();
+  if (partner_->endedByUser()) saveAndEnd();
 }
 
 void CompanionRun::takeBatch(const EventBatch& events) {
@@ -79,6 +90,7 @@ void CompanionRun::takeBatch(const EventBatch& events) {
 }
 
 void CompanionRun::takeState() {
+  Q_EMIT hostingChanged();
   if (!is_over(bridge_.state()) || over_told_) return;
   over_told_ = true;
   Q_EMIT ended(run_);

@@ -3,10 +3,9 @@
 // the library; no command of the Run menu reaches it, but it is held, continued and ended with its partner.
 #pragma once
 
-#include <QObject>
-
 #include "accrue/run/result.h"
 #include "bridge/engine_bridge.h"
+#include "hosted_run.h"
 
 namespace accrue::ui {
 
@@ -20,7 +19,7 @@ class RunSeries;
 /// updates, and their measured times would mean nothing. What is drawn of their difference reaches as far as both are.
 /// For the same reason a step of a held partner lets it go on for as long as that step takes.
 /// Thread: GUI.
-class CompanionRun : public QObject {
+class CompanionRun : public HostedRun {
   Q_OBJECT
 
  public:
@@ -28,15 +27,13 @@ class CompanionRun : public QObject {
 
   /// Fails while one is live.
   Result<RunSeries*> start(const RunPlan& plan);
-  bool isLive() const;
-  /// The last one that was started; nullptr before.
-  RunSeries* run() const { return run_; }
-  /// Saves at the end of the current update and ends the run. Once is enough: the partner's end and the window's ask
-  /// for it independently of each other.
-  void stop();
-  /// It was asked to end, and has not.
-  bool isStopping() const;
-  void kill();
+  bool isLive() const { return hosting() != Hosting::none; }
+  RunSeries* run() const override { return run_; }
+  Hosting hosting() const override;
+  /// Once is enough: the partner's end and the window's ask for it independently of each other.
+  void saveAndEnd() override;
+  void endUnsaved() override;
+  void kill() override;
 
  Q_SIGNALS:
   void ended(accrue::ui::RunSeries* run);
@@ -45,6 +42,7 @@ class CompanionRun : public QObject {
   void takeBatch(const EventBatch& events);
   void takeState();
   void followPartner();
+  void noteEndAsked();
 
   RunControl* partner_;
   RunLibrary* library_;
@@ -52,7 +50,7 @@ class CompanionRun : public QObject {
   RunSeries* run_ = nullptr;
   RunSeries* beside_ = nullptr;  ///< the partner's run; compared only
   bool held_ = false;            ///< with the partner
-  bool stop_asked_ = false;
+  bool end_asked_ = false;
   bool over_told_ = true;
 };
 

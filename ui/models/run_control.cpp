@@ -29,7 +29,8 @@ Result<BranchPoint> branchPoint(const std::filesystem::path& dir) {
 
 RunControl::RunControl(const BridgeOptions& options, SpecDocument* document, PreflightRunner* preflight,
                        RunLibrary* library, QObject* parent)
-    : QObject(parent), document_(document), preflight_(preflight), library_(library), bridge_(options) {
+    : HostedRun(parent), document_(document), preflight_(preflight), library_(library), bridge_(options) {
+  connect(this, &RunControl::stateChanged, this, &HostedRun::hostingChanged);
   connect(&bridge_, &EngineBridge::batch, this, &RunControl::takeBatch);
   connect(&bridge_, &EngineBridge::stateChanged, this, &RunControl::takeState);
   connect(preflight_, &PreflightRunner::finished, this, [this] {
@@ -48,6 +49,12 @@ RunState RunControl::state() const {
   if (!run_) return RunState::idle;
   const RunState state = bridge_.state();
   return stop_asked_ && is_live(state) && state != RunState::stopping ? RunState::stopping : state;
+}
+
+Hosting RunControl::hosting() const {
+  if (copying_) return Hosting::begins;
+  if (!isLive() || attached()) return Hosting::none;
+  return ended_by_user_ || state() == RunState::stopping ? Hosting::ends : Hosting::trains;
 }
 
 const RankTracker& RunControl::ranks() const {
@@ -294,6 +301,17 @@ void RunControl::stop() {
 
 void RunControl::stopUnsaved() {
   if (!actions().contains(RunAction::stopUnsaved)) return;
+  bridge_.stop();
+  showStopping();
+}
+
+void RunControl::saveAndEnd() {
+  if (hosting() == Hosting::begins || hosting() == Hosting::trains) stop();
+}
+
+void RunControl::endUnsaved() {
+  if (hosting() == Hosting::begins) return stop();
+  if (hosting() == Hosting::none) return;
   bridge_.stop();
   showStopping();
 }

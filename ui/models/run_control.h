@@ -16,6 +16,7 @@
 #include "bridge/engine_bridge.h"
 #include "bridge/job_runner.h"
 #include "held_phases.h"
+#include "hosted_run.h"
 #include "rank_status.h"
 #include "run_actions.h"
 #include "run_library.h"
@@ -27,7 +28,7 @@ class PreflightRunner;
 class SpecDocument;
 
 /// Thread: GUI. One run at a time; the other of a pair that trains together is a CompanionRun.
-class RunControl : public QObject {
+class RunControl : public HostedRun {
   Q_OBJECT
 
  public:
@@ -37,13 +38,13 @@ class RunControl : public QObject {
 
   RunState state() const;
   /// The run that is hosted or attached, or the last one that was; nullptr before the first.
-  RunSeries* run() const { return run_; }
+  RunSeries* run() const override { return run_; }
   /// Of that run.
   const RankTracker& ranks() const;
   const HeldPhases& held() const { return held_; }
   bool isLive() const { return is_live(state()); }
-  /// A branch's checkpoint is being copied; its run begins afterwards.
-  bool isCopying() const { return copying_; }
+  /// None for a run that is attached to. One begins while a branch's checkpoint is copied.
+  Hosting hosting() const override;
   bool attached() const { return bridge_.attached(); }
   /// False while the run can only be watched.
   bool controls() const { return bridge_.controls(); }
@@ -79,7 +80,9 @@ class RunControl : public QObject {
   void stop();
   /// Ends the run after the micro-step; what was trained since the last checkpoint is lost.
   void stopUnsaved();
-  void kill();
+  void saveAndEnd() override;
+  void endUnsaved() override;
+  void kill() override;
   void checkpoint();
   /// Sets N from the next window on.
   void setSteps(std::int64_t steps);

@@ -3,11 +3,10 @@
 
 #include <QSettings>
 #include <QWidget>
+#include <algorithm>
 #include <utility>
 
 #include "detached_run.h"
-#include "models/companion_run.h"
-#include "models/run_control.h"
 #include "models/run_queue.h"
 #include "models/run_series.h"
 
@@ -22,120 +21,102 @@ constexpr std::pair<CloseAnswer, const char*> remembered_words[] = {
 
 }  // namespace
 
-CloseGuard::CloseGuard(RunControl* control, Dialogs* dialogs, QSettings* settings, QWidget* window)
-    : QObject(window), control_(control), dialogs_(dialogs), settings_(settings), window_(window) {
+CloseGuard::CloseGuard(BridgeOptions options, Dialogs* dialogs, QSettings* settings, QWidget* window)
+    : QObject(window), options_(std::move(options)), dialogs_(dialogs), settings_(settings), window_(window) {
   deadline_.setSingleShot(true);
   deadline_.setInterval(std::chrono::seconds(30));
   connect(&deadline_, &QTimer::timeout, this, &CloseGuard::passDeadline);
-  connect(control_, &RunControl::stateChanged, this, &CloseGuard::takeState);
-  connect(control_, &RunControl::ended, this, [this](const RunSeries* run) {
-    if (!control_->attached()) takeEnd(run);
-  });
 }
 
-void CloseGuard::setCompanion(CompanionRun* companion) {
-  companion_ = companion;
-  connect(companion_, &CompanionRun::ended, this, &CloseGuard::takeEnd);
+void CloseGuard::watch(std::vector<HostedRun*> places) {
+  places_ = std::move(places);
+  for (const HostedRun* place : places_) connect(place, &HostedRun::hostingChanged, this, &CloseGuard::review);
 }
 
-bool CloseGuard::hostsOwn() const {
-  return control_->isLive() && !control_->attached();
+std::size_t CloseGuard::count(Hosting hosting) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(places_, [hosting](const HostedRun* place) { return place->hosting() == hosting; }));
 }
 
 bool CloseGuard::hosts() const {
-  return hostsOwn() || (companion_ && companion_->isLive());
+  return count(Hosting::none) < places_.size();
 }
 
 bool CloseGuard::mayClose() {
-  if (control_->isCopying()) {
-    if (std::exchange(waiting_, true)) return false;
-    waiting_for_copy_ = true;
-    answer_ = CloseAnswer::stopNow;
-    killed_ = false;
-    control_->stop();
-    if (companion_) companion_->stop();
-    Q_EMIT waitingFor(tr("Closing once the checkpoint of the branch has been copied. The branch is then ended."));
-    return false;
-  }
-  if (!hosts()) return true;
+  if (given_up_ || !hosts()) return true;
   if (waiting_) {
     // Closed again while waiting: the user does not want to wait.
     force();
     return false;
   }
-  answer_ = ask();
+  // A run that only begins has trained nothing that could be kept.
+  answer_ = count(Hosting::trains) + count(Hosting::ends) > 0 ? ask() : CloseAnswer::stopNow;
   if (answer_ == CloseAnswer::cancel) return false;
-  // The run may have ended while the question was open.
+  // The runs may have ended while the question was open.
   if (!hosts()) return true;
   carryOut();
-  if (!hosts()) return true;
-  waiting_ = true;
-  killed_ = false;
-  deadline_.start();
   return false;
 }
 
 void CloseGuard::carryOut() {
-  const bool own = hostsOwn();
-  const bool stopping = own ? control_->state() == RunState::stopping : companion_ && companion_->isStopping();
-  // A run that the user has stopped is not kept running.
-  if (stopping && answer_ == CloseAnswer::keepRunning) answer_ = CloseAnswer::checkpointAndStop;
-  if (own && !stopping) {
-    if (answer_ == CloseAnswer::stopNow && control_->actions().contains(RunAction::stopUnsaved))
-      control_->stopUnsaved();
+  awaited_.clear();
+  refusals_.clear();
+  failed_ = killed_ = false;
+  // All are looked at before any is told: the end of one of a pair is that of the other.
+  for (HostedRun* place : places_)
+    if (const Hosting hosting = place->hosting(); hosting != Hosting::none)
+      awaited_.push_back({place, hosting == Hosting::trains && answer_ == CloseAnswer::keepRunning});
+  sayWaiting();
+  for (const Awaited& each : awaited_) {
+    if (answer_ == CloseAnswer::stopNow)
+      each.place->endUnsaved();
     else
-      control_->stop();
+      each.place->saveAndEnd();
   }
-  if (companion_ && answer_ == CloseAnswer::stopNow)
-    companion_->kill();
-  else if (companion_)
-    companion_->stop();
-  switch (answer_) {
-    case CloseAnswer::keepRunning:
-      Q_EMIT waitingFor(
-          tr("Closing once the current update is saved; the run continues from there. Close again to end it at once."));
-      break;
-    case CloseAnswer::checkpointAndStop:
-      Q_EMIT waitingFor(tr("Closing once the current update is saved. Close again to end the run at once."));
-      break;
-    case CloseAnswer::stopNow:
-      Q_EMIT waitingFor(tr("Closing once the ranks have ended. Close again to end them at once."));
-      break;
-    case CloseAnswer::cancel:
-      break;
-  }
+  waiting_ = true;
+  deadline_.start();
 }
 
-/// A branch that could not begin has no end to wait for.
-void CloseGuard::takeState() {
-  if (!waiting_for_copy_ || control_->isCopying()) return;
-  waiting_for_copy_ = false;
-  if (hosts()) {
-    deadline_.start();
-    return;
-  }
-  waiting_ = false;
-  Q_EMIT readyToClose();
+void CloseGuard::sayWaiting() {
+  const bool several = awaited_.size() > 1;
+  const bool go_on = std::ranges::any_of(awaited_, &Awaited::goes_on);
+  if (count(Hosting::begins) == awaited_.size())
+    Q_EMIT waitingFor(tr("Closing once the checkpoint of the branch has been copied. The branch is then ended."));
+  else if (answer_ == CloseAnswer::stopNow)
+    Q_EMIT waitingFor(tr("Closing once the ranks have ended. Close again to end them at once."));
+  else if (go_on)
+    Q_EMIT waitingFor(
+        several
+            ? tr("Closing once the current updates are saved; the runs continue from there. Close again to end them at "
+                 "once.")
+            : tr("Closing once the current update is saved; the run continues from there. Close again to end it at "
+                 "once."));
+  else
+    Q_EMIT waitingFor(several ? tr("Closing once the current updates are saved. Close again to end the runs at once.")
+                              : tr("Closing once the current update is saved. Close again to end the run at once."));
 }
 
-void CloseGuard::takeEnd(const RunSeries* run) {
+/// A run that begins while the window waits is none of those: it is asked about when they have ended.
+void CloseGuard::review() {
   if (!waiting_) return;
-  const auto stay = [this](const QString& why) {
-    waiting_ = false;
-    deadline_.stop();
-    Q_EMIT stays(why);
-  };
-  if (answer_ == CloseAnswer::keepRunning && !killed_) {
-    const QString outcome = run->outcome().outcome;
-    if (outcome == QLatin1String("failed")) return stay(QString());  // the window shows what failed and what to do
-    if (outcome == QLatin1String("stopped"))
-      if (const auto resumed = resumeDetached(control_->bridgeOptions(), run->folder()); !resumed)
-        return stay(QString::fromStdString(resumed.error().text()));
-  }
-  if (hosts()) return;
+  const auto over = [](const Awaited& each) { return each.place->hosting() == Hosting::none; };
+  for (const Awaited& each : awaited_)
+    if (over(each) && each.goes_on && !killed_) letGoOn(*each.place->run());
+  std::erase_if(awaited_, over);
+  if (!awaited_.empty()) return;
   waiting_ = false;
   deadline_.stop();
-  Q_EMIT readyToClose();
+  if (failed_ || !refusals_.isEmpty())
+    Q_EMIT stays(refusals_.join(QLatin1Char('\n')));
+  else
+    Q_EMIT readyToClose();
+}
+
+void CloseGuard::letGoOn(const RunSeries& run) {
+  if (run.state() == RunState::failed) failed_ = true;  // the window shows what failed and what to do
+  if (run.state() == RunState::failed || run.outcome().outcome != QLatin1String("stopped")) return;
+  if (const auto resumed = resumeDetached(options_, run.folder()); !resumed)
+    refusals_.append(QString::fromStdString(resumed.error().text()));
 }
 
 bool CloseGuard::remembersAnswer() const {
@@ -153,7 +134,7 @@ CloseAnswer CloseGuard::ask() {
   // An answer for one run is none for those that wait behind it.
   for (const auto& [answer, word] : remembered_words)
     if (waiting == 0 && remembered == QLatin1String(word)) return answer;
-  QString question = hostsOwn() && companion_ && companion_->isLive()
+  QString question = count(Hosting::trains) + count(Hosting::ends) > 1
                          ? tr("A pair of runs is training in this window. What should happen to it?")
                          : tr("A run is training in this window. What should happen to it?");
   if (waiting == 1) question += QLatin1Char(' ') + tr("1 more run waits in the queue and will not begin.");
@@ -185,16 +166,19 @@ void CloseGuard::stopNow() {
 }
 
 void CloseGuard::force() {
+  deadline_.start(std::chrono::seconds(5));
+  // What only begins cannot be killed, but ends by itself once it has begun.
+  if (count(Hosting::begins) == awaited_.size()) return;
   if (killed_) {
     // Even a kill had no effect: the remaining ranks are ended when the engine's host is destroyed.
+    given_up_ = true;
     waiting_ = false;
+    deadline_.stop();
     Q_EMIT readyToClose();
     return;
   }
   killed_ = true;
-  if (hostsOwn()) control_->kill();
-  if (companion_) companion_->kill();
-  deadline_.start(std::chrono::seconds(5));
+  for (const Awaited& each : awaited_) each.place->kill();
 }
 
 }  // namespace accrue::ui

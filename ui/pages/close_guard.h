@@ -2,77 +2,98 @@
 #pragma once
 
 #include <QObject>
+#include <QStringList>
 #include <QTimer>
 #include <chrono>
-#include <functional>
+#include <vector>
 
+#include "bridge/engine_bridge.h"
 #include "dialogs.h"
+#include "models/hosted_run.h"
 
 class QSettings;
 class QWidget;
 
 namespace accrue::ui {
 
-class CompanionRun;
-class RunControl;
 class RunQueue;
 class RunSeries;
 
-/// Lets the window close only when no rank of a run hosted in it is left: asks what to do with the run and waits while
-/// the event loop runs. After a deadline it kills a run that was to stop now, and asks again about one that is saving.
+/// Lets the window close only when no rank of a run hosted in it is left: asks what to do with the runs and waits while
+/// the event loop runs. After a deadline it kills runs that were to stop now, and asks again about those that are
+/// saving.
+///
+/// What closing does with each run, wherever in the window it is:
+///
+///   hosting | keep running          | checkpoint and stop | stop now
+///   --------|-----------------------|---------------------|--------------
+///   none    | nothing               | nothing             | nothing
+///   begins  | ends once it begins   | as at the left      | as at the left
+///   trains  | saved, then continued | saved               | ends unsaved
+///   ends    | waited for            | waited for          | ends unsaved
+///
+/// Continued: from its checkpoint, by a process of its own. If a run fails while the others are to go on, they do, but
+/// the window stays and shows the failure.
 class CloseGuard : public QObject {
   Q_OBJECT
 
  public:
-  CloseGuard(RunControl* control, Dialogs* dialogs, QSettings* settings, QWidget* window);
+  /// `options`: of the runs that are continued.
+  CloseGuard(BridgeOptions options, Dialogs* dialogs, QSettings* settings, QWidget* window);
 
+  /// The runs there are asked about and waited for.
+  void watch(std::vector<HostedRun*> places);
   /// True: the window may close now. False: it stays open, because the user cancelled or until readyToClose().
   bool mayClose();
   bool isWaiting() const { return waiting_; }
-  /// Ends the run that the window waits for, even while it saves.
+  /// Ends the runs that the window waits for, even while they save.
   void stopNow();
   bool remembersAnswer() const;
   /// Closing during a run asks again from now on.
   void forgetAnswer();
   /// The window says how many of its runs wait, and will not begin once it has closed.
   void setQueue(const RunQueue* queue) { queue_ = queue; }
-  /// The other run of a pair is asked about and waited for as the window's run is.
-  void setCompanion(CompanionRun* companion);
   void setDeadline(std::chrono::milliseconds deadline) { deadline_.setInterval(deadline); }
 
  Q_SIGNALS:
-  /// The window waits for the run to end.
+  /// The window waits for the runs to end.
   void waitingFor(const QString& sentence);
   void readyToClose();
   /// The deadline has passed and the ranks are still saving; the wait continues.
   void stillSaving(const QString& sentence);
-  /// The window stays open after all; `why` is empty if the message about the run's end explains it.
+  /// The window stays open after all; `why` is empty if the message about a run's end explains it.
   void stays(const QString& why);
   void rememberedChanged();
 
  private:
-  CloseAnswer ask();
-  /// Whether the window's run trains here: one that is followed from elsewhere goes on without the window.
-  bool hostsOwn() const;
-  /// Whether ranks train that would end with the window.
+  struct Awaited {
+    HostedRun* place;
+    bool goes_on;  ///< afterwards, elsewhere
+  };
+  std::size_t count(Hosting hosting) const;
   bool hosts() const;
+  CloseAnswer ask();
   void carryOut();
-  void takeState();
-  void takeEnd(const RunSeries* run);
+  void sayWaiting();
+  void review();
+  void letGoOn(const RunSeries& run);
   void passDeadline();
   void force();
 
-  RunControl* control_;
-  CompanionRun* companion_ = nullptr;
+  BridgeOptions options_;
+  std::vector<HostedRun*> places_;
   const RunQueue* queue_ = nullptr;
   Dialogs* dialogs_;
   QSettings* settings_;
   QWidget* window_;
   QTimer deadline_;
   CloseAnswer answer_ = CloseAnswer::cancel;
+  std::vector<Awaited> awaited_;
+  QStringList refusals_;  ///< why runs could not go on
+  bool failed_ = false;   ///< one of those that were to go on
   bool waiting_ = false;
-  bool waiting_for_copy_ = false;
   bool killed_ = false;
+  bool given_up_ = false;  ///< even the kill had no effect
 };
 
 }  // namespace accrue::ui

@@ -184,6 +184,9 @@ void LessonDesk::arrange() {
   for (QDockWidget* dock : parts_.window->findChildren<QDockWidget*>()) {
     if (dock->objectName() == QLatin1String("setupDock")) setup = dock;
     dock->setVisible(dock == dock_ || dock == setup || needed(dock));
+    // The left column has no room for a third panel; leaving the lesson brings it back there.
+    if (needed(dock) && parts_.window->dockWidgetArea(dock) == Qt::LeftDockWidgetArea)
+      parts_.window->addDockWidget(Qt::RightDockWidgetArea, dock);
   }
   dock_->setFloating(false);
   parts_.window->addDockWidget(Qt::LeftDockWidgetArea, dock_);

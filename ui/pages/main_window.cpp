@@ -95,7 +95,7 @@ MainWindow::MainWindow(const StudioParts& parts)
       files_(new WindowFiles(parts.document, parts.library, parts.dialogs, parts.settings, this)),
       messages_(new RunMessages(parts.control, parts.library, centre_->messages(), this)),
       overlay_(new RunOverlay(runs_, centre_->messages(), this)),
-      close_guard_(new CloseGuard(parts.control, parts.dialogs, parts.settings, this)),
+      close_guard_(new CloseGuard(parts.control->bridgeOptions(), parts.dialogs, parts.settings, this)),
       exchange_jobs_(new ExchangeJobs(centre_->messages(), this)),
       drafts_(new DraftKeeper(parts.document, QFileInfo(parts.settings->fileName()).absolutePath(), this)),
       dialects_(new DialectRunner(parts.document, parts.preflight, this)),
@@ -246,7 +246,7 @@ void MainWindow::connectRuns() {
   new RunCommands(actions_, runs_, parts_.library, centre_->messages(), this);
   auto* guide = new PairGuide(actions_, runs_, parts_.library, centre_->plots(), centre_->messages(), this);
   auto* companion = new CompanionRun(parts_.control, parts_.library, this);
-  close_guard_->setCompanion(companion);
+  close_guard_->watch({parts_.control, companion});
   auto* paired = new PairedRun(
       {parts_.control, companion, queue_, parts_.preflight, parts_.library, runs_, files_, guide, centre_->messages()},
       this);

@@ -157,7 +157,7 @@ void PairedRun::takeBegun(RunSeries* run) {
 void PairedRun::sayStillTraining() {
   if (!parts_.companion->isLive()) return;
   const QString name = parts_.companion->run()->name();
-  if (parts_.companion->isStopping()) {
+  if (parts_.companion->hosting() == Hosting::ends) {
     parts_.bar->post({QLatin1String(companion_id), RunState::stopping,
                       tr("%1, the other run of the pair, is being saved").arg(name), tr("End it at once"),
                       [this] { parts_.companion->kill(); }});
@@ -165,7 +165,7 @@ void PairedRun::sayStillTraining() {
   }
   parts_.bar->post({QLatin1String(companion_id), RunState::running,
                     tr("%1, the other run of the pair, still trains").arg(name), tr("Stop it"), [this] {
-                      parts_.companion->stop();
+                      parts_.companion->saveAndEnd();
                       sayStillTraining();
                     }});
 }

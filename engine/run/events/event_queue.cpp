@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace accrue {
 namespace {
@@ -21,8 +22,13 @@ bool is_reading(const EventBody& body) {
 
 }  // namespace
 
-void EventQueue::push(RunEvent event) {
+void EventQueue::push(std::span<RunEvent> together) {
   const std::lock_guard lock(mutex_);
+  for (RunEvent& event : together) add(std::move(event));
+}
+
+/// The mutex is locked.
+void EventQueue::add(RunEvent event) {
   if (events_.size() < capacity_) {
     events_.push_back(std::move(event));
     return;

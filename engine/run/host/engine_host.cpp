@@ -224,9 +224,9 @@ void EngineHost::Impl::post(HostCommand command) {
   [[maybe_unused]] const auto written = ::write(wake.get(), &one, sizeof one);
 }
 
-void EngineHost::Impl::publish(RunEvent event) {
-  queue.push(std::move(event));
-  if (queue.size() != 1) return;  // the consumer was woken before and has not come yet
+void EngineHost::Impl::publish(std::span<RunEvent> together) {
+  queue.push(together);
+  if (queue.size() != together.size()) return;  // the consumer was woken before and has not come yet
   std::function<void()> call;
   {
     const std::lock_guard lock(mutex);
@@ -272,7 +272,7 @@ void EngineHost::Impl::supervise(SessionRequest request) {
   constexpr int longest_sleep_ms = 100;
   RunSession session(
       std::move(request), {options.rank_program, options.stop_grace},
-      [this](RunEvent event) { publish(std::move(event)); }, [this](RunState new_state) { state = new_state; });
+      [this](std::span<RunEvent> together) { publish(together); }, [this](RunState new_state) { state = new_state; });
   session.begin();
   while (!session.over()) {
     std::vector<pollfd> fds;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 
 #include "accrue/run/engine_host.h"
@@ -47,7 +48,8 @@ struct EngineHost::Impl {
   Result<RunWriter> wait_for_folder(const ResumeRequest& request);
   void follow(const std::filesystem::path& dir, const std::string& run_id, std::optional<ControlClient> control);
   void replay(const std::filesystem::path& dir);
-  void publish(RunEvent event);
+  void publish(RunEvent event) { publish(std::span(&event, 1)); }
+  void publish(std::span<RunEvent> together);
   /// A command that the run did not take: not stored, as it changes nothing.
   void publish_refusal(const std::string& why);
   void publish_state(RunState state, std::string detail);

@@ -31,7 +31,7 @@ void RunSession::take_event(std::size_t rank, RunEvent event, std::string_view l
   event.rank = static_cast<std::int64_t>(rank);
   if (const auto* heartbeat = std::get_if<Heartbeat>(&event.body)) {
     progress_.heard(rank, *heartbeat, now);
-    publish_(std::move(event));
+    publish_({&event, 1});
     return;
   }
   if (const auto* holding = std::get_if<Holding>(&event.body)) {

@@ -33,7 +33,7 @@ void RunSession::store_and_publish(RunEvent event, std::string_view line) {
       disk_trouble({ErrorCode::disk, "the disk is full; the reserve kept for the end of the run is in use",
                     order_.run_dir.string(), "Free some space and resume the run"});
   }
-  publish_(std::move(event));
+  publish_({&event, 1});
 }
 
 void RunSession::set_state(RunState state, std::string detail) {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <iterator>
 #include <utility>
 
 #include "accrue/run/counted.h"
@@ -434,9 +435,11 @@ void RunSession::finish_run(const std::string& outcome, int status, const std::s
   if (outcome != "finished") end.reason = reason;
   end.seconds = static_cast<double>(now_ns()) / 1e9;
 
-  // The end is shown once the folder is closed and unlocked, because whoever sees it may resume at once.
+  // The end is shown once the folder is closed and unlocked, because whoever sees it may resume at once; and with its
+  // outcome, which decides whether it may be.
   std::vector<RunEvent> shown;
-  const Publish publish = std::exchange(publish_, [&shown](RunEvent event) { shown.push_back(std::move(event)); });
+  const Publish publish = std::exchange(
+      publish_, [&shown](std::span<RunEvent> events) { std::ranges::move(events, std::back_inserter(shown)); });
   RunState final_state = outcome == "failed" ? RunState::failed : RunState::finished;
   finishing_ = true;
   const bool resumable = !failure_ || !stays_broken(failure_->code);
@@ -457,7 +460,7 @@ void RunSession::finish_run(const std::string& outcome, int status, const std::s
   over_ = true;
   publish_ = publish;
   publish_state_(final_state);
-  for (auto& event : shown) publish_(std::move(event));
+  publish_(shown);
 }
 
 ControlAnswer RunSession::answer_control(const HostCommand& asked) {

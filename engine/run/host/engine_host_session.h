@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,8 @@ struct SessionSettings {
 class RunSession {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Hands an event to the queue.
-  using Publish = std::function<void(RunEvent)>;
+  /// Moves events to the queue, of which nobody sees some without the others.
+  using Publish = std::function<void(std::span<RunEvent>)>;
   using SetState = std::function<void(RunState)>;
 
   RunSession(SessionRequest request, SessionSettings settings, Publish publish, SetState set_state);

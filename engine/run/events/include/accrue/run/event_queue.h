@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "accrue/run/run_event.h"
@@ -19,7 +20,9 @@ class EventQueue {
  public:
   explicit EventQueue(std::size_t capacity = 65536) : capacity_(capacity) {}
 
-  void push(RunEvent event);
+  void push(RunEvent event) { push(std::span(&event, 1)); }
+  /// Moves them in; whoever drains the first of them drains all.
+  void push(std::span<RunEvent> together);
   /// Takes everything that waits, oldest first.
   std::vector<RunEvent> drain();
   std::size_t size() const;
@@ -27,6 +30,8 @@ class EventQueue {
   std::uint64_t dropped() const;
 
  private:
+  void add(RunEvent event);
+
   mutable std::mutex mutex_;
   std::deque<RunEvent> events_;
   std::size_t capacity_;

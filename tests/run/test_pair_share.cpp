@@ -40,7 +40,17 @@ class TestPairShare : public QObject {
     QCOMPARE(pair_threads(ranks(1, 1), ranks(1), host(8)), std::optional<std::int64_t>(1));
     QCOMPARE(pair_threads(ranks(1, 3), ranks(1, 2), host(8)), std::optional<std::int64_t>(2));
     QCOMPARE(pair_threads(ranks(1, 8), ranks(1, 8), host(8)), std::optional<std::int64_t>(4));
-    QCOMPARE(with_threads(ranks(1, 8), 4).launch.threads_per_rank, std::optional<std::int64_t>(4));
+  }
+
+  void a_plan_takes_its_threads_and_its_spec_asks_for_no_more_than_before() {
+    RunPlan plan;
+    plan.spec = ranks(1);
+    plan = with_threads(plan, 4);
+    QCOMPARE(plan.threads_per_rank, 4);
+    QVERIFY(plan.spec == ranks(1));
+    plan.spec = ranks(1, 8);
+    plan = with_threads(plan, 4);
+    QVERIFY(plan.spec == ranks(1, 4));
   }
 
   void too_few_cores_or_devices_hold_one_run_at_a_time() {

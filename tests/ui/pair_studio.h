@@ -29,12 +29,18 @@ inline QList<pid_t> processesWith(const QString& words) {
   return found;
 }
 
+inline RunSpec pairSpec(std::int64_t updates) {
+  RunSpec spec = smallSpec(updates, 1);
+  spec.run.name = "Pair";
+  return spec;
+}
+
 /// With a run of one rank that was begun and ended, and has the focus, on a machine of so many cores. What still trains
 /// at the end is killed.
 class PairStudio : public OpenStudio {
  public:
   explicit PairStudio(std::int64_t cores, std::int64_t updates = 12)
-      : OpenStudio(smallSpec(updates, 1), "micro_ms=2"), companion(window->findChild<CompanionRun*>()) {
+      : OpenStudio(pairSpec(updates), "micro_ms=2"), companion(window->findChild<CompanionRun*>()) {
     HostFacts facts = preflight->hostFacts();
     facts.cores = cores;
     preflight->setHostFacts(facts);

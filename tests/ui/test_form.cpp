@@ -9,6 +9,7 @@
 #include <QWheelEvent>
 
 #include "studio_fixture.h"
+#include "style/text_scale.h"
 #include "support/table.h"
 #include "support/test_program.h"
 #include "widgets/arithmetic_panel.h"
@@ -277,6 +278,21 @@ class TestForm : public QObject {
     auto* preview = studio.find<WindowPreview>("windowPreview");
     QVERIFY2(preview->text().contains(QStringLiteral("micro-steps 1 to 4 make update 1")), qPrintable(preview->text()));
     QVERIFY2(preview->text().contains(QStringLiteral("2 of 4")), qPrintable(preview->text()));
+  }
+
+  void the_previews_legend_keeps_off_its_blocks_in_large_text() {
+    OpenStudio studio;
+    studio.window->resize(1366, 768);
+    setTextScale(largestText);
+    for (int turn = 0; turn < 5; ++turn) QCoreApplication::processEvents();
+    auto* preview = studio.find<WindowPreview>("windowPreview");
+    const QImage picture = preview->grab().toImage();
+    setTextScale(1.0);
+    // Blocks and the ticks under them are 20 pixels high, the legend begins at 24.
+    const QRgb ground = picture.pixel(picture.width() - 1, 22);
+    for (int y = 21; y < 24; ++y)
+      for (int x = 0; x < picture.width(); ++x) QCOMPARE(picture.pixel(x, y), ground);
+    QVERIFY(preview->minimumSizeHint().width() <= preview->width());
   }
 
   void a_missing_data_file_is_a_finding_on_its_field() {

@@ -96,6 +96,17 @@ class TestPages : public QObject {
     QCOMPARE(weakColours(&page).size(), 2);
   }
 
+  void a_frame_stands_out_wherever_it_lies() {
+    const Theme theme(*qApp);
+    QWidget page;
+    page.resize(480, 40);
+    for (int place = 0; place < 8; ++place)
+      (new QLineEdit(&page))->setGeometry(8 + 51 * place, 8, 40, 24);  // on each quarter of a pixel at 1.25
+    page.show();
+    settle();
+    QCOMPARE(weakColours(&page), QStringList());
+  }
+
   void no_page_is_wider_or_higher_than_a_small_screen_data() {
     QTest::addColumn<QSize>("size");
     QTest::newRow("1024 x 600") << smallest;

@@ -27,7 +27,17 @@ class TestPair : public QObject {
     RunSeries* const second = studio.control->run();
     QCOMPARE(first->spec()->accumulation.steps, 4);
     QCOMPARE(second->spec()->accumulation.steps, 2);
-    for (const RunSeries* run : {first, second}) QCOMPARE(run->plan()->threads_per_rank, 2);
+    for (const RunSeries* run : {first, second}) {
+      QCOMPARE(run->plan()->threads_per_rank, 2);
+      QVERIFY(!run->spec()->launch.threads_per_rank);  // nobody asked for them
+    }
+    const auto names = [&studio] {
+      QStringList all;
+      for (const RunSeries* run : studio.library->table()->runs()) all << run->name();
+      all.sort();
+      return all.join(QLatin1Char('|'));
+    };
+    QTRY_COMPARE_WITH_TIMEOUT(names(), QStringLiteral("Pair, N = 2|Pair, N = 4|Pair, N = 4 (2)"), patience_ms);
     QCOMPARE(studio.library->table()->baseline(), first);
     QCOMPARE(studio.window->plots()->runs().size(), 2);
     QTRY_VERIFY_WITH_TIMEOUT(studio.find<QDialog>("compareSheet") && studio.find("compareSheet")->isVisible(),

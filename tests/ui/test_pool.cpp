@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The gradient pool: what the events of ranks fill it with, and what it says in words.
+#include <QHelpEvent>
+#include <QToolTip>
 #include <QtTest>
 
 #include "made_run.h"
 #include "models/event_text.h"
 #include "models/rank_status.h"
+#include "style/text_scale.h"
 #include "support/test_program.h"
 #include "widgets/gradient_pool.h"
 
@@ -234,6 +237,33 @@ class TestPool : public QObject {
     // It is the sum's no longer once another micro-step is in it.
     tracker.take({micro(0, 3, 8)});
     QCOMPARE(tracker.inWindow().at(0).sum_norm, 0.0);
+  }
+
+  void a_norm_is_written_in_large_text_too_and_a_tooltip_tells_it() {
+    setTextScale(2.0);
+    RankTracker tracker(planOf(EpochTail::flush));
+    tracker.take({micro(0, 1, 8), micro(1, 1, 8), micro(0, 2, 8)});
+    Held held{.update = 1, .micro_step = 2, .phase = StepPhase::backward, .position = 2, .size = 4};
+    held.gradient_norm = 0.82;
+    tracker.take({{0, 3, 3, held}});
+    GradientPool pool;
+    PoolView view = viewOf(tracker);
+    pool.setView(view);
+    pool.resize(pool.minimumSizeHint());
+    pool.show();
+    const QImage with = pool.grab().toImage();
+    const QRect tank = pool.tankRect(0);
+    const QPoint at(tank.left() + tank.width() * 3 / 8, tank.center().y());
+    QHelpEvent help(QEvent::ToolTip, at, pool.mapToGlobal(at));
+    QApplication::sendEvent(&pool, &help);
+    QVERIFY2(QToolTip::text().startsWith(
+                 QStringLiteral("rank 0, slot 2: 50 % of the items; norm of the sum so far 0.820\n")),
+             qPrintable(QToolTip::text()));
+    QToolTip::hideText();
+    view.ranks.at(0).slots[1].norm = 0.0;
+    pool.setView(view);
+    QVERIFY(pool.grab().toImage() != with);
+    setTextScale(1.0);
   }
 
   void unscale_and_clip_say_what_they_make_of_the_norm() {

@@ -61,6 +61,17 @@ class TestRunName : public QObject {
                                          "Demo, N = 16, seed = 1|Demo, N = 16, seed = 2|Demo, N = 16, seed = 3"));
   }
 
+  void what_a_run_leaves_out_its_name_does_too() {
+    const RunSpec bare = spec(4);
+    RunSpec one = bare, two = bare;
+    one.launch.threads_per_rank = 1;
+    two.launch.threads_per_rank = 2;
+    QCOMPARE(distinctNames({{text("Demo"), &bare}, {text("Demo"), &one}, {text("Demo"), &two}}),
+             lines("Demo|Demo, threads per rank = 1|Demo, threads per rank = 2"));
+    QCOMPARE(distinctNames({{text("Demo"), &bare}, {text("Demo"), &bare}, {text("Demo"), &one}}),
+             lines("Demo|Demo (2)|Demo, threads per rank = 1"));
+  }
+
   void what_does_not_differ_is_numbered() {
     const RunSpec four = spec(4), sixteen = spec(16);
     QCOMPARE(distinctNames({{text("Demo"), &four}, {text("Demo"), &four}}), lines("Demo|Demo (2)"));

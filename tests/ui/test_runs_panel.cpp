@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The runs table in the window: what is shown, which run the panels speak of, and what can be done with runs.
 #include <QCheckBox>
+#include <QHeaderView>
+#include <QHelpEvent>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QScrollBar>
 #include <QToolButton>
+#include <QToolTip>
 #include <QTreeView>
 #include <QTreeWidget>
 
@@ -95,6 +99,41 @@ class TestRunsPanel : public QObject {
     studio.action("baselineAction")->trigger();
     QCOMPARE(studio.library->table()->sectionOf(RunTableModel::changesColumn), -1);
     QCOMPARE(studio.panel->shownRuns().size(), 2);
+  }
+
+  void the_table_fits_a_small_window_and_a_tooltip_says_what_is_hidden() {
+    FinishedRuns studio;
+    const auto hidden = [&] {
+      QStringList names;
+      for (int section = 0; section < studio.table->header()->count(); ++section)
+        if (studio.table->isColumnHidden(section))
+          names << studio.table->model()->headerData(section, Qt::Horizontal).toString();
+      return names;
+    };
+    const auto scrolls = [&] { return studio.table->horizontalScrollBar()->maximum(); };
+    studio.window->resize(1024 - 8, 600 - 24);
+    QTRY_COMPARE_WITH_TIMEOUT(scrolls(), 0, patience_ms);
+    QCOMPARE(hidden(), QStringList());
+    studio.action("baselineAction")->trigger();
+    QVERIFY(studio.library->table()->sectionOf(RunTableModel::changesColumn) > 0);
+    QTRY_COMPARE_WITH_TIMEOUT(scrolls(), 0, patience_ms);
+    QVERIFY2(hidden().contains(QStringLiteral("Samples/s")), qPrintable(hidden().join(QLatin1Char(','))));
+    const QPoint at = studio.name(0).center();
+    QHelpEvent help(QEvent::ToolTip, at, studio.table->viewport()->mapToGlobal(at));
+    QApplication::sendEvent(studio.table->viewport(), &help);
+    for (const QString& name : hidden())
+      QVERIFY2(QToolTip::text().contains(name + QStringLiteral(": ")), qPrintable(QToolTip::text()));
+    QToolTip::hideText();
+    // With room they are there again, and what a user made of a column stays.
+    studio.window->resize(1366, 768);
+    QTRY_COMPARE_WITH_TIMEOUT(hidden(), QStringList(), patience_ms);
+    QCOMPARE(scrolls(), 0);
+    studio.action("baselineAction")->trigger();
+    studio.table->header()->resizeSection(RunTableModel::nameColumn, 300);
+    studio.window->resize(1024 - 8, 600 - 24);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.table->columnWidth(RunTableModel::nameColumn) < 300, patience_ms);
+    studio.window->resize(1366, 768);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.table->columnWidth(RunTableModel::nameColumn), 300, patience_ms);
   }
 
   void all_panels_speak_of_the_focused_run() {

@@ -34,6 +34,12 @@ QString shortened(const QString& value) {
   return value.size() > longestValue ? value.left(longestValue - 1) + QStringLiteral("…") : value;
 }
 
+/// As a spec file writes it, without quotation marks; empty where it leaves the key out.
+QString writtenValue(const accrue::RunSpec& spec, const std::string& key) {
+  QString value = utf8(accrue::format_value(accrue::find_field(key)->get(spec)));
+  return value.remove(QLatin1Char('"'));
+}
+
 QString equation(const accrue::SpecField& field, const QString& value) {
   const QString label = field.key == "accumulation.steps" ? QStringLiteral("N") : withinSentence(utf8(field.label));
   //: A setting and its value: "N = 16"
@@ -73,7 +79,9 @@ void tellApart(const std::vector<NamedSpec>& runs, Members members, std::size_t 
     groups = std::move(candidate);
   }
   for (const Members& group : groups) {
-    for (const std::size_t member : group) settings[member] << settingText(*runs[member].spec, best);
+    // A run that leaves the key out has nothing to tell: the others' names say what they set.
+    if (!writtenValue(*runs[group.front()].spec, best).isEmpty())
+      for (const std::size_t member : group) settings[member] << settingText(*runs[member].spec, best);
     tellApart(runs, group, most - 1, settings);
   }
 }
@@ -98,10 +106,8 @@ std::vector<std::string> differingKeys(const std::vector<const accrue::RunSpec*>
 }
 
 QString settingValue(const accrue::RunSpec& spec, const std::string& key) {
-  const accrue::SpecField* field = accrue::find_field(key);
-  if (field == nullptr) return {};
-  QString value = utf8(accrue::format_value(field->get(spec)));
-  value.remove(QLatin1Char('"'));
+  if (accrue::find_field(key) == nullptr) return {};
+  const QString value = writtenValue(spec, key);
   return value.isEmpty() ? tr("left out") : value;
 }
 

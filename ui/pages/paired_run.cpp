@@ -100,7 +100,9 @@ void PairedRun::planTogether(const RunPlan& second) {
        host = parts_.preflight->hostFacts()] {
         const auto threads = pair_threads(one, other, host);
         const auto plan = [&](const RunSpec& spec, const std::filesystem::path& dir) {
-          return preflight_files(threads ? with_threads(spec, *threads) : spec, host, dir);
+          Preflight checked = preflight_files(spec, host, dir);
+          if (checked.plan && threads) checked.plan = with_threads(*std::move(checked.plan), *threads);
+          return checked;
         };
         return Plans{plan(one, base), plan(other, other_base), threads};
       },

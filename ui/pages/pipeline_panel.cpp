@@ -210,7 +210,7 @@ void PipelinePanel::showEvent(QShowEvent* event) {
 
 void PipelinePanel::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
-  askForRoom();  // a tab behind others has the size of none before it comes to the front
+  askForRoom();
 }
 
 void PipelinePanel::shareHeight() {
@@ -227,7 +227,7 @@ void PipelinePanel::askForRoom() {
   // After the layout of what has just been shown.
   QTimer::singleShot(0, this, [this] {
     const int needed = halves_->totalMinimumSize().height();
-    if (!isVisible() || needed <= height() || needed <= asked_height_) return;
+    if (visibleRegion().isEmpty() || needed <= height() || needed <= asked_height_) return;
     asked_height_ = needed;
     Q_EMIT roomWanted(needed - height());
   });

@@ -40,6 +40,9 @@ class PipelinePanel : public QWidget {
   /// Call at most once per frame.
   void refresh();
   void setEditable(bool editable);
+  /// Asks for the height that both halves need, once for each number of lanes, while the panel is in sight. Call it
+  /// when it comes to the front of its tabs.
+  void askForRoom();
   /// The fields that shape the schedule, for the dock's title bar.
   QWidget* titleControl() const { return controls_; }
   PipelineView* planned() const { return planned_; }
@@ -74,8 +77,6 @@ class PipelinePanel : public QWidget {
   double wholeEnd() const;
   /// Lanes are equally high in both halves: the ticks below one of them take nothing from its lanes.
   void shareHeight();
-  /// Asks for the height that both halves need, once for each number of lanes.
-  void askForRoom();
 
   SpecDocument* document_;
   PreflightRunner* preflight_;

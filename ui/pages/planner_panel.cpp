@@ -193,10 +193,14 @@ void PlannerPanel::showSpec(const RunSpec& spec) {
 }
 
 void PlannerPanel::showTime(const RunSpec& spec) {
+  const RunPlan& plan = *preflight_->result().plan;
   std::vector<EarlierRun> earlier;
-  for (const RunSeries* run : runs())
+  for (const RunSeries* run : runs()) {
+    // One of a pair had fewer threads than its spec alone would give it.
+    if (run->plan() && run->plan()->threads_per_rank != plan.threads_per_rank) continue;
     earlier.push_back({run->name().toStdString(), *run->spec(), run->last().seconds, run->last().samples});
-  const auto forecast = forecast_time(spec, preflight_->result().plan->totals.samples, earlier);
+  }
+  const auto forecast = forecast_time(spec, plan.totals.samples, earlier);
   if (!forecast) {
     time_->setText(tr("How long it takes is not known before a first run of this model in this layout"));
     return;

@@ -19,6 +19,7 @@
 #include "models/run_notebook.h"
 #include "run_state_delegate.h"
 #include "run_swatch_delegate.h"
+#include "runs_columns.h"
 #include "runs_table_view.h"
 #include "style/theme.h"
 
@@ -50,13 +51,8 @@ RunsPanel::RunsPanel(RunLibrary* library, QWidget* parent)
   view_->setFrameShape(QFrame::NoFrame);
   view_->setContextMenuPolicy(Qt::CustomContextMenu);
   view_->setItemDelegateForColumn(RunTableModel::nameColumn, new RunSwatchDelegate(view_));
-  view_->header()->setStretchLastSection(true);
-  view_->header()->setDefaultSectionSize(84);
-  view_->setColumnWidth(RunTableModel::nameColumn, 256);
-  for (const int narrow : {RunTableModel::stepsColumn, RunTableModel::microBatchColumn, RunTableModel::ranksColumn})
-    view_->setColumnWidth(narrow, 60);
   view_->setItemDelegateForColumn(RunTableModel::stateColumn, new RunStateDelegate(view_));
-  view_->setColumnWidth(RunTableModel::stateColumn, 112);
+  new RunsColumns(view_, library_->table());
   view_->setTabKeyNavigation(false);
   view_->setEditTriggers(QAbstractItemView::NoEditTriggers);
   differing_->setObjectName(QStringLiteral("onlyDifferingBox"));
@@ -113,8 +109,6 @@ void RunsPanel::connectSignals() {
     // A selected row is one in all its columns, those that came later too.
     view_->selectionModel()->select(view_->selectionModel()->selection(),
                                     QItemSelectionModel::Select | QItemSelectionModel::Rows);
-    const int changes = library_->table()->sectionOf(RunTableModel::changesColumn);
-    if (changes >= 0) view_->setColumnWidth(changes, 220);
   });
   connect(view_, &QTreeView::activated, this, &RunsPanel::activate);
   connect(view_, &QTreeView::customContextMenuRequested, this, &RunsPanel::showMenu);

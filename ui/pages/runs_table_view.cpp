@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "runs_table_view.h"
 
+#include <QHeaderView>
+#include <QHelpEvent>
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
+#include <QToolTip>
 
 #include "models/run_table_model.h"
 #include "run_swatch_delegate.h"
@@ -56,6 +59,30 @@ void RunsTableView::keyPressEvent(QKeyEvent* event) {
     return;
   }
   Q_EMIT eyeToggled(currentIndex().siblingAtColumn(RunTableModel::nameColumn));
+}
+
+QString RunsTableView::tipOf(const QModelIndex& cell) const {
+  const QString text = cell.data().toString();
+  const QString more = cell.data(Qt::ToolTipRole).toString();
+  const bool cut = sizeHintForIndex(cell).width() > visualRect(cell).width();
+  QStringList lines;
+  if (cut && !more.startsWith(text)) lines << text;
+  if (!more.isEmpty()) lines << more;
+  for (int section = 0; cell.column() == RunTableModel::nameColumn && section < header()->count(); ++section) {
+    const QString value = cell.siblingAtColumn(section).data().toString();
+    if (!header()->isSectionHidden(section) || value.isEmpty()) continue;
+    //: A column of the runs table that is hidden, and its value
+    lines << tr("%1: %2").arg(model()->headerData(section, Qt::Horizontal).toString(), value);
+  }
+  return lines.join(QLatin1Char('\n'));
+}
+
+bool RunsTableView::viewportEvent(QEvent* event) {
+  if (event->type() != QEvent::ToolTip) return QTreeView::viewportEvent(event);
+  const auto* help = static_cast<QHelpEvent*>(event);
+  const QModelIndex cell = indexAt(help->pos());
+  QToolTip::showText(help->globalPos(), cell.isValid() ? tipOf(cell) : QString(), viewport(), visualRect(cell));
+  return true;
 }
 
 }  // namespace accrue::ui

@@ -6,7 +6,8 @@
 namespace accrue::ui {
 
 /// The runs as rows: selected ones tinted, the focused one with a bar at its left, and an eye on each that shows or
-/// hides its curves without moving the focus.
+/// hides its curves without moving the focus. A tooltip says what a cell has no room for, and that of a name what
+/// hidden columns hold.
 class RunsTableView final : public QTreeView {
   Q_OBJECT
 
@@ -22,8 +23,10 @@ class RunsTableView final : public QTreeView {
   void mousePressEvent(QMouseEvent* event) override;
   void mouseDoubleClickEvent(QMouseEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
+  bool viewportEvent(QEvent* event) override;
 
  private:
+  QString tipOf(const QModelIndex& cell) const;
   /// The name cell whose eye is there; invalid if there is none.
   QModelIndex eyeAt(const QPoint& at) const;
 };

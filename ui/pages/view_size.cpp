@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "dock_height.h"
 #include "style/text_scale.h"
 #include "style/theme.h"
 #include "window_actions.h"
@@ -52,7 +53,8 @@ void ViewSize::setScale(double factor) {
 
 void ViewSize::takeDockSizes() {
   for (QDockWidget* dock : window_->findChildren<QDockWidget*>())
-    if (!dock->isFloating() && !dock->visibleRegion().isEmpty()) dock_sizes_.emplace_back(dock, dock->size());
+    if (!dock->isFloating() && !dock->visibleRegion().isEmpty())
+      dock_sizes_.emplace_back(dock, QSize(dock->width(), heightWithTabs(*dock)));
 }
 
 void ViewSize::setDockSizes(std::vector<std::pair<QPointer<QDockWidget>, QSize>> sizes) {

@@ -9,6 +9,7 @@
 #include <array>
 #include <utility>
 
+#include "dock_height.h"
 #include "plots/plot_area.h"
 
 namespace accrue::ui {
@@ -55,7 +56,7 @@ QByteArray describeArrangement(const QMainWindow& window, const PlotArea& plots)
         QJsonObject{{QStringLiteral("shown"), !dock->isHidden()},
                     {QStringLiteral("area"), areaName(area)},
                     {QStringLiteral("front"), isInFront(*dock)},
-                    {QStringLiteral("share"), (level ? dock->width() : dock->height()) / whole}};
+                    {QStringLiteral("share"), (level ? dock->width() : heightWithTabs(*dock)) / whole}};
   }
   const QJsonObject drawn{{QStringLiteral("clock"), clockKey(plots.clock())},
                           {QStringLiteral("log_y"), plots.logY()},

@@ -14,6 +14,7 @@
 #include "bug_gallery_panel.h"
 #include "centre_page.h"
 #include "data_panel.h"
+#include "dock_height.h"
 #include "dock_switch.h"
 #include "events_panel.h"
 #include "inspector_panel.h"
@@ -56,8 +57,9 @@ constexpr int pane_count = 12;
 void MainWindow::restoreLayout() {
   connect(pipeline_, &PipelinePanel::roomWanted, this, [this](int missing) {
     if (!pipeline_dock_->isFloating())
-      resizeDocks({pipeline_dock_}, {pipeline_dock_->height() + missing}, Qt::Vertical);
+      resizeDocks({pipeline_dock_}, {heightWithTabs(*pipeline_dock_) + missing}, Qt::Vertical);
   });
+  connect(pipeline_dock_, &QDockWidget::visibilityChanged, pipeline_, &PipelinePanel::askForRoom);
   const QSettings& settings = *parts_.settings;
   auto* splitter = centre_->plots()->findChild<QSplitter*>(QStringLiteral("plotSplitter"));
   if (!restoreGeometry(settings.value(QLatin1String(geometry_key)).toByteArray())) {

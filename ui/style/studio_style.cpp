@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Fusion derives a frame's colour from the window's, 1.4 times darker: on a dark window nothing can be seen of it. It
 // is drawn here with a window colour of which that is the frame's colour; nothing else in these elements uses it.
+// And where a screen's scale is no whole number, Fusion draws a frame's lines across pixels, each of them pale: here an
+// element begins and ends between two.
 #include "style/studio_style.h"
 
 #include <QPainter>
@@ -8,6 +10,8 @@
 #include <QStyleFactory>
 #include <QStyleOption>
 #include <QTextEdit>
+#include <QTransform>
+#include <cmath>
 
 #include "style/theme.h"
 
@@ -42,6 +46,31 @@ class Repainted {
   QPalette before_;
 };
 
+/// While it lives, the painter puts the edges of a rectangle between pixels of the device.
+class OnWholePixels {
+ public:
+  OnWholePixels(QPainter* painter, const QRect& rect) : painter_(painter), before_(painter->worldTransform()) {
+    const QTransform device = painter->deviceTransform();
+    if (rect.isEmpty() || device.type() > QTransform::TxScale) return;
+    const QRectF there = device.mapRect(QRectF(rect));
+    const QRectF whole(QPointF(std::round(there.left()), std::round(there.top())),
+                       QPointF(std::round(there.right()), std::round(there.bottom())));
+    if (whole == there || whole.isEmpty()) return;
+    const QRectF here = device.inverted().mapRect(whole);
+    QTransform moved = QTransform::fromTranslate(here.left(), here.top());
+    moved.scale(here.width() / rect.width(), here.height() / rect.height());
+    moved.translate(-rect.left(), -rect.top());
+    painter->setWorldTransform(moved, true);
+  }
+  ~OnWholePixels() { painter_->setWorldTransform(before_); }
+  OnWholePixels(const OnWholePixels&) = delete;
+  OnWholePixels& operator=(const OnWholePixels&) = delete;
+
+ private:
+  QPainter* painter_;
+  QTransform before_;
+};
+
 }  // namespace
 
 StudioStyle::StudioStyle() : QProxyStyle(QStyleFactory::create(QStringLiteral("Fusion"))) {}
@@ -60,6 +89,7 @@ void StudioStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* op
   if (!hasFrame(element, widget) || !option->state.testFlag(State_Enabled))
     return QProxyStyle::drawPrimitive(element, option, painter, widget);
   const Repainted repainted(option, framed(option->palette));
+  const OnWholePixels aligned(painter, option->rect);
   QProxyStyle::drawPrimitive(element, option, painter, widget);
 }
 

@@ -2,12 +2,15 @@
 #include "gradient_pool.h"
 
 #include <QCoreApplication>
+#include <QHelpEvent>
 #include <QPainter>
+#include <QToolTip>
 #include <algorithm>
 #include <cmath>
 
 #include "models/number_text.h"
 #include "models/run_text.h"
+#include "style/text_scale.h"
 #include "style/theme.h"
 
 namespace accrue::ui {
@@ -27,13 +30,23 @@ QFont countFont() {
   return font;
 }
 
-/// "25 %", and under it the norm of the sum so far, where it is known.
-QString slotText(const PoolSlot& slot, std::int64_t sum) {
+/// Words in a tank, and whether they stand upright or are turned by a quarter.
+struct Words {
+  QString text;
+  bool turned = false;
+};
+
+/// "25 %", and under it the norm of the sum so far, where it is known. The first that fits is written.
+std::vector<Words> slotWords(const PoolSlot& slot, std::int64_t sum) {
   if (sum <= 0 || slot.micro_steps <= 0) return {};
-  const auto share = std::llround(100.0 * static_cast<double>(slot.tokens) / static_cast<double>(sum));
-  QString text = tr("%1 %").arg(share);
-  if (slot.norm > 0.0) text += QLatin1Char('\n') + tr("\u03a3\u2016%1\u2016").arg(valueText(slot.norm, 2));
-  return text;
+  const auto number = std::llround(100.0 * static_cast<double>(slot.tokens) / static_cast<double>(sum));
+  const QString share = tr("%1 %").arg(number);
+  std::vector<Words> words{{share}, {QString::number(number)}};
+  if (!(slot.norm > 0.0)) return words;
+  const QString norm = tr("\u03a3\u2016%1\u2016").arg(valueText(slot.norm, 2));
+  const QString both = share + QLatin1Char('\n') + norm;
+  words.insert(words.begin(), {{both}, {both, true}, {norm, true}});
+  return words;
 }
 
 QString ofFull(const WindowEnd& end) {
@@ -147,11 +160,12 @@ int GradientPool::headerHeight() const {
 
 int GradientPool::leastTankHeight() const {
   const auto ranks = view_.ranks.size();
-  return ranks <= 8 ? 72 : ranks <= 16 ? 48 : 24;
+  const int least = ranks <= 8 ? 72 : ranks <= 16 ? 48 : 24;
+  return static_cast<int>(std::lround(least * std::max(textScale(), 1.0)));
 }
 
 QRect GradientPool::tankRect(std::size_t place) const {
-  constexpr int most = 168;  ///< higher ones say no more
+  const int most = std::max(168, leastTankHeight());  ///< higher ones say no more
   const int column = static_cast<int>(place) % columns();
   const int row = static_cast<int>(place) / columns();
   const int room = rows() > 0 ? (height() + space::inGroup) / rows() : height();
@@ -257,27 +271,34 @@ void GradientPool::paintSlots(QPainter& painter, const QRect& tank, const RankSt
     painter.fillRect(bar, tint);
     if (carried) painter.fillRect(bar, QBrush(colors.surface, Qt::BDiagPattern));
     const QRect slot_rect(left, tank.top(), right - left, tank.height());
-    if (!carried) paintSlotText(painter, slot_rect, bar, tint, slotText(filled, status.window_tokens));
+    if (carried) continue;
+    for (const Words& words : slotWords(filled, status.window_tokens))
+      if (paintWords(painter, slot_rect, bar, tint, words.text, words.turned)) break;
   }
 }
 
-/// In the bar where it is high enough, else over it; not at all where it does not fit.
-void GradientPool::paintSlotText(QPainter& painter, const QRect& slot, const QRect& bar, const QColor& tint,
-                                 const QString& whole) const {
-  // What fits: both lines, the share, its number.
-  QString text = whole;
-  if (fontMetrics().size(0, text).width() > slot.width()) text = whole.section(QLatin1Char('\n'), 0, 0);
-  if (fontMetrics().size(0, text).width() > slot.width()) text = text.section(QLatin1Char(' '), 0, 0);
-  const QSize size = fontMetrics().size(0, text);
-  if (text.isEmpty() || size.width() > slot.width() || size.height() > slot.height()) return;
+/// In the bar where it is high enough, else over it; false where the words fit in neither.
+bool GradientPool::paintWords(QPainter& painter, const QRect& slot, const QRect& bar, const QColor& tint,
+                              const QString& text, bool turned) const {
+  QSize size = fontMetrics().size(0, text);
+  if (turned) size.transpose();
   const bool inside = bar.height() >= size.height() + space::base;
   const bool over = bar.top() - slot.top() >= size.height();
-  if (!inside && !over) return;
+  if (size.width() > slot.width() || (!inside && !over)) return false;
   const bool dark = contrastRatio(Qt::black, tint) > contrastRatio(Qt::white, tint);
   painter.setPen(!inside ? palette().windowText().color() : dark ? QColor(Qt::black) : QColor(Qt::white));
-  const QRect where =
-      inside ? bar.adjusted(0, 2, 0, 0) : QRect(slot.left(), bar.top() - size.height(), slot.width(), size.height());
-  painter.drawText(where, Qt::AlignHCenter | Qt::AlignTop, text);
+  const int top = inside ? bar.top() + 2 : bar.top() - size.height();
+  const QRect where(slot.center().x() - size.width() / 2, top, size.width(), size.height());
+  if (!turned) {
+    painter.drawText(where, Qt::AlignHCenter | Qt::AlignTop, text);
+    return true;
+  }
+  painter.save();
+  painter.translate(where.left(), where.top() + where.height());
+  painter.rotate(-90.0);
+  painter.drawText(QRect(QPoint(), size.transposed()), Qt::AlignHCenter | Qt::AlignTop, text);
+  painter.restore();
+  return true;
 }
 
 void GradientPool::paintLevel(QPainter& painter, const QRect& tank, double height, const RankStatus& status) const {
@@ -285,14 +306,42 @@ void GradientPool::paintLevel(QPainter& painter, const QRect& tank, double heigh
   const int level = std::clamp(static_cast<int>(std::lround(height * tank.height())), 2, tank.height());
   const QRect fill(tank.left(), tank.bottom() + 1 - level, tank.width(), level);
   painter.fillRect(fill, colors.collective);
-  const bool dark_text = contrastRatio(Qt::black, colors.collective) > contrastRatio(Qt::white, colors.collective);
-  if (level < fontMetrics().height()) return;
-  painter.setPen(dark_text ? Qt::black : Qt::white);
   const bool clipped = status.factor > 0.0 && status.clip > 0.0 && status.clip < 1.0;
   const QString word = clipped ? tr("clipped") : status.factor > 0.0 ? tr("divided") : tr("\u21c4 reduced");
-  const double norm = usedNorm(status);
-  painter.drawText(fill, Qt::AlignCenter,
-                   norm > 0.0 ? word + QLatin1Char('\n') + tr("\u2016%1\u2016").arg(valueText(norm, 3)) : word);
+  const double used = usedNorm(status);
+  const QString norm = used > 0.0 ? tr("\u2016%1\u2016").arg(valueText(used, 3)) : QString();
+  for (const QString& words : {word + QLatin1Char('\n') + norm, norm, word})
+    if (!words.trimmed().isEmpty() && paintWords(painter, tank, fill, colors.collective, words.trimmed(), false)) break;
+}
+
+QString GradientPool::tipAt(const QPoint& at) const {
+  std::size_t place = 0;
+  for (const auto& [rank, status] : view_.ranks) {
+    const QRect tank = tankRect(place++);
+    if (!tank.contains(at) || view_.drained) continue;
+    if (status.isReduced()) {
+      const double used = usedNorm(status);
+      return used > 0.0 ? tr("rank %1: norm %2").arg(rank).arg(valueText(used, 3)) : QString();
+    }
+    const auto count = std::clamp<std::int64_t>(status.window_size, 1, RankTracker::most_slots);
+    const auto slot = static_cast<std::size_t>((at.x() - tank.left()) * count / std::max(tank.width(), 1));
+    if (slot >= status.slots.size() || status.window_tokens <= 0) return {};
+    const PoolSlot& filled = status.slots[slot];
+    const auto share =
+        std::llround(100.0 * static_cast<double>(filled.tokens) / static_cast<double>(status.window_tokens));
+    const QString text = tr("rank %1, slot %2: %3 % of the items").arg(rank).arg(slot + 1).arg(share);
+    return filled.norm > 0.0 ? tr("%1; norm of the sum so far %2").arg(text, valueText(filled.norm, 3)) : text;
+  }
+  return {};
+}
+
+bool GradientPool::event(QEvent* event) {
+  if (event->type() != QEvent::ToolTip) return QWidget::event(event);
+  const auto* help = static_cast<QHelpEvent*>(event);
+  const QString tip = tipAt(help->pos());
+  if (tip.isEmpty()) return QWidget::event(event);
+  QToolTip::showText(help->globalPos(), tip + QLatin1Char('\n') + toolTip(), this);
+  return true;
 }
 
 }  // namespace accrue::ui

@@ -35,14 +35,17 @@ class GradientPool : public QWidget {
 
  protected:
   void paintEvent(QPaintEvent* event) override;
+  bool event(QEvent* event) override;
 
  private:
   void paintHeader(QPainter& painter, const QRect& tank, std::int64_t rank, const RankStatus& status) const;
-  void paintSlotText(QPainter& painter, const QRect& slot, const QRect& bar, const QColor& tint,
-                     const QString& text) const;
+  bool paintWords(QPainter& painter, const QRect& slot, const QRect& bar, const QColor& tint, const QString& text,
+                  bool turned) const;
   void paintTank(QPainter& painter, const QRect& tank, const RankStatus& status, std::int64_t fullest) const;
   void paintSlots(QPainter& painter, const QRect& tank, const RankStatus& status, std::int64_t fullest) const;
   void paintLevel(QPainter& painter, const QRect& tank, double height, const RankStatus& status) const;
+  /// What stands in the tank there, where it is too narrow to be written too; empty beside the tanks.
+  QString tipAt(const QPoint& at) const;
   double levelHeight(std::int64_t fullest) const;
   QString countText(const RankStatus& status) const;
   int columns() const;

@@ -43,7 +43,9 @@ QSize WindowPreview::sizeHint() const {
 }
 
 QSize WindowPreview::minimumSizeHint() const {
-  return {block_width * 6, height()};
+  int widest = 0;
+  for (const LegendEntry& entry : legend_) widest = std::max(widest, entryWidth(entry.mark, entry.text));
+  return {std::max(block_width * 6, widest), height()};
 }
 
 void WindowPreview::resizeEvent(QResizeEvent*) {
@@ -59,13 +61,21 @@ int WindowPreview::markWidth(Mark mark) {
   return mark == Mark::microStep || mark == Mark::reduction ? block_width : slim_mark;
 }
 
+int WindowPreview::entryWidth(Mark mark, const QString& text) const {
+  return markWidth(mark) + space::base + fontMetrics().horizontalAdvance(text);
+}
+
+int WindowPreview::legendLine() const {
+  return std::max(fontMetrics().height(), block_height + 2);
+}
+
 void WindowPreview::layOutLegend() {
   legend_.clear();
   const auto occurs = [this](auto has) { return std::ranges::any_of(plans_, has) || std::ranges::any_of(tail_, has); };
-  const int line = std::max(fontMetrics().height(), block_height + 2);
+  const int line = legendLine();
   QPoint place(0, strip_height + space::base);
   const auto add = [&](Mark mark, const QString& text) {
-    const int wide = markWidth(mark) + space::base + fontMetrics().horizontalAdvance(text);
+    const int wide = entryWidth(mark, text);
     if (place.x() > 0 && place.x() + wide > width()) place = {0, place.y() + line};
     legend_.push_back({mark, text, place});
     place.rx() += wide + space::inGroup;
@@ -76,6 +86,7 @@ void WindowPreview::layOutLegend() {
   if (occurs([](const MicroPlan& plan) { return plan.schedule_ticks > 0; })) add(Mark::schedule, tr("schedule"));
   if (occurs([](const MicroPlan& plan) { return plan.epoch_ends; })) add(Mark::epoch, tr("epoch"));
   setFixedHeight(place.y() + line);
+  updateGeometry();  // its entries may need more width
 }
 
 void WindowPreview::layOut() {
@@ -143,13 +154,15 @@ void WindowPreview::paintEvent(QPaintEvent*) {
     if (block.plan.schedule_ticks > 0) drawMark(painter, Mark::schedule, block.x, top, colors);
     if (block.plan.epoch_ends) drawMark(painter, Mark::epoch, block.x, top, colors);
   }
-  const int baseline = fontMetrics().ascent() + (block_height - fontMetrics().height()) / 2 + 1;
+  // Text and mark in the middle of their line, whichever of them is the higher.
+  const int baseline = fontMetrics().ascent() + (legendLine() - fontMetrics().height()) / 2;
+  const int mark_top = (legendLine() - block_height) / 2;
   for (const LegendEntry& entry : legend_) {
     // Marks that stand after a block are drawn without one, and a tick in the middle of its line.
     const bool slim = markWidth(entry.mark) == slim_mark;
     const int after_block = entry.mark == Mark::epoch ? block_width + 4 : block_width;
     const int up = entry.mark == Mark::schedule ? block_height / 2 + 3 : 0;
-    drawMark(painter, entry.mark, entry.place.x() - (slim ? after_block : 0), entry.place.y() - up, colors);
+    drawMark(painter, entry.mark, entry.place.x() - (slim ? after_block : 0), entry.place.y() + mark_top - up, colors);
     painter.setPen(colors.muted);
     painter.drawText(entry.place + QPoint(markWidth(entry.mark) + space::base, baseline), entry.text);
   }

@@ -45,6 +45,8 @@ class WindowPreview : public QWidget {
   void layOut();
   void layOutLegend();
   static int markWidth(Mark mark);
+  int entryWidth(Mark mark, const QString& text) const;
+  int legendLine() const;
   /// Draws a mark of the micro-step whose block has this left edge.
   void drawMark(QPainter& painter, Mark mark, int x, int top, const ThemeColors& colors) const;
   QString tipAt(int x) const;

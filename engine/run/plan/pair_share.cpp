@@ -23,9 +23,10 @@ std::optional<std::int64_t> pair_threads(const RunSpec& first, const RunSpec& se
   return threads;
 }
 
-RunSpec with_threads(RunSpec spec, std::int64_t threads) {
-  spec.launch.threads_per_rank = threads;
-  return spec;
+RunPlan with_threads(RunPlan plan, std::int64_t threads) {
+  plan.threads_per_rank = threads;
+  if (plan.spec.launch.threads_per_rank) plan.spec.launch.threads_per_rank = threads;
+  return plan;
 }
 
 }  // namespace accrue

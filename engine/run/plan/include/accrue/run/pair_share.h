@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "accrue/run/host_facts.h"
-#include "accrue/run/run_spec.h"
+#include "accrue/run/run_plan.h"
 
 namespace accrue {
 
@@ -16,7 +16,7 @@ namespace accrue {
 /// they train one after another.
 std::optional<std::int64_t> pair_threads(const RunSpec& first, const RunSpec& second, const HostFacts& host);
 
-/// The spec of one of the pair.
-RunSpec with_threads(RunSpec spec, std::int64_t threads);
+/// The plan of one of the pair. Its spec stays what the user asked for; only a number that it asks for gives way.
+RunPlan with_threads(RunPlan plan, std::int64_t threads);
 
 }  // namespace accrue

@@ -187,6 +187,17 @@ class TestPlanning : public QObject {
     studio.set("model.width", std::int64_t{32});
     QTRY_VERIFY_WITH_TIMEOUT(time->text().contains(QStringLiteral("not known")), patience_ms);
   }
+
+  void the_lesson_of_what_fits_shows_the_bar_that_it_speaks_of() {
+    StudioFixture studio;
+    studio.show();
+    auto* dock = studio.find<QDockWidget>("plannerDock");
+    studio.window->openPath(QStringLiteral(":/lessons/7-fits-or-not.accrue-lesson"));
+    QTRY_VERIFY_WITH_TIMEOUT(studio.find<MemoryBar>("plannerMemory")->isVisible(), patience_ms);
+    QCOMPARE(studio.window->dockWidgetArea(dock), Qt::RightDockWidgetArea);
+    studio.action("leaveLessonAction")->trigger();
+    QCOMPARE(studio.window->dockWidgetArea(dock), Qt::LeftDockWidgetArea);
+  }
 };
 
 ACCRUE_WINDOW_TEST_MAIN(TestPlanning)

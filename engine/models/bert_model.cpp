@@ -126,7 +126,7 @@ at::Tensor BertModel::logits(const at::Tensor& outputs) const {
 }
 
 at::Tensor BertModel::token_losses(const at::Tensor& outputs, const Batch& batch) const {
-  return losses_of_tokens(logits(outputs), batch.targets, classes_, axis_);
+  return losses_of_tokens(logits(outputs), batch.targets, classes_, axis_, label_smoothing());
 }
 
 at::Tensor BertModel::masked_logits(const at::Tensor& encoded) const {
@@ -141,7 +141,7 @@ at::Tensor BertModel::order_logits(const at::Tensor& pooled) const {
 
 LossSum BertModel::loss(const at::Tensor& outputs, const Batch& batch) {
   const at::Tensor states = encoded(outputs);
-  LossSum sum{token_loss(masked_logits(states), batch.targets, classes_, axis_), batch.items};
+  LossSum sum{token_loss(masked_logits(states), batch.targets, classes_, axis_, label_smoothing()), batch.items};
   if (!binary_head_ || !batch.order.defined()) return sum;
   sum.second = cross_entropy_sum(order_logits(pooled(states, batch.inputs.size(1))), batch.order);
   sum.second_count = batch.samples;

@@ -47,6 +47,7 @@ class BertModel final : public ModelPart {
  private:
   at::Tensor embedded(const Batch& batch) const;
   at::Tensor through_blocks(at::Tensor x, const Batch& batch) const;
+  double label_smoothing() const { return is_training() ? spec_.label_smoothing : 0.0; }
 
   ModelSpec spec_;
   ModelShare share_;

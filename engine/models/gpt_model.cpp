@@ -14,7 +14,7 @@
 
 #include "accrue/parallel/tensor_layers.h"
 #include "models/fused_blocks.h"
-#include "models/losses.h"
+#include "models/token_head.h"
 #include "models/transformer_modules.h"
 
 namespace accrue {
@@ -112,20 +112,12 @@ at::Tensor GptModel::empty_input(const Batch& batch) const {
 }
 
 at::Tensor GptModel::token_losses(const at::Tensor& x, const Batch& batch) const {
-  return vocab_parallel_cross_entropy(logits(x).reshape({batch.targets.size(0), batch.targets.size(1), -1}),
-                                      batch.targets.to(at::kLong), axis_, 0.0, classes_);
+  return losses_of_tokens(logits(x), batch.targets, classes_, axis_, label_smoothing());
 }
 
 LossSum GptModel::loss(const at::Tensor& x, const Batch& batch) {
-  if (plain_ || batch.inputs.numel() == 0 || !can_fuse(x, 0.0)) {
-    const at::Tensor logits = head(x);
-    if (!axis_.split()) return {cross_entropy_sum(logits, batch.targets), batch.items};
-    const at::Tensor targets = batch.targets.reshape({-1}).to(at::kLong).contiguous();
-    if (targets.is_cpu()) check_labels(targets, classes_);
-    const at::Tensor rows = logits.reshape({-1, logits.size(-1)});
-    const at::Tensor losses = vocab_parallel_cross_entropy(rows, targets, axis_, 0.0, classes_);
-    return {losses.masked_fill(targets == ignored_label, 0.0).sum(), batch.items};
-  }
+  if (plain_ || label_smoothing() > 0.0 || batch.inputs.numel() == 0 || !can_fuse(x, 0.0))
+    return {token_loss(head(x), batch.targets, classes_, axis_, label_smoothing()), batch.items};
   uses(token_embedding_->weight, token_embedding_->weight);
   uses(final_norm_->weight, final_norm_->bias);
   return {fused_head_loss(x, final_norm_->weight, final_norm_->bias, table(), batch.targets, classes_, axis_),

@@ -47,6 +47,7 @@ class GptModel final : public ModelPart {
   at::Tensor table() const;
   /// This rank's logits.
   at::Tensor head(const at::Tensor& x) const;
+  double label_smoothing() const { return is_training() ? spec_.label_smoothing : 0.0; }
 
   ModelSpec spec_;
   ModelShare share_;

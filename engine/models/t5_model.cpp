@@ -173,11 +173,11 @@ at::Tensor T5Model::logits(const at::Tensor& outputs) const {
 }
 
 at::Tensor T5Model::token_losses(const at::Tensor& outputs, const Batch& batch) const {
-  return losses_of_tokens(logits(outputs), batch.targets, classes_, axis_);
+  return losses_of_tokens(logits(outputs), batch.targets, classes_, axis_, label_smoothing());
 }
 
 LossSum T5Model::loss(const at::Tensor& outputs, const Batch& batch) {
-  return {token_loss(logits(outputs), batch.targets, classes_, axis_), batch.items};
+  return {token_loss(logits(outputs), batch.targets, classes_, axis_, label_smoothing()), batch.items};
 }
 
 }  // namespace accrue

@@ -56,6 +56,7 @@ class T5Model final : public ModelPart {
   std::int64_t own_rows(const at::Tensor& tokens) const;
   at::Tensor shaped(const at::Tensor& rows, const at::Tensor& tokens) const;
   double dropout() const { return is_training() ? spec_.dropout : 0.0; }
+  double label_smoothing() const { return is_training() ? spec_.label_smoothing : 0.0; }
   BlockShape shape_of(const at::Tensor& tokens, bool causal) const;
   RecomputeOptions recomputation() const;
 

@@ -16,20 +16,20 @@ at::Tensor token_logits(const at::Tensor& x, const at::Tensor& table, const at::
   return column_parallel_linear(x, table.narrow(0, 0, classes), bias.narrow(0, 0, classes), axis);
 }
 
-at::Tensor token_loss(const at::Tensor& logits, const at::Tensor& targets, std::int64_t classes,
-                      const TensorAxis& axis) {
+at::Tensor token_loss(const at::Tensor& logits, const at::Tensor& targets, std::int64_t classes, const TensorAxis& axis,
+                      double label_smoothing) {
   const at::Tensor labels = targets.reshape({-1}).to(at::kLong).contiguous();
   if (labels.is_cpu()) check_labels(labels, classes);
-  if (!axis.split()) return cross_entropy_sum(logits, labels);
+  if (!axis.split() && label_smoothing == 0.0) return cross_entropy_sum(logits, labels);
   const at::Tensor rows = logits.reshape({-1, logits.size(-1)});
-  const at::Tensor losses = vocab_parallel_cross_entropy(rows, labels, axis, 0.0, classes);
+  const at::Tensor losses = vocab_parallel_cross_entropy(rows, labels, axis, label_smoothing, classes);
   return losses.masked_fill(labels == ignored_label, 0.0).sum();
 }
 
 at::Tensor losses_of_tokens(const at::Tensor& logits, const at::Tensor& targets, std::int64_t classes,
-                            const TensorAxis& axis) {
+                            const TensorAxis& axis, double label_smoothing) {
   return vocab_parallel_cross_entropy(logits.reshape({targets.size(0), targets.size(1), -1}), targets.to(at::kLong),
-                                      axis, 0.0, classes);
+                                      axis, label_smoothing, classes);
 }
 
 at::Tensor padding_scores(const at::Tensor& padding, at::ScalarType type) {

@@ -14,15 +14,16 @@ namespace accrue {
 at::Tensor token_logits(const at::Tensor& x, const at::Tensor& table, const at::Tensor& bias, std::int64_t classes,
                         const TensorAxis& axis);
 
-/// Sum of the cross entropies of such logits; targets of -100 are ignored. Shapes: targets [B, T] int64 -> [], the same
-/// on all ranks. Collective: the tensor axis. Errors: throws std::invalid_argument for a target outside the vocabulary.
-at::Tensor token_loss(const at::Tensor& logits, const at::Tensor& targets, std::int64_t classes,
-                      const TensorAxis& axis);
+/// Sum of the cross entropies of such logits, smoothed as vocab_parallel_cross_entropy() does; targets of -100 are
+/// ignored. Shapes: targets [B, T] int64 -> [], the same on all ranks. Collective: the tensor axis. Errors: throws
+/// std::invalid_argument for a target outside the vocabulary.
+at::Tensor token_loss(const at::Tensor& logits, const at::Tensor& targets, std::int64_t classes, const TensorAxis& axis,
+                      double label_smoothing);
 
 /// The cross entropy of every token; a target of -100 has some finite one. Shapes: targets [B, T] -> [B, T].
 /// Collective: the tensor axis.
 at::Tensor losses_of_tokens(const at::Tensor& logits, const at::Tensor& targets, std::int64_t classes,
-                            const TensorAxis& axis);
+                            const TensorAxis& axis, double label_smoothing);
 
 /// What attention adds to its scores: 0 where a position holds a token, and what leaves it out where it is padding.
 /// A row without any token stays finite. Shapes: padding [B, T], 1 for a token -> [B, 1, 1, T].

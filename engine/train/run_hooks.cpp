@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "train/same_batch.h"
+
 namespace accrue {
 namespace {
 
@@ -88,6 +90,7 @@ void check(const LossOut& out) {
 }  // namespace
 
 struct RunHooks::Named {
+  const Mesh* mesh = nullptr;
   RunSpec spec;
   bool per_token = false;
   MegatronLMPlugin plugin;
@@ -109,6 +112,7 @@ NamedBatch RunHooks::Named::raw(const Batch& batch) const {
   const auto* first = rows.const_data_ptr<std::int64_t>();
   const Split split = batch.types.defined() ? Split::validation : Split::train;
   NamedBatch fetched_batch = fetched(split, {first, first + rows.numel()});
+  demand_same_batch(fetched_batch, *mesh);
   for (auto& each : fetched_batch) each.second = each.second.to(batch.inputs.device());
   return fetched_batch;
 }
@@ -189,10 +193,11 @@ class RunHooks::HookedSource final : public DataSource {
   std::shared_ptr<const Named> named_;
 };
 
-RunHooks::RunHooks(const RunPlan& plan, const megatron::Registry& registry) {
+RunHooks::RunHooks(const RunPlan& plan, const Mesh& mesh, const megatron::Registry& registry) {
   const RunSpec& spec = plan.spec;
   if (!names_any(spec.megatron)) return;
   named_ = std::make_shared<Named>();
+  named_->mesh = &mesh;
   named_->spec = spec;
   named_->facts = plan.data;
   named_->per_token = plan.knobs.normalizer == Normalizer::tokens;
@@ -208,7 +213,12 @@ RunHooks::RunHooks(const RunPlan& plan, const megatron::Registry& registry) {
                                                 : own_step(spec.model, args);
   if (!named_->step) throw std::invalid_argument("custom_train_step_class made no step");
   if (plugin.custom_get_batch_function)
-    named_->step = megatron::with_get_batch(named_->step, plugin.custom_get_batch_function);
+    named_->step = megatron::with_get_batch(named_->step,
+                                            [get = plugin.custom_get_batch_function, &mesh](megatron::DataIter& data) {
+                                              NamedBatch batch = get(data);
+                                              demand_same_batch(batch, mesh);
+                                              return batch;
+                                            });
   if (!plugin.custom_megatron_datasets_provider_function) return;
   const std::vector<std::int64_t> needed{plan.data.samples, plan.data.validation_samples, 0};
   named_->data = plugin.custom_megatron_datasets_provider_function(needed);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What [megatron] of a spec names of plug-in libraries, in a run: a train step, a loss, a model, data of one's own. To
 // the trainer they look like any part of a model and any data: it counts, reduces, divides and reports as always.
+// Batches that the library makes or reads are compared over the tensor axis (same_batch.h).
 // Thread: training.
 #pragma once
 
 #include <memory>
 
+#include "accrue/comm/mesh.h"
 #include "accrue/data/data_source.h"
 #include "accrue/megatron/registry.h"
 #include "accrue/models/model_part.h"
@@ -15,9 +17,9 @@ namespace accrue {
 
 class RunHooks {
  public:
-  /// Errors: throws std::invalid_argument for a name that the registry does not have, and for what a step of the
-  /// library cannot be made with.
-  RunHooks(const RunPlan& plan, const megatron::Registry& registry);
+  /// The mesh must outlive this. Errors: throws std::invalid_argument for a name that the registry does not have, and
+  /// for what a step of the library cannot be made with.
+  RunHooks(const RunPlan& plan, const Mesh& mesh, const megatron::Registry& registry);
 
   /// Whether the spec names anything.
   bool any() const { return named_ != nullptr; }

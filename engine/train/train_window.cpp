@@ -420,7 +420,8 @@ class TrainedWindow final : public WindowWork {
 
 void key_dropout(const Training& training, std::int64_t micro_step, std::int64_t chunk) {
   const auto seed = static_cast<std::uint64_t>(training.spec().run.seed);
-  const auto rank = static_cast<std::uint64_t>(training.mesh.data().rank());
+  const bool own = training.spec().parallel.data_parallel_random_init;
+  const auto rank = static_cast<std::uint64_t>(own ? training.mesh.data().rank() : 0);
   const std::int64_t part = chunk * training.mesh.grid().pipeline + training.mesh.at().pipeline;
   std::uint64_t key = mix64(seed ^ mix64(rank), dropout_stream, static_cast<std::uint64_t>(micro_step));
   if (part > 0) key = mix64(key, part_dropout, static_cast<std::uint64_t>(part));

@@ -10,8 +10,8 @@ namespace accrue {
 /// each.
 WindowPass train_window(Training& training);
 
-/// Keys the generators that dropout draws from by (seed, replica, micro-step, chunk and stage), and the tensor axis's
-/// own by its rank.
+/// Keys the generators that dropout draws from by (seed, micro-step, chunk and stage), and the tensor axis's own by its
+/// rank; with parallel.data_parallel_random_init by the replica, too.
 void key_dropout(const Training& training, std::int64_t micro_step, std::int64_t chunk);
 
 }  // namespace accrue

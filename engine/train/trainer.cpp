@@ -93,7 +93,7 @@ Result<TrainOutcome> train_run(const RunOrder& order, const Mesh& mesh, std::int
   if (!device->is_cpu()) agree_on_device_kernels(mesh.world(), path_of(*device) != UpdatePath::operators);
   at::set_num_threads(static_cast<int>(order.plan.threads_per_rank));
   channel.progress("data", 0, 0);
-  RunHooks hooks(order.plan, registry);
+  RunHooks hooks(order.plan, mesh, registry);
   Result<std::unique_ptr<DataSource>> data = hooks.data();
   if (*data == nullptr) data = open_data(order.plan.spec, order.plan.data, order.plan.base_dir);
   if (!data) return tl::unexpected(data.error());

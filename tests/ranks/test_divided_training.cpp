@@ -93,6 +93,7 @@ class TestDividedTraining : public QObject {
     QTest::addColumn<Layout>("layout");
     QTest::addColumn<QString>("model");
     QTest::addColumn<double>("tolerance");
+    QTest::addColumn<double>("weights");
     for (const auto& [name, layout] : std::initializer_list<std::pair<const char*, Layout>>{
              {"two ranks", {1, 2, false}},
              {"two ranks by rows", {1, 2, true}},
@@ -110,14 +111,16 @@ class TestDividedTraining : public QObject {
              {"two sharded replicas of two ranks by rows", {2, 2, true, 1, 1, 1}},
              {"two sharded replicas of two stages", {2, 1, false, 2, 1, 1}},
              {"two sharded replicas of two stages of two ranks", {2, 2, true, 2, 1, 1}}}) {
-      QTest::addRow("%s, float64", name) << layout << "" << 1e-10;
-      QTest::addRow("%s, float32", name) << layout << "dtype = \"float32\"\n" << 1e-5;
+      QTest::addRow("%s, float64", name) << layout << "" << 1e-10 << 1e-10;
+      // Where Adam's second moment is next to nothing, the last bit of a gradient is a digit of the weight.
+      QTest::addRow("%s, float32", name) << layout << "dtype = \"float32\"\n" << 1e-6 << 1e-4;
     }
   }
   void the_ranks_of_a_model_train_as_one() {
     QFETCH(Layout, layout);
     QFETCH(QString, model);
     QFETCH(double, tolerance);
+    QFETCH(double, weights);
     QTemporaryDir divided_dir;
     const auto& [alone, alone_weights] = whole_run(layout.data, model.toStdString());
     const auto divided = train(
@@ -137,7 +140,7 @@ class TestDividedTraining : public QObject {
       QCOMPARE(found[i].tokens, expected[i].tokens);
     }
     const double apart = difference(weights_in(divided_dir), alone_weights);
-    QVERIFY2(apart <= 10 * tolerance, qPrintable(QString::number(apart)));
+    QVERIFY2(apart <= weights, qPrintable(QString::number(apart)));
   }
 
   /// One update of plain SGD at a rate of 1: a bias, which begins at 0, is then minus its gradient, to the bit.
@@ -179,7 +182,7 @@ class TestDividedTraining : public QObject {
     QCOMPARE(compared, 4 * 4 + 1);
   }
 
-  /// Groups with factors and rates of their own, a weight decay that moves, and windows that grow.
+  /// Groups with factors and rates of their own, a weight decay that moves, windows that grow, and smoothed losses.
   void every_layout_obeys_groups_and_clocks_data() {
     QTest::addColumn<Layout>("layout");
     QTest::newRow("two ranks by rows") << Layout{1, 2, true};
@@ -201,6 +204,7 @@ class TestDividedTraining : public QObject {
                                        "optimizer.weight_decay_style=cosine",
                                        "optimizer.start_weight_decay=0.01",
                                        "optimizer.end_weight_decay=0.5",
+                                       "model.label_smoothing=0.1",
                                        "accumulation.rampup=[" + first + ", " + first + ", 60]"};
     QTemporaryDir divided_dir;
     const auto& [alone, alone_weights] = whole_run(layout.data, {}, set);
@@ -217,7 +221,47 @@ class TestDividedTraining : public QObject {
       QCOMPARE(found[i].lr, expected[i].lr);
     }
     const double apart = difference(weights_in(divided_dir), alone_weights);
-    QVERIFY2(apart <= 1e-9, qPrintable(QString::number(apart)));
+    QVERIFY2(apart <= 1e-10, qPrintable(QString::number(apart)));
+  }
+
+  /// Ten micro-batches, windows of four: what becomes of the two that are left is the dialect's, and stages change
+  /// nothing of it.
+  void every_dialect_keeps_its_meaning_on_two_stages_data() {
+    QTest::addColumn<QString>("dialect");
+    QTest::addColumn<int>("updates");
+    QTest::newRow("accrue") << "accrue" << 6;
+    QTest::newRow("llm") << "llm" << 5;
+    QTest::newRow("colossalai") << "colossalai" << 4;
+    QTest::newRow("accelerate") << "accelerate" << 6;
+    QTest::newRow("mmengine") << "mmengine" << 5;
+  }
+  void every_dialect_keeps_its_meaning_on_two_stages() {
+    QFETCH(QString, dialect);
+    QFETCH(int, updates);
+    std::vector<std::vector<Update>> found;
+    std::vector<NamedTensors> weights;
+    for (const int stages : {1, 2}) {
+      const QTemporaryDir folder;
+      const auto ranks = train({.spec = spec_text({.pipeline = stages}),
+                                .set = {"accumulation.dialect=" + dialect.toStdString(), "data.samples=40",
+                                        "run.updates=", "run.epochs=2", "schedule.warmup=0"},
+                                .run_dir = folder.path().toStdString()},
+                               stages);
+      VERIFY_FINISHED(ranks);
+      found.push_back(ranks[0].all<Update>());
+      weights.push_back(weights_in(folder));
+    }
+    QCOMPARE(found[0].size(), static_cast<std::size_t>(updates));
+    QCOMPARE(found[1].size(), found[0].size());
+    for (std::size_t i = 0; i < found[0].size(); ++i) {
+      const Update &one = found[0][i], &two = found[1][i];
+      QVERIFY2(near(two.loss, one.loss, 1e-10), qPrintable(QString("%1, %2").arg(two.loss).arg(one.loss)));
+      QCOMPARE(two.lr, one.lr);
+      QCOMPARE(two.micro_step, one.micro_step);
+      QCOMPARE(two.samples, one.samples);
+    }
+    const double apart = difference(weights[1], weights[0]);
+    QVERIFY2(apart <= 1e-10, qPrintable(QString::number(apart)));
   }
 
   /// Between the first update and the third, groups whose rate is next to nothing move by next to nothing.
@@ -338,7 +382,7 @@ class TestDividedTraining : public QObject {
     QCOMPARE(found.size(), expected.size());
     for (std::size_t i = 0; i < found.size(); ++i) QVERIFY(near(found[i].loss, expected[i].loss, 1e-10));
     const double apart = difference(weights_in(divided_dir), alone_weights);
-    QVERIFY2(apart <= 1e-9, qPrintable(QString::number(apart)));
+    QVERIFY2(apart <= 1e-10, qPrintable(QString::number(apart)));
   }
 
   /// Under Megatron-LM's rule the rows are trained; the final weights end at the vocabulary all the same.
@@ -428,7 +472,7 @@ class TestDividedTraining : public QObject {
     QCOMPARE(found.size(), std::size_t{6});
     for (std::size_t i = 0; i < found.size(); ++i) QVERIFY(near(found[i].loss, expected[i + 6].loss, 1e-10));
     const double apart = difference(weights_in(folder), whole_weights);
-    QVERIFY2(apart <= 1e-9, qPrintable(QString::number(apart)));
+    QVERIFY2(apart <= 1e-10, qPrintable(QString::number(apart)));
   }
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "support/gathered_state.h"
 #include "support/training_body.h"
 
 namespace test_divided_updates {
@@ -173,12 +174,20 @@ class TestDividedUpdates : public QObject {
     QCOMPARE(weights_of(script_of(layout)), expected);
   }
 
-  /// Shared memory adds in the order of the ranks, in buckets of any size.
+  /// Shared memory adds in the order of the ranks, in buckets of any size. Moments are compared as well, as each run's
+  /// last checkpoint has them.
   void sharded_replicas_update_as_whole_ones() {
     for (const Settings& layout : {one_stage, stages, Settings{"parallel.data=4"}}) {
-      const std::string expected = weights_of(script_of(layout));
+      const RunFolder whole_dir, sharded_dir;
+      TrainingScript whole = script_of(layout), sharded = script_of(layout, {"parallel.zero=1"});
+      whole.run_dir = whole_dir;
+      sharded.run_dir = sharded_dir;
+      const std::string expected = weights_of(whole);
       QCOMPARE(expected.size(), std::size_t{64});
-      QCOMPARE(weights_of(script_of(layout, {"parallel.zero=1"})), expected);
+      QCOMPARE(weights_of(sharded), expected);
+      const auto state = gathered_state(std::string(whole_dir));
+      QVERIFY(state.contains("optimizer.exp_avg_sq.token_embedding.weight"));
+      QCOMPARE(QString::fromStdString(first_difference(state, gathered_state(std::string(sharded_dir)))), QString());
     }
   }
 

@@ -46,9 +46,9 @@ class TestMeasured : public QObject {
     QTest::addColumn<QString>("model");
     QTest::addColumn<QString>("rest");
     QTest::addColumn<QString>("kind");
-    const auto row = [](const char* name, int ranks, const char* parallel, const char* model = "",
+    const auto row = [](const QByteArray& name, int ranks, const char* parallel, const char* model = "",
                         const char* rest = "") {
-      QTest::addRow("%s", name) << QString(parallel) << ranks << QString(model) << QString(rest) << "gpt";
+      QTest::newRow(name.constData()) << QString(parallel) << ranks << QString(model) << QString(rest) << "gpt";
     };
     const auto sentences = [](const char* kind, const char* name, int ranks, const char* parallel,
                               const char* model = "") {
@@ -88,6 +88,18 @@ class TestMeasured : public QObject {
     row("two ranks by rows", 2, "tensor = 2\nsequence = true\n");
     row("two ranks by rows, bfloat16", 2, "tensor = 2\nsequence = true\n", "dtype = \"bfloat16\"\n");
     row("four ranks by rows", 4, "tensor = 4\nsequence = true\n");
+    for (const char* model : {"", "dropout = 0.1\n"}) {
+      const QByteArray with = *model != 0 ? ", dropout" : "";
+      row("attention again" + with, 1, "recompute = \"selective\"\n", model);
+      row("every second block's input" + with, 1, "recompute = \"full\"\nrecompute_layers = 2\n", model);
+      row("the first three blocks again" + with, 1,
+          "recompute = \"full\"\nrecompute_method = \"block\"\nrecompute_layers = 3\n", model);
+      row("every block again on two ranks, shared" + with, 2,
+          "tensor = 2\nrecompute = \"full\"\ndistribute_saved_activations = true\n", model);
+    }
+    row("one rank, smoothed losses", 1, "", "label_smoothing = 0.1\n");
+    row("two ranks, smoothed losses", 2, "tensor = 2\n", "label_smoothing = 0.1\n");
+    sentences("bert", "one rank, smoothed losses", 1, "", "label_smoothing = 0.1\n");
     const char* measures = "update_norm = true\nparameter_norm = true\n";
     row("two ranks that measure their updates", 2, "tensor = 2\n", "", measures);
     row("two sharded replicas that measure their updates", 2, "data = 2\nzero = 1\n", "", measures);

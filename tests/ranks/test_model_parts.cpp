@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GPT whose layers are divided over tensor-parallel ranks, with and without sequence parallelism, and over pipeline
-// stages, against the undivided model in float64: loss and every gradient, fused and in plain operators.
+// stages, against the undivided model: loss and every gradient, fused and in plain operators, in float64 and float32,
+// with smoothed losses too. And sequence parallelism against tensor parallelism, to the bit.
 #include <ATen/ATen.h>
 
 #include <QtTest/QTest>
 
 #include "accrue/comm/mesh.h"
+#include "accrue/run/choice_names.h"
 #include "accrue/run/shard_layout.h"
 #include "models/gpt_model.h"
 #include "pipeline/message_link.h"
@@ -20,9 +22,9 @@ using namespace accrue::test;
 
 namespace {
 
-ModelSpec small_gpt(std::int64_t vocabulary_multiple = 1) {
+ModelSpec small_gpt(Dtype dtype = Dtype::float64, std::int64_t vocabulary_multiple = 1) {
   return {.kind = ModelKind::gpt,
-          .dtype = Dtype::float64,
+          .dtype = dtype,
           .layers = 4,
           .width = 16,
           .heads = 4,
@@ -70,30 +72,44 @@ struct Work final : WindowWork {
   double loss = 0.0;
 };
 
+/// Of float64 number by number, of float32 by the norm.
 bool close(const at::Tensor& a, const at::Tensor& b) {
-  return (a - b).abs().max().item<double>() <= 1e-12 * std::max(1.0, b.abs().max().item<double>());
+  if (b.scalar_type() == at::kDouble)
+    return (a - b).abs().max().item<double>() <= 1e-12 * std::max(1.0, b.abs().max().item<double>());
+  return (a - b).norm().item<double>() <= 1e-5 * b.norm().item<double>();
 }
 
-/// Arguments: tensor ranks, stages, chunks, "rows" under sequence parallelism, "plain" operators, backend, and what the
-/// vocabulary's rows are a multiple of.
+/// What PyTorch's cross entropy gives for all logits at once. Its target has its even share of the smoothing, too.
+at::Tensor dense_loss(GptModel& model, const Batch& batch, double smoothing) {
+  const double classes = static_cast<double>(small_gpt().vocabulary);
+  return at::cross_entropy_loss(model.logits_of(batch.inputs).reshape({-1, small_gpt().vocabulary}),
+                                batch.targets.reshape({-1}), {}, at::Reduction::Sum, -100,
+                                smoothing * classes / (classes - 1));
+}
+
+/// Arguments: tensor ranks, stages, chunks, "rows" under sequence parallelism, "plain" operators, backend, what the
+/// vocabulary's rows are a multiple of, number type, label smoothing.
 int parts_are_the_whole(RankContext& rank) {
   at::set_num_threads(1);  // ranks share the cores
   const auto& words = rank.arguments;
   const std::int64_t tensor = std::stoi(words[0]), stages = std::stoi(words[1]), chunks = std::stoi(words[2]);
   const bool plain = words[4] == "plain";
-  const ModelSpec spec = small_gpt(std::stoi(words[6]));
+  const Dtype dtype = *from_name<Dtype>(words[7]);
+  const double smoothing = std::stod(words[8]), tolerance = dtype == Dtype::float64 ? 1e-12 : 1e-6;
+  ModelSpec spec = small_gpt(dtype, std::stoi(words[6]));
+  spec.label_smoothing = smoothing;
   const auto batches = made_batches(4);
 
   WeightSource source(3);
-  GptModel whole(small_gpt(), source);
-  whole.to(at::kDouble);
+  GptModel whole(small_gpt(dtype), source);
+  whole.to(scalar_type(dtype));
   move_away(whole, parameter_shares(small_gpt(), {}));
   whole.use_plain_operators(plain);
   double loss = 0.0;
   for (const Batch& batch : batches) {
-    const LossSum sum = whole.whole_loss(batch);
-    loss += sum.sum.item<double>();
-    (sum.sum * 0.25).backward();
+    const at::Tensor sum = smoothing > 0.0 ? dense_loss(whole, batch, smoothing) : whole.whole_loss(batch).sum;
+    loss += sum.item<double>();
+    (sum * 0.25).backward();
   }
 
   const auto joined = join_ranks(rank, backend_named(words[5]));
@@ -114,7 +130,7 @@ int parts_are_the_whole(RankContext& rank) {
   WindowExecutor executor(parts, stages, mesh.at().pipeline, &link);
   Work work(batches);
   executor.run(executor.operations(shape), work);
-  if (mesh.last_stage()) DEMAND(std::abs(work.loss - loss) <= 1e-12 * loss);
+  if (mesh.last_stage()) DEMAND(std::abs(work.loss - loss) <= tolerance * loss);
 
   auto expected = whole.named_parameters();
   for (std::size_t chunk = 0; chunk < own.size(); ++chunk) {
@@ -133,6 +149,42 @@ int parts_are_the_whole(RankContext& rank) {
         throw std::runtime_error(shares[i].name + " has another gradient");
     }
   }
+  return 0;
+}
+
+/// What layers of two ranks exchange is a sum of two numbers, whoever takes it. Arguments: number type, "plain"
+/// operators.
+int rows_change_no_bit(RankContext& rank) {
+  at::set_num_threads(1);
+  const ModelSpec spec = small_gpt(*from_name<Dtype>(rank.arguments.at(0)));
+  const auto joined = join_ranks(rank);
+  const ModelShare share{.tensor_ranks = 2, .tensor_rank = rank.rank};
+  std::vector<std::shared_ptr<ModelPart>> parts;
+  std::vector<TensorAxis> axes;
+  for (const bool rows : {false, true}) {
+    axes.emplace_back(*joined.data, rows);
+    parts.push_back(make_model_part(spec, 3, share, axes.back()));
+    move_away(*parts.back(), parameter_shares(spec, share));
+    dynamic_cast<GptModel&>(*parts.back()).use_plain_operators(rank.arguments.at(1) == "plain");
+  }
+  for (const Batch& batch : made_batches(4)) {
+    const at::Tensor whole = parts[0]->whole_loss(batch).sum, rows = parts[1]->whole_loss(batch).sum;
+    DEMAND(rows.equal(whole));
+    whole.backward();
+    rows.backward();
+  }
+  int norms = 0;
+  for (const auto& each : parts[0]->named_parameters()) {
+    if (each.key().find("norm") == std::string::npos) continue;
+    at::Tensor found = parts[1]->named_parameters()[each.key()].grad().clone();
+    axes[1].sum(found);
+    const at::Tensor& expected = each.value().grad();
+    const double apart = ((found - expected).norm() / expected.norm()).item<double>();
+    if (!(apart <= (spec.dtype == Dtype::float64 ? 1e-12 : 1e-6)))
+      throw std::runtime_error(each.key() + ": " + std::to_string(apart));
+    ++norms;
+  }
+  DEMAND(norms == 2 * (2 * 4 + 1));
   return 0;
 }
 
@@ -162,13 +214,19 @@ class TestModelParts : public QObject {
                                     lies,
                                     operators,
                                     backend};
-            QTest::newRow(qPrintable(words.join(' '))) << words + QStringList("1") << layout.tensor * layout.stages;
+            const auto row = [&](const char* what, const QStringList& rest) {
+              QTest::addRow("%s%s", qPrintable(words.join(' ')), what) << words + rest << layout.tensor * layout.stages;
+            };
+            row("", {"1", "float64", "0"});
+            if (QString(backend) == "gloo") continue;
+            row(", float32", {"1", "float32", "0"});
             // 24 rows, or 64, of which the last two ranks hold padding alone.
             const bool pads = layout.tensor > 1 && layout.chunks == 1 && (layout.stages == 1 || few);
-            const char* const multiple = layout.tensor == 4 ? "64" : "24";
-            if (pads && QString(backend) == "shm")
-              QTest::addRow("%s, padded to %s", qPrintable(words.join(' ')), multiple)
-                  << words + QStringList(multiple) << layout.tensor * layout.stages;
+            const QString multiple = layout.tensor == 4 ? "64" : "24";
+            if (pads) row(", padded", {multiple, "float64", "0"});
+            if (layout.chunks > 1) continue;
+            row(", smoothed", {"1", "float64", "0.1"});
+            if (pads) row(", padded, smoothed", {multiple, "float64", "0.1"});
           }
   }
   void parts_have_the_loss_and_gradients_of_the_whole() {
@@ -178,6 +236,32 @@ class TestModelParts : public QObject {
     for (const QString& word : words) options.arguments.push_back(word.toStdString());
     RankGroup ranks("parts_are_the_whole", world, options);
     ACCRUE_ALL_RANKS_OK(ranks.finish(60s));
+  }
+
+  void rows_are_what_two_tensor_ranks_compute_to_the_bit_data() {
+    QTest::addColumn<QString>("dtype");
+    QTest::addColumn<QString>("operators");
+    for (const char* dtype : {"float64", "float32"})
+      for (const char* operators : {"fused", "plain"}) QTest::addRow("%s, %s", dtype, operators) << dtype << operators;
+  }
+  void rows_are_what_two_tensor_ranks_compute_to_the_bit() {
+    QFETCH(QString, dtype);
+    QFETCH(QString, operators);
+    RankGroup ranks("rows_change_no_bit", 2, {.arguments = {dtype.toStdString(), operators.toStdString()}});
+    ACCRUE_ALL_RANKS_OK(ranks.finish(60s));
+  }
+
+  /// An evaluation asks how probable the targets are, whatever training rewards.
+  void losses_are_smoothed_in_training_only() {
+    ModelSpec spec = small_gpt();
+    spec.label_smoothing = 0.1;
+    const auto smoothed = make_model(spec, 3), plain = make_model(small_gpt(), 3);
+    const Batch batch = made_batches(1).front();
+    const double trained = smoothed->whole_loss(batch).sum.item<double>();
+    smoothed->eval();
+    const double evaluated = smoothed->whole_loss(batch).sum.item<double>();
+    QVERIFY(trained != evaluated);
+    QCOMPARE(evaluated, plain->whole_loss(batch).sum.item<double>());
   }
 
   void what_cannot_be_divided_is_refused() {
@@ -192,7 +276,7 @@ class TestModelParts : public QObject {
   }
 };
 
-ACCRUE_RANK_TEST_MAIN(TestModelParts, {{"parts_are_the_whole", parts_are_the_whole}})
+ACCRUE_RANK_TEST_MAIN(TestModelParts, {RANK_BODY(parts_are_the_whole), RANK_BODY(rows_change_no_bit)})
 
 }  // namespace test_model_parts
 #include "test_model_parts.moc"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of a run that a plug-in library registers and a spec names, with accrue-run and real ranks: the numbers follow
 // by hand, or are those of a run without the library; what does not fit is refused by name.
+#include <QElapsedTimer>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -119,6 +120,35 @@ class TestPluginLibraries : public QObject {
     // The same gradient as that of one batch: what is checked is the library's loss.
     const Outcome verified = accrue_run({"verify", spec, "--plugin", library()});
     QVERIFY2(verified.status == 0, qUtf8Printable(verified.out + verified.err));
+  }
+
+  /// On a rank of two: all end at once, and the reason is the library's.
+  void what_throws_on_one_rank_ends_all_data() {
+    const Rows<QStringList, QString> row;
+    row("a loss, on the last stage", {"parallel.pipeline=2", named("custom_loss_function", "undefined")},
+        "the logarithm of nothing is not defined");
+    row("batches that differ", {"parallel.tensor=2", named("custom_get_batch_function", "of_this_process")},
+        "the plug-in library gave rank 1 (data 0, stage 0, tensor 1) another batch than rank 0 (data 0, stage 0, "
+        "tensor "
+        "0): tensor-parallel ranks read for themselves, and must get the same batch");
+  }
+  void what_throws_on_one_rank_ends_all() {
+    const auto [sets, words] = current_row<QStringList, QString>();
+    const QString spec = path("faults.accrue"), dir = path(QStringLiteral("run%1").arg(++count_));
+    QFile file(spec);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(
+        "accrue = 1\n[model]\nkind = \"gpt\"\nlayers = 2\nwidth = 16\nheads = 2\ncontext = 8\n"
+        "[data]\nkind = \"synthetic\"\nsamples = 64\n[accumulation]\nsteps = 4\nmicro_batch = 2\n"
+        "[megatron]\nnum_micro_batches = 4\n[run]\nupdates = 4\n");
+    file.close();
+    QElapsedTimer since;
+    since.start();
+    const Outcome ended = accrue_run(
+        with_sets({"run", spec, "--quiet", "--out", dir, "--plugin", library("bin/accrue_faulty_plugin.so")}, sets));
+    QVERIFY2(ended.status == 3 || ended.status == 2, qUtf8Printable(QString::number(ended.status) + ended.err));
+    QVERIFY2(ended.err.contains(words), qUtf8Printable(ended.err));
+    QVERIFY(since.elapsed() < 30000);  // no collective's time-out, which is a minute
   }
 
   /// It trains a part of the run, and lengths in the fields are parts of the whole.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three ways in which an update's size is found, against the numbers of Megatron-LM's calculators.
+// The ways in which an update's size is found, against the numbers of Megatron-LM's calculators.
 #include <QtTest>
 
 #include "accrue/run/batch_size.h"
@@ -66,33 +66,6 @@ class TestBatchSize : public QObject {
     QCOMPARE(problem({32, 8, 96, 32}), QString("starts with the full batch or more"));
     QCOMPARE(problem({16, 8, 0, 32}), QString("has a number below 1"));
     QCOMPARE(problem({16, 5, 96, 32}), QString("does not come to the full batch in whole increments"));
-  }
-
-  void steps_are_read_with_their_suffixes() {
-    const auto steps = read_batch_steps("0:768 250B:1536 1T:3072");
-    QVERIFY(steps.has_value());
-    QCOMPARE(*steps, (std::vector<BatchStep>{{0, 768}, {250'000'000'000, 1536}, {1'000'000'000'000, 3072}}));
-    QCOMPARE(batch_at(*steps, 0), 768);
-    QCOMPARE(batch_at(*steps, 249'999'999'999), 768);
-    QCOMPARE(batch_at(*steps, 250'000'000'000), 1536);
-    QCOMPARE(batch_at(*steps, 2'000'000'000'000), 3072);
-    // Tokens come to whole samples.
-    QCOMPARE(read_batch_steps("0:8 10K:16 2M:32", 4096).value(), (std::vector<BatchStep>{{0, 8}, {2, 16}, {488, 32}}));
-  }
-
-  void a_step_that_cannot_be_is_named() {
-    const auto wrong = [](std::string_view text) {
-      const auto steps = read_batch_steps(text);
-      return steps ? std::string() : steps.error().message;
-    };
-    QCOMPARE(wrong("0:8 12"), std::string("\"12\" has no colon"));
-    QCOMPARE(wrong("1:8"), std::string("\"1:8\" is out of order"));
-    QCOMPARE(wrong("0:8 5:16 5:32"), std::string("\"5:32\" is out of order"));
-    QCOMPARE(wrong("0:8 5Q:16"),
-             std::string("\"5Q:16\" does not begin with a number, which may have one of K, M, B and T"));
-    QCOMPARE(wrong("0:0"), std::string("\"0:0\" does not end with a batch of at least one sample"));
-    QVERIFY(!wrong("").empty());
-    QVERIFY(!wrong("0:8 99999999999T:9").empty());
   }
 };
 

@@ -137,12 +137,14 @@ class TestCodeExport : public QObject {
     spec.checkpoint.every_updates = 5;
     spec.run.tensorboard_dir = "board";
     spec.model.dropout = 0.1;
+    spec.model.label_smoothing = 0.1;
     spec.optimizer.weight_decay = 0.1;
     spec.optimizer.decoupled_lr = 0.5;
     for (const CodeTarget target : scripts) {
       const CodeExport code = code_of(spec, target);
-      for (const char* key : {"parallel.zero", "evaluate.every_updates", "checkpoint.every_updates",
-                              "run.tensorboard_dir", "model.dropout", "optimizer.decoupled_lr"})
+      for (const char* key :
+           {"parallel.zero", "evaluate.every_updates", "checkpoint.every_updates", "run.tensorboard_dir",
+            "model.dropout", "model.label_smoothing", "optimizer.decoupled_lr"})
         QVERIFY2(names(code, key), key);
       QVERIFY(!names(code, "optimizer.weight_decay"));
       for (const NotCarried& each : code.not_carried) QVERIFY2(!each.why.empty(), each.key.c_str());

@@ -242,6 +242,31 @@ class TestPipelineSchedule : public QObject {
     }
   }
 
+  /// Forwards before a stage's first backward, but for the one that the steady phase begins with.
+  void warm_ups_are_as_many_as_published_data() {
+    QTest::addColumn<int>("micro_steps");
+    QTest::addColumn<int>("chunks");
+    QTest::addColumn<QList<int>>("expected");
+    QTest::newRow("8 micro-steps, 2 chunks") << 8 << 2 << QList<int>{10, 8, 6, 4};
+    QTest::newRow("8 micro-steps, 4 chunks") << 8 << 4 << QList<int>{18, 16, 14, 12};
+    // Of 8 forwards on each stage, all are warm-up on the first two.
+    QTest::newRow("4 micro-steps, 2 chunks") << 4 << 2 << QList<int>{8, 8, 6, 4};
+  }
+  void warm_ups_are_as_many_as_published() {
+    QFETCH(int, micro_steps);
+    QFETCH(int, chunks);
+    QFETCH(QList<int>, expected);
+    const Lists lists = pipeline_schedule({PipelineSchedule::interleaved, 4, micro_steps, chunks}).value();
+    for (std::size_t s = 0; s < lists.size(); ++s) {
+      const auto first = std::ranges::find(lists[s], backward, &PipelineOperation::action);
+      const auto forwards =
+          std::count_if(lists[s].begin(), first, [](const auto& operation) { return operation.action == forward; });
+      const bool all = forwards == micro_steps * chunks;
+      const bool steady = !all || expected[static_cast<qsizetype>(s)] < micro_steps * chunks;
+      QCOMPARE(forwards - (steady ? 1 : 0), expected[static_cast<qsizetype>(s)]);
+    }
+  }
+
   void the_bubble_is_that_of_the_formula_data() {
     QTest::addColumn<PipelineShape>("shape");
     QTest::addColumn<double>("time");

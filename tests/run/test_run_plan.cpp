@@ -390,6 +390,7 @@ class TestRunPlan : public QObject {
     for (const int batch : {12, 13, 14, 15, 16, 1}) {  // micro-batches of 2 on 2 ranks
       QTest::addRow("%d round", batch) << batch << "round" << std::max(1, (batch + 2) / 4);
       QTest::addRow("%d fill", batch) << batch << "fill" << (batch + 3) / 4;
+      if (batch >= 4) QTest::addRow("%d decrease", batch) << batch << "decrease" << batch / 4;
     }
   }
   void a_global_batch_that_does_not_divide_is_rounded_as_asked() {

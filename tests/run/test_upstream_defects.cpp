@@ -59,12 +59,24 @@ class TestUpstreamDefects : public QObject {
     row("U4", {"megatron.seq_length=64"}, true, "length 64");
     row("U6", {"megatron.return_logits=true", "megatron.num_micro_batches=4"}, true, "4 micro-batches of logits");
     row("U9", {"data.samples=40", "accumulation.steps=4"}, true, "The last 2 micro-batches of an epoch");
+    row("U12", {"model.label_smoothing=0.1", "parallel.tensor=2"}, true, "over 128 classes in place of 256");
+    row("U12", {"model.label_smoothing=0.1"}, false, "one rank has the whole");
+    row("U12", {"parallel.tensor=2"}, false, "not smoothed");
     row("U15", {"model.vocabulary=250", "model.vocabulary_multiple=128"}, true, "256 classes in place of 250");
     row("U15", {"model.vocabulary=257"}, true, "384 classes in place of 257");
     row("U15", {}, false, "256 rows need no padding");
     row("U16", {"optimizer.kind=adam", "optimizer.weight_decay=0.1"}, true, "decay of 0.1");
     row("U16", {}, false, "not Adam");
     row("U18", {}, false, "unless the run is resumed");
+    row("buckets", {"parallel.data=2"}, true, "would have 40000000 numbers, and here there ");
+    row("buckets", {"parallel.data=64", "accumulation.micro_batch=1"}, true, "would have 64000000 numbers");
+    row("buckets", {}, false, "one replica");
+    // By hand: a micro-batch of 4 x 128 x 128 numbers, 34 + 5 x 4 x 128 / 128 bytes each.
+    row("activations", {"accumulation.micro_batch=4"}, true, "3538944 bytes");
+    row("activations", {"model.kind=bert"}, false, "of a GPT");
+    row("zero_bytes", {"parallel.data=2", "parallel.zero=1"}, true, "12 bytes in place of 14");
+    row("zero_bytes", {"parallel.data=2", "parallel.zero=1", "model.dtype=bfloat16"}, false, "is another");
+    row("zero_bytes", {}, false, "not sharded");
     row("narrow_no_sync", {"accumulation.dialect=llm", "parallel.data=2", "accumulation.steps=4"}, true,
         "reduce 4 times in place of once");
     row("narrow_no_sync", {}, false, "the dialect is accrue");

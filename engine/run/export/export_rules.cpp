@@ -223,6 +223,7 @@ constexpr std::string_view held_by_megatron_alone[] = {"model.kind",
                                                        "parallel.recompute_method",
                                                        "parallel.recompute_layers",
                                                        "parallel.distribute_saved_activations",
+                                                       "parallel.data_parallel_random_init",
                                                        "launch.device",
                                                        "run.updates",
                                                        "run.epochs",
@@ -247,6 +248,7 @@ std::string_view why_not_in_script(std::string_view key, const RunSpec& spec) {
   if (key == "model.dtype" && (spec.model.dtype == Dtype::bfloat16 || spec.model.dtype == Dtype::float16))
     return "the script trains in float32";
   if (key == "model.dropout") return "as much is dropped, by other random numbers, so losses are not the same";
+  if (key == "model.label_smoothing") return "the script does not smooth its losses";
   if (key == "model.vocabulary_padding") return "the script's embedding has a row for each token and no more";
   if (among(key, {"optimizer.weight_decay_style", "optimizer.start_weight_decay", "optimizer.end_weight_decay"}))
     return "the decay is optimizer.weight_decay throughout";

@@ -137,6 +137,7 @@ void add_ranks(Arguments& list, const RunPlan& plan) {
   list.flag_if(parallel.zero > 0, "use-distributed-optimizer");
   list.flag_if(parallel.overlap_grad_reduce, "overlap-grad-reduce");
   list.flag_if(parallel.zero > 0 && parallel.overlap_param_gather, "overlap-param-gather");
+  list.flag_if(parallel.data_parallel_random_init, "data-parallel-random-init");
   if (parallel.recompute != RecomputeKind::none) {
     list.add("recompute-granularity", std::string(to_name(parallel.recompute)));
     if (parallel.recompute == RecomputeKind::full) {

@@ -31,6 +31,10 @@ double classes_of_rank(const RunSpec& spec) {
   return number(padded_vocabulary(spec.model, ranks)) / number(ranks);
 }
 
+bool has_fused_functions(const RunSpec& spec, double element) {
+  return spec.model.kind == ModelKind::gpt && spec.launch.device == DeviceKind::cpu && element >= 4;
+}
+
 double label_bytes(double tokens) {
   return tokens * 9;  // an id of 8 bytes, and whether it is another rank's
 }
@@ -89,10 +93,10 @@ double cross_bytes(const RunSpec& spec, const MicroBatchShape& shape, const Micr
 }
 
 /// A head in plain operators; `transforms`: with a layer and its norm before the table.
-double head_bytes(const MicroBatchShape& shape, bool transforms) {
+double head_bytes(const RunSpec& spec, const MicroBatchShape& shape, bool transforms) {
   double kept = shape.element * (shape.hidden + 2 * shape.rows) + shape.sum * (shape.tokens * shape.classes + 1);
   if (transforms) kept += shape.element * (3 * shape.hidden + 2 * shape.rows);
-  if (shape.tensor > 1) kept += label_bytes(shape.tokens);
+  if (shape.tensor > 1 || spec.model.label_smoothing > 0) kept += label_bytes(shape.tokens);
   return kept;
 }
 
@@ -108,7 +112,7 @@ KeptByChunk bert_bytes(const RunSpec& spec, std::int64_t blocks) {
   KeptByChunk kept{.blocks = blocks_bytes(spec, shape, number(blocks))};
   kept.first = embedding_bytes(spec, shape);
   if (recomputed_of_chunk(spec.parallel, number(blocks)).shared) kept.first -= shape.hidden * shape.element;
-  kept.last = head_bytes(shape, true);
+  kept.last = head_bytes(spec, shape, true);
   return kept;
 }
 
@@ -123,8 +127,7 @@ KeptByChunk gpt_bytes(const RunSpec& spec, std::int64_t blocks) {
   if (shape.fused_head) {
     kept.last = shape.element * (shape.width * (2 + shape.classes) + 1);
   } else {
-    kept.last = shape.element * (shape.hidden + 2 * shape.rows) + shape.sum * (shape.tokens * shape.classes + 1);
-    if (split) kept.last += label_bytes(shape.tokens);
+    kept.last = head_bytes(spec, shape, false);
   }
   return kept;
 }
@@ -152,8 +155,8 @@ MicroBatchShape::MicroBatchShape(const RunSpec& spec, std::int64_t context)
       element(number(dtype_bytes(spec.model.dtype))),
       sum(std::max(element, 4.0)),
       classes(classes_of_rank(spec)),
-      fused_head(spec.model.kind == ModelKind::gpt && spec.launch.device == DeviceKind::cpu && element >= 4),
-      fused(fused_head && spec.model.dropout == 0) {}
+      fused_head(has_fused_functions(spec, element) && spec.model.label_smoothing == 0),
+      fused(has_fused_functions(spec, element) && spec.model.dropout == 0) {}
 
 RecomputedBlocks recomputed_of_chunk(const ParallelSpec& parallel, double blocks) {
   if (parallel.recompute != RecomputeKind::full) return {};
@@ -197,7 +200,7 @@ double kept_by_t5_stage(const RunSpec& spec, std::int64_t stage) {
     kept += again.shared ? whole * output / encoder.tensor : whole * output;
     if (share.parts > 1) kept += output;  // received, and passed on beside the decoder's
     if (share.parts > 1 && !share.last()) kept += output;
-    if (share.last()) kept += head_bytes(decoder, false);
+    if (share.last()) kept += head_bytes(spec, decoder, false);
   }
   return kept;
 }

@@ -162,8 +162,10 @@ void check_global_batch(const RunSpec& spec, Findings& findings) {
   if (knobs.group_length != GroupLength::global_batch || !knobs.global_batch) return;
   const std::int64_t micro = spec.accumulation.micro_batch * spec.parallel.data;
   const std::int64_t batch = *knobs.global_batch;
-  if (constant_batch(batch, micro)) return;
-  if (knobs.batch_rounding.value_or(BatchRounding::error) != BatchRounding::error)
+  const BatchRounding rounding = knobs.batch_rounding.value_or(BatchRounding::error);
+  const auto running = constant_batch(batch, micro, rounding == BatchRounding::decrease);
+  if (running && running->samples == batch) return;
+  if (running || rounding == BatchRounding::round || rounding == BatchRounding::fill)
     return findings.note("accumulation.global_batch", "is not a multiple of micro_batch x ranks = " +
                                                           std::to_string(micro) + ", and is rounded to one that is");
   findings.error("accumulation.global_batch", "is not a multiple of micro_batch x ranks", batch,

@@ -25,6 +25,11 @@ void check_model(const RunSpec& spec, Findings& findings) {
   if (transformer && loss_of(model) != LossKind::cross_entropy)
     findings.error("model.loss", "does not fit this model, which predicts tokens", "\"mse\"", "\"cross_entropy\"",
                    "cross_entropy");
+  if (model.label_smoothing > 0.0 && model.kind == ModelKind::gpt && spec.launch.device == DeviceKind::cpu)
+    findings.note(
+        "model.label_smoothing",
+        "computes the loss in plain operators, which keep all logits of a micro-batch: the fused head does not "
+        "smooth");
   const std::int64_t parameters = parameter_totals(model, spec.parallel.tensor).numel;
   if (model.init != WeightInit::values && !model.values.empty())
     findings.warn("model.values", "is not used, since model.init is not \"values\"", {}, {}, "[]");

@@ -228,6 +228,14 @@ void check_zero(const RunSpec& spec, Findings& findings) {
                   "parallel.zero = 0, or parallel.data above 1", "0");
 }
 
+void check_random_init(const RunSpec& spec, Findings& findings) {
+  if (!spec.parallel.data_parallel_random_init || (spec.parallel.data > 1 && spec.model.dropout > 0.0)) return;
+  const bool alone = spec.parallel.data == 1;
+  findings.warn("parallel.data_parallel_random_init",
+                alone ? "does nothing without data-parallel ranks" : "does nothing without dropout", "true",
+                alone ? "false, or parallel.data above 1" : "false, or model.dropout above 0", "false");
+}
+
 /// parallel.data where so many ranks fit; nothing where one replica is more.
 Text replicas_in(std::int64_t ranks, const RunSpec& spec) {
   const std::int64_t replicas = ranks / (spec.parallel.tensor * spec.parallel.pipeline);
@@ -295,6 +303,7 @@ void check_parallel(const RunSpec& spec, const HostFacts& host, Findings& findin
   check_second_loss(spec, findings);
   check_recomputation(spec, findings);
   check_zero(spec, findings);
+  check_random_init(spec, findings);
   check_device(spec, host, findings);
   check_backend(spec, host, findings);
   check_threads(spec, host, findings);

@@ -87,7 +87,7 @@ constexpr UpstreamDefect defects[] = {
      .upstream =
          "With label smoothing, the cross entropy over tensor ranks takes the rank's part of the vocabulary for "
          "the whole.",
-     .here = "Losses are not smoothed."},
+     .here = "model.label_smoothing counts the whole vocabulary, whatever the layout."},
     {.id = "U13",
      .system = megatron_core,
      .title = "Cross entropy of gathered logits",
@@ -118,6 +118,25 @@ constexpr UpstreamDefect defects[] = {
      .upstream = "consumed_samples is read before load_state restores the counters, so the user must pass the same "
                  "numbers by hand.",
      .here = "The place in the data comes from the checkpoint."},
+    {.id = "buckets",
+     .system = megatron_core,
+     .title = "Buckets are as large as a model",
+     .upstream = "A bucket of gradients closes at 40,000,000 numbers, or 1,000,000 a replica where that is more, and "
+                 "never where nothing overlaps, on later stages and on later chunks.",
+     .here = "A bucket has parallel.bucket_mb on every stage and chunk."},
+    {.id = "activations",
+     .system = "Megatron-LM, paper on recomputation",
+     .title = "Activations by one table",
+     .upstream = "The published table counts the activations of a block as s b h (34 + 5 a s / h) bytes: 16-bit "
+                 "numbers, dropout, and scores of attention that are kept.",
+     .here = "The plan counts the tensors that each block keeps, in the type of the model."},
+    {.id = "zero_bytes",
+     .system = megatron_core,
+     .title = "Bytes of a sharded optimizer",
+     .upstream = "With a distributed optimizer on d replicas a parameter takes 4 + 16 / d bytes in float16 and 8 + 8 / "
+                 "d in float32.",
+     .here = "It takes 4 + 12 / d, as no second gradient is made, and 8 + 12 / d, as a rank keeps a packed copy of its "
+             "share; 6 + 12 / d in bfloat16, as there."},
     {.id = "scheduler_state",
      .system = "llm-pytorch",
      .title = "The rate stays after a resume",
@@ -236,7 +255,14 @@ void megatron_effect(std::string_view id, const RunPlan& plan, Effect& effect) {
     if (spec.data.labels.empty()) return effect.none("Nothing: no sample of these data is padded.");
     return effect.some("Labels of -100 would be trained on.");
   }
-  if (id == "U12" || id == "U13")
+  if (id == "U12") {
+    const Integer ranks = spec.parallel.tensor, classes = classes_of(spec.model, ranks);
+    if (spec.model.label_smoothing == 0.0) return effect.none("Nothing: the losses are not smoothed.");
+    if (ranks == 1) return effect.none("Nothing: one rank has the whole vocabulary.");
+    return effect.some(fmt::format("Targets would be smoothed over {} classes in place of {}.",
+                                   padded_vocabulary(spec.model, ranks) / ranks, classes));
+  }
+  if (id == "U13")
     return effect.none(
         fmt::format("Nothing: no loss of this run has it, on {} or one.", times(spec.parallel.tensor, "tensor rank")));
   if (id == "U15") {
@@ -280,6 +306,28 @@ void megatron_effect(std::string_view id, const RunPlan& plan, Effect& effect) {
         given ? "sample " + std::to_string(spec.data.consumed_samples.empty() ? fields.consumed_samples->front()
                                                                               : spec.data.consumed_samples.front())
               : "the start"));
+  }
+  if (id == "buckets") {
+    if (spec.parallel.data == 1) return effect.none("Nothing: one replica reduces nothing.");
+    const Integer there = std::max<Integer>(40'000'000, 1'000'000 * spec.parallel.data);
+    return effect.some(fmt::format("A bucket would have {} numbers, and here there are {}.", there,
+                                   times(plan.gradient_buckets, "bucket")));
+  }
+  if (id == "activations") {
+    if (!gpt) return effect.none("Nothing: the table is of a GPT.");
+    const ModelSpec& model = spec.model;
+    const double numbers = static_cast<double>(plan.order.micro_batch * model.context * model.width);
+    const double scores = 5.0 * static_cast<double>(model.heads * model.context) / static_cast<double>(model.width);
+    return effect.some(fmt::format("A block would be counted as {:.0f} bytes, undivided.", numbers * (34.0 + scores)));
+  }
+  if (id == "zero_bytes") {
+    const bool same = spec.model.dtype == Dtype::bfloat16 || spec.model.dtype == Dtype::float64;
+    if (spec.parallel.zero == 0) return effect.none("Nothing: the optimizer is not sharded.");
+    if (same) return effect.none("Nothing that is published of this number type is another.");
+    const bool half = spec.model.dtype == Dtype::float16;
+    const double share = 1.0 / static_cast<double>(spec.parallel.data);
+    return effect.some(fmt::format("A parameter would take {:g} bytes in place of {:g}.",
+                                   half ? 4 + 16 * share : 8 + 8 * share, half ? 4 + 12 * share : 8 + 12 * share));
   }
   if (spec.optimizer.kind != OptimizerKind::fused_lamb) return effect.none("Nothing: the optimizer is not FusedLAMB.");
   effect.none("Nothing in a run, whose gradients are cleared after each update.");

@@ -61,7 +61,7 @@ ACCRUE_CHOICES(UnevenRanks, drop, "repeat", "empty_micro_steps", "drop")
 ACCRUE_CHOICES(CheckpointScope, nothing, "boundary", "anywhere", "counter_only", "nothing")
 ACCRUE_CHOICES(AccumulationDtype, float32_compensated, "parameter", "float32", "float32_compensated")
 ACCRUE_CHOICES(ReportedLoss, last_micro, "by_denominator", "mean_of_micro", "last_micro")
-ACCRUE_CHOICES(BatchRounding, fill, "error", "round", "fill")
+ACCRUE_CHOICES(BatchRounding, decrease, "error", "round", "fill", "decrease")
 ACCRUE_CHOICES(Replay, narrow_no_sync, "scheduler_state", "clip_partial_sums", "drain_early", "adjust_scheduler",
                "zero_before_backward", "restart_count", "narrow_no_sync")
 ACCRUE_CHOICES(Bug, zero_grad_inside, "none", "mean_of_means", "no_division", "tail_by_steps", "no_sync_off_by_one",

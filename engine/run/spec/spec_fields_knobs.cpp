@@ -65,8 +65,11 @@ void add_window_knobs(FieldList& list) {
       .elsewhere("Megatron-LM: --global-batch-size; DeepSpeed: train_batch_size");
   list.advanced(ACCRUE_KNOB_FIELD(batch_rounding), "Where it does not divide",
                 "K1 global_batch: what happens where micro_batch x ranks does not divide it. error: refused. round: "
-                "the nearest multiple. fill: the next multiple above.")
-      .when(has_global_batch);
+                "the nearest multiple. fill: the next multiple above. decrease: the next one below, which must be one "
+                "micro-step "
+                "at least.")
+      .when(has_global_batch)
+      .elsewhere("Megatron-LM: --decrease-batch-size-if-needed");
   list.advanced(
           ACCRUE_KNOB_FIELD(memory_limit), "Memory of a rank",
           "K1 memory_search: what a rank may take. Left out: four fifths of the host's memory, shared among its ranks.")

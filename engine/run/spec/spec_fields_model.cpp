@@ -64,6 +64,13 @@ void add_transformer_fields(FieldList& list) {
       .range(0, 0.95)
       .when(has_blocks)
       .elsewhere("transformers: resid_pdrop; Megatron-LM: --hidden-dropout");
+  list.advanced(ACCRUE_FIELD(model.label_smoothing), "Label smoothing",
+                "In training the target has this much less than 1, and the other tokens share it evenly; evaluation "
+                "does not smooth. PyTorch gives the target its even share, too: its label_smoothing is this times "
+                "vocabulary / (vocabulary - 1).")
+      .range(0, 0.99)
+      .when(has_blocks)
+      .elsewhere("transformers: label_smoothing_factor; PyTorch: label_smoothing");
   list.add(ACCRUE_FIELD(model.binary_head), "Sentence order",
            "Whether a BERT also learns if the two segments of a sample are in their order. Its loss is then the sum of "
            "two means: over masked tokens, and over samples.")

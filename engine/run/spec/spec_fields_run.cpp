@@ -102,6 +102,12 @@ void add_parallel_fields(FieldList& list) {
                 "backward.")
       .when(recomputes_blocks)
       .elsewhere("Megatron-LM: --distribute-saved-activations");
+  list.advanced(
+          ACCRUE_FIELD(parallel.data_parallel_random_init), "Own dropout masks",
+          "Whether each data-parallel rank draws dropout masks of its own. Otherwise all draw the same, on samples "
+          "that differ. Weights start equal either way.")
+      .when([](const RunSpec& spec) { return spec.parallel.data > 1 && spec.model.dropout > 0.0; })
+      .elsewhere("Megatron-LM: --data-parallel-random-init");
   list.add(
           ACCRUE_FIELD(parallel.backend), "Backend",
           "How ranks exchange tensors. auto: shared memory on one host's CPUs, NCCL on GPUs. gloo works between hosts.")

@@ -55,8 +55,9 @@ enum class AccumulationDtype { parameter, float32, float32_compensated };
 /// K17
 enum class ReportedLoss { by_denominator, mean_of_micro, last_micro };
 
-/// K1 global_batch where micro_batch x ranks does not divide it: refused, the nearest multiple, or the next one up.
-enum class BatchRounding { error, round, fill };
+/// K1 global_batch where micro_batch x ranks does not divide it: refused, the nearest multiple, the next one up, or the
+/// next one down.
+enum class BatchRounding { error, round, fill, decrease };
 
 /// Defects of the originals that a run can reproduce on purpose, so that an upstream run can be compared. Each exists
 /// in the dialects that have it, and is off unless named.

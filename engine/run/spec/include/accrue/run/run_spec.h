@@ -58,6 +58,7 @@ struct ModelSpec {
   std::int64_t vocabulary_multiple = 1;
   VocabularyPadding vocabulary_padding = VocabularyPadding::fixed;
   double dropout = 0.0;
+  double label_smoothing = 0.0;                 ///< the share of the target that all other tokens get
   bool binary_head = true;                      ///< bert: a second loss, whether two segments are in order
   std::optional<std::int64_t> decoder_layers;   ///< t5; default layers
   std::optional<std::int64_t> decoder_context;  ///< t5: tokens; default context
@@ -213,6 +214,7 @@ struct ParallelSpec {
   RecomputeMethod recompute_method = RecomputeMethod::uniform;  ///< full
   std::int64_t recompute_layers = 1;          ///< full: blocks that one step recomputes, or first blocks
   bool distribute_saved_activations = false;  ///< full: tensor ranks share what is kept
+  bool data_parallel_random_init = false;     ///< replicas draw dropout masks of their own
   BackendKind backend = BackendKind::automatic;
   double bucket_mb = 25.0;  ///< gradient bucket size, MiB
   bool operator==(const ParallelSpec&) const = default;

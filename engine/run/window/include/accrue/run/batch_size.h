@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many samples an update has over all ranks, as a pure function of the samples trained on so far: constant, ramped
-// up, or by a list of steps. A window's length follows from it, in the plan and in the ranks.
-// Source: Megatron-LM's num_microbatches_calculator.
+// How many samples an update has over all ranks, as a pure function of the samples trained on so far: constant or
+// ramped up. A window's length follows from it, in the plan and in the ranks. Source: Megatron-LM's
+// num_microbatches_calculator.
 #pragma once
 
 #include <cstdint>
 #include <limits>
 #include <string_view>
-#include <vector>
 
 #include "accrue/run/result.h"
 
@@ -42,18 +41,5 @@ std::string_view ramp_problem(const RampUp& ramp);
 std::int64_t batch_at(const RampUp& ramp, std::int64_t samples);
 /// The first number of samples above that one with another batch, or never_changes.
 std::int64_t next_batch_change(const RampUp& ramp, std::int64_t samples);
-
-/// From so many samples on, updates have this batch.
-struct BatchStep {
-  std::int64_t from = 0;
-  std::int64_t batch = 1;
-  bool operator==(const BatchStep&) const = default;
-};
-
-/// "0:768 250B:1536": thresholds with K, M, B or T for thousands to millions of millions. They are tokens where a
-/// sample has `tokens_per_sample` of them, and samples where that is 0. Errors: config (what is wrong in which entry).
-Result<std::vector<BatchStep>> read_batch_steps(std::string_view text, std::int64_t tokens_per_sample = 0);
-/// The steps must begin at 0 and rise, as read_batch_steps() has them.
-std::int64_t batch_at(const std::vector<BatchStep>& steps, std::int64_t samples);
 
 }  // namespace accrue

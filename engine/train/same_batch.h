@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor-parallel ranks read their batches for themselves: no rank sends one to another. The run's own data are a pure
+// function of plan and position; what a plug-in library gives is compared here.
+#pragma once
+
+#include "accrue/comm/mesh.h"
+#include "accrue/megatron/model_chunk.h"
+
+namespace accrue {
+
+/// Errors: throws std::invalid_argument, on all ranks of the axis, with the first rank whose batch is another than the
+/// axis's first. Collective: the tensor axis, if it has several ranks.
+void demand_same_batch(const megatron::Batch& batch, const Mesh& mesh);
+
+}  // namespace accrue

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPT's checkpoint of one layout, read in another and saved at once: every parameter, moment, master and step of the
+// two checkpoints is the same to the bit.
+#include <ATen/Parallel.h>
+
+#include <QtTest>
+#include <map>
+
+#include "accrue/data/data_source.h"
+#include "support/gathered_state.h"
+#include "support/joined_rank.h"
+#include "support/training_body.h"
+#include "train/checkpointing.h"
+
+namespace test_resharded_state {
+
+using namespace accrue;
+using namespace accrue::test;
+
+namespace {
+
+struct Layout {
+  const char* name = "";
+  int data = 1;
+  int tensor = 1;
+  int pipeline = 1;
+  int chunks = 1;
+  bool sequence = false;
+  int zero = 0;
+  int world() const { return data * tensor * pipeline; }
+};
+
+const std::vector<Layout> layouts{
+    {.name = "one rank"},
+    {.name = "two stages of two ranks", .tensor = 2, .pipeline = 2},
+    {.name = "four sharded replicas", .data = 4, .zero = 1},
+    {.name = "two stages of two chunks", .pipeline = 2, .chunks = 2},
+    {.name = "four ranks by rows", .tensor = 4, .sequence = true},
+    {.name = "two sharded replicas of two stages of two ranks", .data = 2, .tensor = 2, .pipeline = 2, .zero = 1},
+};
+
+/// An update has 8 samples, whoever takes them. A vocabulary of 50 is padded to 52.
+TrainingScript script_of(const Layout& layout, const std::string& dtype, const std::string& run_dir) {
+  const auto setting = [](const char* key, int value) { return std::string(key) + "=" + std::to_string(value); };
+  return {.spec =
+              "accrue = 1\n[model]\nkind = \"gpt\"\nlayers = 4\nwidth = 16\nheads = 4\ncontext = 8\nvocabulary = 50\n"
+              "vocabulary_multiple = 4\n[data]\nkind = \"synthetic\"\nsamples = 200\n[optimizer]\nkind = \"adamw\"\n"
+              "lr = 3e-3\n[accumulation]\nsteps = 2\n[parallel]\nbucket_mb = 0.004\n[launch]\nthreads_per_rank = 1\n"
+              "[run]\nupdates = 6\n",
+          .set = {"model.dtype=" + dtype, setting("accumulation.micro_batch", 4 / layout.data),
+                  setting("parallel.data", layout.data), setting("parallel.tensor", layout.tensor),
+                  setting("parallel.pipeline", layout.pipeline), setting("parallel.virtual_pipeline", layout.chunks),
+                  setting("parallel.zero", layout.zero),
+                  std::string("parallel.sequence=") + (layout.sequence ? "true" : "false")},
+          .run_dir = run_dir};
+}
+
+class QuietChannel final : public RankChannel {
+ public:
+  void send(EventBody) override {}
+  void progress(const char*, std::int64_t, std::int64_t) override {}
+  Gate before_micro_step(std::int64_t, const std::function<void()>&) override { return {}; }
+  BoundaryRequests boundary_requests() override { return {}; }
+  void hold_here() override {}
+  void close() override {}
+};
+
+/// Reads the newest checkpoint of one folder and saves what it has read to another. Arguments: the layout's place in
+/// the list, the number type, both folders.
+int saves_what_it_reads(RankContext& rank) {
+  const auto& words = rank.arguments;
+  RunOrder order = order_for(script_of(layouts.at(std::stoul(words[0])), words[1], words[2]));
+  order.resume_from = "newest";
+  QuietChannel channel;
+  const JoinedRank joined = join_ranks(rank, order.plan.backend);
+  const Mesh mesh = taken(Mesh::build(*joined.rendezvous, order.plan.grid));
+  at::set_num_threads(1);
+  Training training(order, mesh, channel, at::kCPU, RunHooks(order.plan, mesh, {}),
+                    taken(open_data(order.plan.spec, order.plan.data, order.plan.base_dir)));
+  if (auto resumed = resume(training); !resumed) throw std::runtime_error(resumed.error().text());
+  order.run_dir = words[3];
+  training.saved.reset();
+  save(training, true);
+  return 0;
+}
+
+}  // namespace
+
+class TestReshardedState : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void every_layout_saves_what_it_has_read_data() {
+    QTest::addColumn<QString>("dtype");
+    QTest::addColumn<int>("first");
+    QTest::addColumn<int>("second");
+    for (int first = 0; first < static_cast<int>(layouts.size()); ++first)
+      for (int second = 0; second < static_cast<int>(layouts.size()); ++second)
+        for (const char* dtype : {"float32", "bfloat16"}) {
+          if (first == second) continue;
+          if (QString(dtype) == "bfloat16" && first + second != 5) continue;  // each once
+          QTest::addRow("%s, %s, then %s", dtype, layouts[static_cast<std::size_t>(first)].name,
+                        layouts[static_cast<std::size_t>(second)].name)
+              << dtype << first << second;
+        }
+  }
+  void every_layout_saves_what_it_has_read() {
+    QFETCH(QString, dtype);
+    QFETCH(int, first);
+    QFETCH(int, second);
+    const RunFolder to;
+    const std::string from = trained(dtype.toStdString(), first);
+    const Layout& layout = layouts[static_cast<std::size_t>(second)];
+    RankGroup ranks("saves_what_it_reads", layout.world(),
+                    {.arguments = {std::to_string(second), dtype.toStdString(), from, to}});
+    ACCRUE_ALL_RANKS_OK(ranks.finish(60s));
+    const auto written = gathered_state(from), again = gathered_state(std::string(to));
+    // Of each of 52 parameters: itself, two moments and a step; and the master of a bfloat16 one.
+    QCOMPARE(written.size(), std::size_t{52} * (dtype == "bfloat16" ? 5 : 4));
+    QCOMPARE(QString::fromStdString(first_difference(written, again)), QString());
+  }
+
+ private:
+  /// The folder of three updates in a layout, trained once.
+  std::string trained(const std::string& dtype, int index) {
+    auto [found, fresh] = folders_.try_emplace({dtype, index});
+    if (fresh) {
+      found->second = std::make_unique<RunFolder>();
+      const Layout& layout = layouts[static_cast<std::size_t>(index)];
+      TrainingScript script = script_of(layout, dtype, *found->second);
+      script.stop_request = 3;
+      const auto ranks = train(script, layout.world());
+      if (ranks[0].outcome != "stopped") qWarning("%s", ranks[0].text().c_str());
+    }
+    return *found->second;
+  }
+
+  std::map<std::pair<std::string, int>, std::unique_ptr<RunFolder>> folders_;
+};
+
+ACCRUE_RANK_TEST_MAIN(TestReshardedState, {{"train", train_body}, RANK_BODY(saves_what_it_reads)})
+
+}  // namespace test_resharded_state
+#include "test_resharded_state.moc"

@@ -5,8 +5,7 @@
 //
 // Until the last micro-step replicas exchange only what follows, all of them at the same place:
 //  - before the first micro-step the counts of the whole window, where each micro-step is divided by them (K6 eager
-//  with
-//    K5 samples or tokens), or where a model has two losses with counts of their own;
+//    with K5 samples or tokens), or where a model has two losses with counts of their own;
 //  - gradients, where the plan's micro-step says sync;
 //  - what an evaluation or a checkpoint that is due inside the window takes.
 // Ranks that hold parts of one model exchange activations and their gradients in every micro-step as well.

@@ -12,6 +12,7 @@ namespace accrue {
 /// first:
 ///  - under the two other mechanisms of K8. post_backward leaves all cores to the backward; handlers reduce all
 ///    gradients at once, and so need the last of them;
+///  - where parallel.overlap_grad_reduce is off;
 ///  - where a bug of the gallery changes a window's gradients before they are reduced;
 ///  - on a pipeline that reduces in every micro-step: another backward of the same chunk could begin before the buckets
 ///    of the one before it have arrived. Where only a window's last backward of each chunk reduces, that cannot be.

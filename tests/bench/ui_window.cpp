@@ -3,14 +3,20 @@
 // Run to the first point, how late its event loop is while idle and in the burst, how much memory the burst takes, and
 // whether the window holds the same events as the run folder. Run it by hand on an idle machine:
 //   build/default/bench/bench_ui_window [seconds of the burst]
-// 150 seconds are as many events as eight hours bring at 100 a second.
+//   build/default/bench/bench_ui_window --hours 8
+// The second form asks whether a long run takes more and more memory: as many events as so many hours bring at 100 a
+// second go the same way, from ranks through the supervisor into series, strip and plots, and after each hour's events
+// the resident memory is printed: anonymous, which only the program can give back, and total, with the pages of files,
+// which the kernel may drop. Then the run folder is opened in a second window, once more with the memory of each hour.
 #include <unistd.h>
 
 #include <QDir>
 #include <QFile>
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <map>
+#include <memory>
 
 #include "accrue/run/event_reader.h"
 #include "ui/studio_fixture.h"
@@ -62,16 +68,103 @@ std::size_t recorded(const QString& folder) {
 }
 
 /// Resident memory of this process in MiB.
-double residentMebibytes() {
+struct Resident {
+  double anonymous = 0.0;
+  double total = 0.0;  ///< with the pages of files
+};
+
+Resident resident() {
   QFile file(QStringLiteral("/proc/self/statm"));
-  if (!file.open(QIODevice::ReadOnly)) return 0.0;
-  return file.readAll().split(' ').value(1).toDouble() * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1048576.0;
+  if (!file.open(QIODevice::ReadOnly)) return {};
+  const QList<QByteArray> pages = file.readAll().split(' ');
+  const double mebibytes = static_cast<double>(sysconf(_SC_PAGESIZE)) / 1048576.0;
+  const double total = pages.value(1).toDouble() * mebibytes;
+  return {total - pages.value(2).toDouble() * mebibytes, total};
+}
+
+constexpr std::int64_t hourlyEvents = 360'000;  // 100 a second
+
+/// Prints the memory after each hour's events of a run, until it has taken all of them.
+class HourTable {
+ public:
+  explicit HourTable(const char* what) { std::printf("%s\nhour    events   micro-steps  anonymous     total\n", what); }
+
+  void look(const RunSeries& run) {
+    if (run.eventsTaken() < hours_ * hourlyEvents) return;
+    const Resident now = resident();
+    std::printf("%4lld %9lld %13zu %6.1f MiB %6.1f MiB\n", static_cast<long long>(hours_),
+                static_cast<long long>(run.eventsTaken()), run.series(Metric::microLoss).size(), now.anonymous,
+                now.total);
+    std::fflush(stdout);
+    ++hours_;
+  }
+  std::int64_t hours() const { return hours_ - 1; }
+
+ private:
+  std::int64_t hours_ = 0;
+};
+
+/// A wait of any length, in turns of the event loop.
+template <typename Condition>
+bool waitLong(Condition condition) {
+  QElapsedTimer clock;
+  clock.start();
+  while (!condition())
+    if (clock.elapsed() > 3'600'000 || QTest::qWaitFor(condition, 1000)) break;
+  return condition();
+}
+
+/// Opens the folder in a window of its own, as after a restart.
+void reopen(const std::shared_ptr<QTemporaryDir>& home, const QString& folder) {
+  StudioFixture studio(home, "rate=5000");
+  studio.window->show();
+  HourTable table("opened from its folder");
+  RunSeries* opened = nullptr;
+  bool loaded = false;
+  QObject::connect(studio.library.get(), &RunLibrary::opened, studio.library.get(), [&](RunSeries* run) {
+    opened = run;
+    QObject::connect(run, &RunSeries::changed, run, [&table, run] { table.look(*run); });
+  });
+  QObject::connect(studio.library.get(), &RunLibrary::loaded, studio.library.get(), [&] { loaded = true; });
+  QElapsedTimer clock;
+  clock.start();
+  studio.library->open(folder);
+  if (!waitLong([&] { return loaded; })) return;
+  std::printf("%zu micro-steps after %.1f s\n", opened->series(Metric::microLoss).size(),
+              static_cast<double>(clock.elapsed()) * 1e-3);
+}
+
+int replayHours(std::int64_t hours) {
+  auto home = std::make_shared<QTemporaryDir>();
+  QString folder;
+  {
+    StudioFixture studio(home, "rate=5000");
+    studio.window->show();
+    if (!QTest::qWaitForWindowExposed(studio.window.get())) return 1;
+    studio.document.reset(smallSpec(10'000'000), QStringLiteral("hours"));
+    if (!QTest::qWaitFor([&] { return studio.preflight->isCurrent(); }, patience_ms)) return 1;
+    HourTable table("trained");
+    QObject::connect(studio.control.get(), &RunControl::changed, studio.control.get(), [&] {
+      if (studio.control->run()) table.look(*studio.control->run());
+    });
+    studio.action("runAction")->trigger();
+    if (!waitLong([&] { return table.hours() >= hours; })) return 1;
+    studio.control->stop();
+    if (!waitLong([&] { return !studio.control->isLive(); })) return 1;
+    const RunSeries& run = *studio.control->run();
+    folder = run.folder();
+    std::printf("%zu micro-steps in the run folder, %zu in the window; %lld traces not drawn\n", recorded(folder),
+                run.series(Metric::microLoss).size(), static_cast<long long>(run.tracesNotDrawn()));
+  }
+  reopen(home, folder);
+  return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   QApplication application(argc, argv);
+  if (argc > 2 && std::strcmp(argv[1], "--hours") == 0) return replayHours(std::atoll(argv[2]));
   const double seconds = argc > 1 ? std::atof(argv[1]) : 6.0;
   QElapsedTimer clock;
   clock.start();
@@ -92,9 +185,9 @@ int main(int argc, char** argv) {
   std::printf("Run to the first point %lld ms\n", static_cast<long long>(clock.elapsed()));
 
   const std::size_t before = steps();
-  std::vector<double> memory{residentMebibytes()};
+  std::vector<double> memory{resident().total};
   QTimer sampling;
-  QObject::connect(&sampling, &QTimer::timeout, &sampling, [&] { memory.push_back(residentMebibytes()); });
+  QObject::connect(&sampling, &QTimer::timeout, &sampling, [&] { memory.push_back(resident().total); });
   sampling.start(static_cast<int>(seconds * 100));
   const auto burst = lateness(seconds);
   sampling.stop();

@@ -5,6 +5,7 @@
 #include "models/exactness_lamp.h"
 #include "models/run_series.h"
 #include "models/run_table_model.h"
+#include "models/run_text.h"
 #include "support/test_program.h"
 
 namespace test_lamp {
@@ -88,6 +89,24 @@ class TestLamp : public QObject {
     lamp.take(check(2, "not"));  // one that was told already
     QCOMPARE(lamp.checks(), std::size_t{2});
     QCOMPARE(lamp.light(), ExactnessLamp::Light::exact);
+  }
+
+  void a_long_run_keeps_its_count_and_its_worst() {
+    ExactnessLamp lamp;
+    constexpr int checks = 5000;
+    // Each is worse than all before it.
+    for (int update = 1; update <= checks; ++update) lamp.take(check(update, "not", "tail_policy", update));
+    QCOMPARE(lamp.checks(), std::size_t{checks});
+    const QString all = lamp.text();
+    QVERIFY2(all.contains(groupedNumber(checks) + QStringLiteral(" of ") + groupedNumber(checks)), all.toUtf8());
+    QVERIFY2(all.contains(QStringLiteral("update ") + groupedNumber(checks)), all.toUtf8());
+    lamp.rewind(checks - 10);
+    QVERIFY2(lamp.text().contains(QStringLiteral("update ") + groupedNumber(checks - 10)), lamp.text().toUtf8());
+    lamp.rewind(2);
+    QCOMPARE(lamp.checks(), std::size_t{2});
+    QCOMPARE(lamp.light(), ExactnessLamp::Light::different);
+    lamp.rewind(0);
+    QCOMPARE(lamp.light(), ExactnessLamp::Light::off);
   }
 
   void the_table_has_its_column_while_a_shown_run_was_checked() {

@@ -87,6 +87,26 @@ class TestLibrary : public QObject {
     QCOMPARE(library.find(folder)->eventsTaken(), 10);
   }
 
+  void a_history_of_many_blocks_is_read_whole_and_in_order() {
+    const QTemporaryDir home;
+    const QString folder = home.filePath(QStringLiteral("long"));
+    constexpr std::int64_t updates = 80'000;
+    finish(hosted(folder, updates - 1), updates);
+    constexpr qint64 blocks = 2 * 4 << 20;
+    QVERIFY(QFileInfo(QDir(folder).filePath(QStringLiteral("events.jsonl"))).size() > blocks);
+    RunLibrary library(home.filePath(QStringLiteral("runs")));
+    QSignalSpy loaded(&library, &RunLibrary::loaded);
+    library.open(folder);
+    QTRY_COMPARE_WITH_TIMEOUT(loaded.count(), 1, patience_ms);
+    const RunSeries& run = *library.find(folder);
+    QCOMPARE(run.eventsTaken(), updates + 4);
+    const SeriesStore& losses = run.series(Metric::updateLoss);
+    QCOMPARE(losses.size(), static_cast<std::size_t>(updates));
+    for (std::size_t i = 0; i < losses.size(); ++i)
+      QCOMPARE(losses.clock(Clock::update)[i], static_cast<double>(i + 1));
+    QCOMPARE(run.state(), RunState::finished);
+  }
+
   void a_run_that_others_host_is_found_through_a_link_and_read_again_when_it_ended() {
     const QTemporaryDir home;
     const QString folder = home.filePath(QStringLiteral("real"));

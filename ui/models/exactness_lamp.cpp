@@ -2,7 +2,6 @@
 #include "models/exactness_lamp.h"
 
 #include <QCoreApplication>
-#include <algorithm>
 
 #include "accrue/run/lamp.h"
 #include "models/number_text.h"
@@ -20,11 +19,18 @@ QString translated(const char* text) {
 
 void ExactnessLamp::take(const accrue::ExactnessCheck& check) {
   if (!checks_.empty() && checks_.back().update >= check.update) return;
-  checks_.push_back(check);
+  checks_.push({check.update, lightOf(check)});
+  ++count(lightOf(check));
+  if (const auto* before = worst(); before && accrue::worst_of({*before, check})->update == before->update) return;
+  worsts_.push_back(check);
+  if (worsts_.size() > mostKept) worsts_.erase(worsts_.begin() + 1);
 }
 
 void ExactnessLamp::rewind(std::int64_t update) {
-  std::erase_if(checks_, [update](const accrue::ExactnessCheck& check) { return check.update > update; });
+  std::size_t kept = checks_.size();
+  for (; kept > 0 && checks_[kept - 1].update > update; --kept) --count(checks_[kept - 1].light);
+  checks_.truncate(kept);
+  std::erase_if(worsts_, [update](const accrue::ExactnessCheck& check) { return check.update > update; });
 }
 
 ExactnessLamp::Light ExactnessLamp::lightOf(const accrue::ExactnessCheck& check) {
@@ -33,7 +39,7 @@ ExactnessLamp::Light ExactnessLamp::lightOf(const accrue::ExactnessCheck& check)
 }
 
 const accrue::ExactnessCheck* ExactnessLamp::worst() const {
-  return accrue::worst_of(checks_);
+  return worsts_.empty() ? nullptr : &worsts_.back();
 }
 
 ExactnessLamp::Light ExactnessLamp::light() const {
@@ -60,9 +66,9 @@ QString ExactnessLamp::text() const {
   const auto* check = worst();
   if (!check) return translated("No window has been compared with one batch yet.");
   const Light light = lightOf(*check);
-  const auto alike = std::ranges::count_if(checks_, [light](const auto& each) { return lightOf(each) == light; });
   const QString windows = translated("%1 of %2 checked windows")
-                              .arg(groupedNumber(alike), groupedNumber(static_cast<std::int64_t>(checks_.size())));
+                              .arg(groupedNumber(counts_[static_cast<std::size_t>(light)]),
+                                   groupedNumber(static_cast<std::int64_t>(checks_.size())));
   const QString figures =
       check->relative == 0.0
           ? translated("update %1 has the gradient of one batch").arg(groupedNumber(check->update))

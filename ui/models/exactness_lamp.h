@@ -3,10 +3,13 @@
 #pragma once
 
 #include <QString>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "accrue/run/run_event.h"
+#include "models/chunked.h"
 
 namespace accrue::ui {
 
@@ -29,11 +32,20 @@ class ExactnessLamp {
   /// In sentences: how many windows were checked, the worst of them with its figures, and why.
   QString text() const;
   std::size_t checks() const { return checks_.size(); }
+  /// So many of the checks that were the worst when they came are kept with their figures.
+  static constexpr std::size_t mostKept = 256;
 
  private:
+  struct Checked {
+    std::int64_t update;
+    Light light;
+  };
   const accrue::ExactnessCheck* worst() const;
+  std::int64_t& count(Light light) { return counts_[static_cast<std::size_t>(light)]; }
 
-  std::vector<accrue::ExactnessCheck> checks_;  ///< by rising update
+  Chunked<Checked> checks_;                     ///< by rising update
+  std::array<std::int64_t, 4> counts_{};        ///< of them, by light
+  std::vector<accrue::ExactnessCheck> worsts_;  ///< each worse than all before it
 };
 
 }  // namespace accrue::ui

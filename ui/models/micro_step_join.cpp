@@ -56,6 +56,8 @@ void MicroStepJoin::takeUpdate(const accrue::Update& body) {
     anchorTo(truth);
   else if (body.micro_step > emitted_)
     anchors_[body.micro_step] = truth;
+  // Of a run whose micro-steps are not reported at all.
+  for (; anchors_.size() > patience; anchors_.erase(anchors_.begin())) anchorTo(anchors_.begin()->second);
 }
 
 void MicroStepJoin::anchorTo(const ClockPoint& truth) {

@@ -13,6 +13,12 @@ MinMax scan(const Chunked<double>& values, std::size_t first, std::size_t last) 
   return result;
 }
 
+MinMax allOf(const Chunked<MinMax>& bins, std::size_t first) {
+  MinMax all;
+  for (std::size_t i = first; i < bins.size(); ++i) all.add(bins[i]);
+  return all;
+}
+
 }  // namespace
 
 void MinMaxPyramid::append(std::size_t index, double value) {
@@ -25,16 +31,18 @@ void MinMaxPyramid::append(std::size_t index, double value) {
       if (level > 0 && levels_[level - 1].size() < 2) return;
       levels_.emplace_back();
       if (level > 0) {
-        MinMax all;
-        for (const MinMax& bin : levels_[level - 1]) all.add(bin);
-        levels_[level].push_back(all);
+        levels_[level].push(allOf(levels_[level - 1], 0));
         return;
       }
     }
-    std::vector<MinMax>& bins = levels_[level];
-    const std::size_t bin = index / width;
-    if (bin == bins.size()) bins.emplace_back();
-    bins[bin].add(single);
+    Chunked<MinMax>& bins = levels_[level];
+    if (index / width == bins.size()) {
+      bins.push(single);
+      continue;
+    }
+    MinMax newest = bins.back();
+    newest.add(single);
+    bins.setBack(newest);
   }
 }
 
@@ -70,18 +78,15 @@ MinMax MinMaxPyramid::range(const Chunked<double>& values, std::size_t first, st
 void MinMaxPyramid::truncate(const Chunked<double>& values, std::size_t size) {
   std::size_t width = leaf;
   for (std::size_t level = 0; level < levels_.size(); ++level, width *= fanOut) {
-    std::vector<MinMax>& bins = levels_[level];
-    bins.resize(std::min(bins.size(), (size + width - 1) / width));
+    Chunked<MinMax>& bins = levels_[level];
+    bins.truncate((size + width - 1) / width);
     if (bins.empty() || size % width == 0) continue;
     const std::size_t first = (bins.size() - 1) * width;
     if (level == 0) {
-      bins.back() = scan(values, first, size);
+      bins.setBack(scan(values, first, size));
       continue;
     }
-    MinMax all;
-    const std::vector<MinMax>& below = levels_[level - 1];
-    for (std::size_t i = first / (width / fanOut); i < below.size(); ++i) all.add(below[i]);
-    bins.back() = all;
+    bins.setBack(allOf(levels_[level - 1], first / (width / fanOut)));
   }
   while (!levels_.empty() && (levels_.back().empty() || (levels_.size() > 1 && levels_[levels_.size() - 2].size() < 2)))
     levels_.pop_back();

@@ -59,7 +59,7 @@ class MinMaxPyramid {
   std::size_t levels() const { return levels_.size(); }
 
  private:
-  std::vector<std::vector<MinMax>> levels_;
+  std::vector<Chunked<MinMax>> levels_;
 };
 
 }  // namespace accrue::ui

@@ -33,6 +33,14 @@ std::optional<RunPlan> readPlan(const std::filesystem::path& dir) {
   return std::move(order->plan);
 }
 
+/// The next events of a file, so many that reading on takes longer than they need; empty at its end.
+std::vector<RunEvent> nextBlock(EventFile& file) {
+  std::vector<RunEvent> events;
+  do events = file.poll();
+  while (events.empty() && !file.at_end());
+  return events;
+}
+
 }  // namespace
 
 struct RunLibrary::Listing {
@@ -43,9 +51,12 @@ struct RunLibrary::History {
   QString folder;
   Result<RunSummary> summary;
   std::optional<RunPlan> plan;
-  std::vector<RunEvent> events;
+  std::shared_ptr<EventFile> file;  ///< null once it has been read to its end
+  std::vector<RunEvent> events;     ///< a block of them
+  std::vector<RunEvent> next;       ///< the block after it; empty while that is being read
+  bool reading = false;
   QString problem;
-  std::size_t fed = 0;
+  std::size_t fed = 0;  ///< of the first block
   RunSeries* run = nullptr;
 };
 
@@ -237,10 +248,17 @@ void RunLibrary::read(const QString& path) {
         history->folder = path;
         history->summary = read_run(dir);
         history->plan = readPlan(dir);
-        if (auto read = read_events(dir / "events.jsonl"))
-          history->events = std::move(read->events);
-        else
-          history->problem = QString::fromStdString(read.error().text());
+        const std::filesystem::path events = dir / "events.jsonl";
+        auto file = EventFile::open(events);
+        if (!file) {
+          history->problem = QString::fromStdString(file.error().text());
+          return history;
+        }
+        history->file = std::make_shared<EventFile>(std::move(*file));
+        history->events = nextBlock(*history->file);
+        const auto readable = check_readable(history->file->problems(), !history->events.empty(), events);
+        if (!readable) history->problem = QString::fromStdString(readable.error().text());
+        if (history->file->at_end()) history->file.reset();
         return history;
       },
       [this](std::unique_ptr<History> history) { takeHistory(std::move(*history)); });
@@ -303,13 +321,19 @@ void RunLibrary::feedSlice() {
     histories_.pop_front();
     return;
   }
+  if (history.fed == history.events.size()) {
+    history.events = std::exchange(history.next, {});
+    history.fed = 0;
+  }
+  if (history.next.empty()) readOn(history);
+  if (history.events.empty() && history.file) return;
   const std::size_t end = std::min(history.fed + slice, history.events.size());
   const std::vector<RunEvent> events(
       std::make_move_iterator(history.events.begin() + static_cast<std::ptrdiff_t>(history.fed)),
       std::make_move_iterator(history.events.begin() + static_cast<std::ptrdiff_t>(end)));
   history.fed = end;
   append(history.run, events);
-  if (end < history.events.size()) return;
+  if (end < history.events.size() || !history.next.empty() || history.file) return;
   RunSeries* run = history.run;
   if (history.summary) {
     run->setSummary(*history.summary);
@@ -320,6 +344,20 @@ void RunLibrary::feedSlice() {
   loaded_.insert(run);
   histories_.pop_front();
   Q_EMIT loaded(run);
+}
+
+/// One block ahead of what is fed: a long history is never in memory as a whole.
+void RunLibrary::readOn(History& history) {
+  if (!history.file || history.reading) return;
+  history.reading = true;
+  jobs_.run([file = history.file] { return nextBlock(*file); },
+            [this, file = history.file](std::vector<RunEvent> events) {
+              const auto read = std::ranges::find(histories_, file, [](const auto& each) { return each->file; });
+              if (read == histories_.end()) return;  // given up meanwhile
+              (*read)->reading = false;
+              (*read)->next = std::move(events);
+              if (file->at_end()) (*read)->file.reset();
+            });
 }
 
 void RunLibrary::append(RunSeries* run, const std::vector<RunEvent>& events) {

@@ -100,6 +100,7 @@ class RunLibrary : public QObject {
   void forget(RunSeries* run);
   void takeHistory(History history);
   void feedSlice();
+  void readOn(History& history);
   RunSeries* addRun(const QString& id, const QString& folder, const QString& startedAt);
 
   QString runs_dir_;

@@ -305,16 +305,13 @@ void RunSeries::take(const accrue::RunEvent& event) {
     else if constexpr (std::is_same_v<Body, accrue::StateChanged>)
       takeState(body);
     else if constexpr (std::is_same_v<Body, accrue::Warning>)
-      problems_.push_back({false,
-                           event.rank,
-                           text(body.class_name),
-                           text(body.message),
-                           text(body.what_to_do),
-                           {},
-                           {},
-                           0,
-                           body.update,
-                           0});
+      takeProblem({.rank = event.rank,
+                   .className = text(body.class_name),
+                   .message = text(body.message),
+                   .whatToDo = text(body.what_to_do),
+                   .phase = {},
+                   .logTail = {},
+                   .update = body.update});
     else if constexpr (std::is_same_v<Body, accrue::RankFailed>)
       takeFailure(event, body);
     else if constexpr (std::is_same_v<Body, accrue::RunFinished>)
@@ -441,8 +438,17 @@ void RunSeries::takeState(const accrue::StateChanged& body) {
 }
 
 void RunSeries::takeFailure(const accrue::RunEvent& event, const accrue::RankFailed& body) {
-  problems_.push_back({true, event.rank, text(body.class_name), text(body.message), text(body.what_to_do),
-                       text(body.phase), text(body.log_tail), body.signal, body.update, body.micro_step});
+  takeProblem({true, event.rank, text(body.class_name), text(body.message), text(body.what_to_do), text(body.phase),
+               text(body.log_tail), body.signal, body.update, body.micro_step});
+}
+
+void RunSeries::takeProblem(RunProblem problem) {
+  problems_.push_back(std::move(problem));
+  ++problemCount_;
+  if (problems_.size() <= mostProblems) return;
+  const auto newest = problems_.end() - 1;
+  const auto warning = std::ranges::find(problems_.begin(), newest, false, &RunProblem::fatal);
+  problems_.erase(warning == newest ? problems_.begin() : warning);
 }
 
 void RunSeries::takeFinished(const accrue::RunFinished& body) {
@@ -521,6 +527,7 @@ void RunSeries::clear() {
   gauges_.clear();
   measured_.clear();
   problems_.clear();
+  problemCount_ = 0;
   outcome_ = {};
   const std::int64_t planned = last_.plannedUpdates;
   last_ = {};

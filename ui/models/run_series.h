@@ -185,7 +185,11 @@ class RunSeries : public QObject {
 
   const LastValues& last() const { return last_; }
   const RunOutcome& outcome() const { return outcome_; }
+  /// The newest; of failures at least the last.
   const std::vector<RunProblem>& problems() const { return problems_; }
+  static constexpr std::size_t mostProblems = 100;
+  /// All of them, kept or not.
+  std::size_t problemCount() const { return problemCount_; }
   std::int64_t ranks() const;
   /// The current N; 0 = not known.
   std::int64_t steps() const;
@@ -242,6 +246,7 @@ class RunSeries : public QObject {
   void takeWindow();
   void takeGauge(const accrue::RunEvent& event, const accrue::Gauge& body);
   void takeState(const accrue::StateChanged& body);
+  void takeProblem(RunProblem problem);
   void takeFailure(const accrue::RunEvent& event, const accrue::RankFailed& body);
   void takeFinished(const accrue::RunFinished& body);
   void takeJoined();
@@ -273,6 +278,7 @@ class RunSeries : public QObject {
   LastValues last_;
   RunOutcome outcome_;
   std::vector<RunProblem> problems_;
+  std::size_t problemCount_ = 0;
   std::map<std::int64_t, accrue::Gauge> gauges_;
   std::map<std::int64_t, accrue::Measured> measured_;
   std::vector<accrue::PlanFigure> summary_check_;  ///< of a run whose events are not read

@@ -10,42 +10,39 @@ void ClockColumn::push(double position) {
   const std::size_t index = offsets_.size();
   if (index > 0) position = std::max(position, (*this)[index - 1]);
   if (!std::isfinite(position)) position = index > 0 ? (*this)[index - 1] : 0.0;
-  if (index % blockSize == 0) bases_.push_back(position);
+  if (index % blockSize == 0) bases_.push(position);
   offsets_.push(static_cast<float>(position - bases_.back()));
 }
 
 void ClockColumn::truncate(std::size_t size) {
   offsets_.truncate(size);
-  bases_.resize(std::min(bases_.size(), (size + blockSize - 1) / blockSize));
+  bases_.truncate((size + blockSize - 1) / blockSize);
+}
+
+template <typename Before>
+std::size_t ClockColumn::partitionPoint(Before before) const {
+  // The bases first: there are few of them.
+  const auto search = [&before](std::size_t low, std::size_t high, const auto& positions) {
+    while (low < high) {
+      const std::size_t middle = (low + high) / 2;
+      if (before(positions[middle]))
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  };
+  const std::size_t blocks = search(0, bases_.size(), bases_);
+  const std::size_t first = blocks == 0 ? 0 : (blocks - 1) * blockSize;
+  return search(first, std::min(first + blockSize, size()), *this);
 }
 
 std::size_t ClockColumn::lowerBound(double x) const {
-  // Search the bases first: they are contiguous in memory.
-  const auto base = std::lower_bound(bases_.begin(), bases_.end(), x);
-  std::size_t low = base == bases_.begin() ? 0 : static_cast<std::size_t>(base - bases_.begin() - 1) * blockSize;
-  std::size_t high = std::min(low + blockSize, size());
-  while (low < high) {
-    const std::size_t middle = (low + high) / 2;
-    if ((*this)[middle] < x)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  return partitionPoint([x](double position) { return position < x; });
 }
 
 std::size_t ClockColumn::upperBound(double x) const {
-  const auto base = std::upper_bound(bases_.begin(), bases_.end(), x);
-  std::size_t low = base == bases_.begin() ? 0 : static_cast<std::size_t>(base - bases_.begin() - 1) * blockSize;
-  std::size_t high = std::min(low + blockSize, size());
-  while (low < high) {
-    const std::size_t middle = (low + high) / 2;
-    if ((*this)[middle] <= x)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  return partitionPoint([x](double position) { return position <= x; });
 }
 
 ClockPoint ClockTable::point(std::size_t i) const {
@@ -70,7 +67,7 @@ void SeriesStore::append(double value) {
     const MarkKind kind = std::isnan(value) ? MarkKind::notANumber
                           : value > 0       ? MarkKind::plusInfinity
                                             : MarkKind::minusInfinity;
-    marks_.push_back({index, kind});
+    marks_.push({index, kind});
   } else if (value <= 0.0) {
     ++notPositive_;
   }
@@ -82,7 +79,9 @@ void SeriesStore::truncate(std::size_t size) {
     if (std::isfinite(values_[i]) && values_[i] <= 0.0) --notPositive_;
   values_.truncate(size);
   pyramid_.truncate(values_, size);
-  while (!marks_.empty() && marks_.back().index >= size) marks_.pop_back();
+  std::size_t marked = marks_.size();
+  while (marked > 0 && marks_[marked - 1].index >= size) --marked;
+  marks_.truncate(marked);
   ++generation_;
 }
 

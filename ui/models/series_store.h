@@ -3,11 +3,9 @@
 // ClockTable: the positions of its points on every clock, shared by quantities that are measured together.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
-#include <utility>
-#include <vector>
 
 #include "models/chunked.h"
 #include "models/clock.h"
@@ -33,7 +31,11 @@ class ClockColumn {
 
  private:
   Chunked<float> offsets_;
-  std::vector<double> bases_;
+  Chunked<double> bases_;
+
+  /// First index that does not fulfil `before`, which positions up to some index fulfil.
+  template <typename Before>
+  std::size_t partitionPoint(Before before) const;
 };
 
 class ClockTable {
@@ -75,7 +77,7 @@ class SeriesStore {
   /// Smallest and largest finite value of points [first, last).
   MinMax range(std::size_t first, std::size_t last) const { return pyramid_.range(values_, first, last); }
   const MinMaxPyramid& pyramid() const { return pyramid_; }
-  const std::vector<Mark>& marks() const { return marks_; }
+  const Chunked<Mark>& marks() const { return marks_; }
   /// Finite points that a logarithmic axis cannot show.
   std::size_t countNotPositive() const { return notPositive_; }
   /// Index of the point nearest to x on a clock; size() if there is none.
@@ -87,7 +89,7 @@ class SeriesStore {
   const ClockTable* clocks_;
   Chunked<double> values_;
   MinMaxPyramid pyramid_;
-  std::vector<Mark> marks_;
+  Chunked<Mark> marks_;
   std::size_t notPositive_ = 0;
   std::uint64_t generation_ = 0;
 };

@@ -4,6 +4,7 @@
 #include <QFileInfo>
 #include <algorithm>
 
+#include "models/chunk_file.h"
 #include "models/run_control.h"
 #include "models/run_library.h"
 #include "models/run_text.h"
@@ -36,7 +37,7 @@ RunMessages::RunMessages(RunControl* control, RunLibrary* library, MessageBar* b
   connect(control_, &RunControl::stateChanged, this, &RunMessages::showState);
   connect(control_, &RunControl::ended, this, &RunMessages::showEnd);
   connect(control_, &RunControl::runBegun, this, [this](RunSeries* run) {
-    shown_problems_ = run->problems().size();
+    shown_problems_ = run->problemCount();
     for (const char* id : {"refused", "command", "end", "degraded", "interrupted", "branched", "open", "file", "queue"})
       bar_->withdraw(QLatin1String(id));
   });
@@ -48,6 +49,14 @@ RunMessages::RunMessages(RunControl* control, RunLibrary* library, MessageBar* b
   });
   connect(library_, &RunLibrary::liveFound, this, [this](RunSeries* run) {
     if (!control_->isLive()) offerAttach(run->folder());
+  });
+  connect(&ChunkFile::common(), &ChunkFile::failed, this, [this](const QString& why) {
+    bar_->post({QStringLiteral("memory"),
+                RunState::degraded,
+                //: %1 why they could not be written to a file
+                tr("From now on the points of long runs stay in memory: %1").arg(why),
+                {},
+                {}});
   });
   connect(library_, &RunLibrary::openFailed, this, [this](const QString& folder, const QString& message) {
     bar_->post(
@@ -82,9 +91,9 @@ void RunMessages::showState(RunState state) {
     const RunProblem& problem = run->problems().back();
     bar_->post({QStringLiteral("degraded"), RunState::degraded, sentences(problem.message, problem.whatToDo),
                 tr("Show log"), [this] { Q_EMIT logRequested(); }});
-  } else if (state == RunState::paused && run && run->problems().size() > shown_problems_ &&
+  } else if (state == RunState::paused && run && run->problemCount() > shown_problems_ &&
              run->problems().back().className == QLatin1String("numerics")) {
-    shown_problems_ = run->problems().size();
+    shown_problems_ = run->problemCount();
     const RunProblem& problem = run->problems().back();
     bar_->post({QStringLiteral("degraded"), RunState::degraded, sentences(problem.message, problem.whatToDo),
                 tr("Continue"), [this] { control_->togglePause(); }});

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 namespace accrue::ui {
 
@@ -11,16 +12,17 @@ MarkTrack::MarkTrack(QCPAxis* key, const QString& layer) : QCPLayerable(key->par
 void MarkTrack::add(const SeriesStore& store, Clock clock, const QColor& color) {
   const ClockColumn& column = store.clock(clock);
   const std::size_t first = column.lowerBound(key_->range().lower);
-  const auto begin = std::lower_bound(store.marks().begin(), store.marks().end(), first,
-                                      [](const Mark& mark, std::size_t index) { return mark.index < index; });
+  const Chunked<Mark>& marks = store.marks();
+  const auto all = std::views::iota(std::size_t{0}, marks.size());
+  const auto at = [&marks](std::size_t mark) { return marks[mark].index; };
   double lastPixel = -1e9;
-  for (auto mark = begin; mark != store.marks().end(); ++mark) {
-    const double x = column[mark->index];
+  for (auto mark = std::ranges::lower_bound(all, first, {}, at); mark != all.end(); ++mark) {
+    const double x = column[at(*mark)];
     if (x > key_->range().upper) break;
     const double pixel = key_->coordToPixel(x);
     if (pixel - lastPixel < 1.0) continue;
     lastPixel = pixel;
-    marks_.push_back({x, mark->kind, color});
+    marks_.push_back({x, marks[*mark].kind, color});
   }
 }
 

@@ -19,6 +19,7 @@
 #include "accrue/run/program.h"
 #include "accrue/run/spec_io.h"
 #include "megatron/accelerator_impl.h"
+#include "megatron/own_arguments.h"
 
 namespace accrue::megatron {
 namespace {
@@ -73,18 +74,6 @@ bool matches_any(const std::vector<std::string>& globs, const std::string& name)
   return false;
 }
 
-/// A number of a key of a spec must be in the key's range, as in a run.
-void check_range(const MegatronArgumentValue& given) {
-  const bool number = std::holds_alternative<std::int64_t>(given.value) || std::holds_alternative<double>(given.value);
-  if (!number || given.argument->key.empty()) return;
-  RunSpec spec;
-  std::vector<Finding> findings;
-  set_field(spec, std::string(given.argument->key) + "=" + format_value(given.value), findings);
-  for (const Finding& wrong : findings)
-    refuse("other_megatron_args: " + std::string(given.argument->name) + " gives " + wrong.key + ", which " +
-           wrong.message + " (found " + wrong.found + ", expected " + wrong.expected + ")");
-}
-
 ScheduleKind schedule_named(const std::string& style) {
   if (style == "constant") return ScheduleKind::constant;
   if (style == "linear") return ScheduleKind::linear;
@@ -115,7 +104,7 @@ AcceleratorImpl::AcceleratorImpl(AcceleratorOptions given, Mesh& world) : option
   parallel.tensor = mesh.grid().tensor;
   parallel.pipeline = mesh.grid().pipeline;
   parallel.sequence = axis.sequence();
-  if (*plugin().recompute_activations) parallel.recompute = RecomputeKind::selective;
+  set_recompute(resolved, parallel);
 }
 
 void AcceleratorImpl::check_plugin() {
@@ -127,21 +116,7 @@ void AcceleratorImpl::check_plugin() {
     refuse("the ranks are " + std::to_string(mesh.grid().tensor) + " x " + std::to_string(mesh.grid().pipeline) +
            " (tensor x pipeline), the plug-in's tp_degree x pp_degree " + std::to_string(*plugin().tp_degree) + " x " +
            std::to_string(*plugin().pp_degree) + ": build the mesh of Accelerator::grid_of()");
-  // An argument that only a whole run has a use for would change nothing here.
-  for (const MegatronArgumentValue& each : resolved.arguments) {
-    const std::string_view name = each.argument->name;
-    const bool used = !each.argument->field.empty() || !each.argument->only.empty() || name == "eod_mask_loss" ||
-                      name == "reset_position_ids" || name == "reset_attention_mask" ||
-                      name == "calculate_per_token_loss" || name == "fp16" || name == "bf16" || name == "loss_scale" ||
-                      name == "initial_loss_scale" || name == "min_loss_scale" || name == "loss_scale_window" ||
-                      name == "hysteresis" || name == "log_params_norm" || name == "log_num_zeros_in_grad" ||
-                      name == "timing_log_level";
-    if (!used)
-      refuse("other_megatron_args: " + std::string(name) + " is \"" + std::string(each.argument->key) +
-             "\" of a spec; in a program of your own it belongs to the model, the optimizer or the loader that you "
-             "prepare");
-    check_range(each);
-  }
+  check_arguments(resolved);
   if (mesh.grid().context != 1) refuse("the Megatron-LM plug-in has no use for a context axis");
 }
 
@@ -189,6 +164,7 @@ std::pair<ModelProvider, std::int64_t> AcceleratorImpl::provider_of(const ModelS
   check_model(given);
   ModelSpec spec = given;
   spec.dtype = half_type().value_or(given.dtype);
+  set_dropout(resolved, spec);
   std::int64_t count = 1;
   if (const auto of_chunk = plugin().num_layers_per_virtual_pipeline_stage) {
     const std::int64_t each = mesh.grid().pipeline * *of_chunk;
@@ -229,11 +205,17 @@ void AcceleratorImpl::make_chunks(const ModelSource& source) {
     if (plugin().num_layers_per_virtual_pipeline_stage)
       refuse("num_layers_per_virtual_pipeline_stage needs a model whose layers are known; a provider's are not");
     if (options.num_labels) refuse("num_labels makes a classifier of a ModelSpec; a provider makes its own");
+    ModelSpec none;
+    if (spec == nullptr && set_dropout(resolved, none))
+      refuse(
+          "other_megatron_args: hidden_dropout and attention_dropout need a ModelSpec; a provider's model has its own");
+    if (parallel.recompute != RecomputeKind::none)
+      refuse("recomputation needs a ModelSpec; a provider's model recomputes what it likes");
   }
   std::vector<ChunkPlace> places;
   for (std::int64_t chunk = 0; chunk < count; ++chunk) {
     ChunkPlace place{.parts = stages * count, .part = chunk * stages + stage};
-    if (spec != nullptr) place.model = *spec;
+    if (spec != nullptr) set_dropout(resolved, place.model.emplace(*spec));
     if (const auto split = plugin().pipeline_model_parallel_split_rank) {
       place.add_encoder = stage < *split;
       place.add_decoder = stage >= *split;
@@ -303,7 +285,9 @@ void AcceleratorImpl::make_optimizer(const torch::optim::Optimizer& given) {
         scaled = callables.scale_lr_cond(bare, each.value());
       else if (plugin().scale_lr_cond)
         scaled = matches_any(*plugin().scale_lr_cond, bare);
-      parameter.factors = {.weight_decay = no_decay ? 0.0 : 1.0, .lr = scaled ? *plugin().lr_mult : 1.0};
+      parameter.factors = {.weight_decay = no_decay ? 0.0 : 1.0,
+                           .lr = scaled ? *plugin().lr_mult : 1.0,
+                           .decoupled = argument_value(resolved, "decoupled_lr") != nullptr && is_embedding(bare)};
       if (parameter.place.tied) tied = each.value();
       parameters.push_back(std::move(parameter));
     }
@@ -312,7 +296,8 @@ void AcceleratorImpl::make_optimizer(const torch::optim::Optimizer& given) {
   ddp = std::make_unique<DistributedDataParallel>(
       *all_chunks, mesh.data(),
       DataParallelOptions{.op = per_token ? ReduceOp::sum : ReduceOp::mean, .shard = sharded, .alone = tied});
-  optimizer = std::make_unique<ChunkOptimizer>(carrier, std::move(parameters), *ddp, mesh, axis.sequence(), sharded);
+  optimizer = std::make_unique<ChunkOptimizer>(carrier, std::move(parameters), *ddp, mesh, timers,
+                                               ChunkOptions{.sequence = axis.sequence(), .sharded = sharded});
 }
 
 void AcceleratorImpl::make_schedule(const MegatronLMDummyScheduler& scheduler, double lr, double weight_decay) {
@@ -330,6 +315,7 @@ void AcceleratorImpl::make_schedule(const MegatronLMDummyScheduler& scheduler, d
   schedule.min_lr = *p.min_lr;
   schedule.total = p.lr_decay_samples ? *p.lr_decay_samples : p.lr_decay_iters ? samples(*p.lr_decay_iters) : *run;
   OptimizerSpec rates{.lr = lr, .weight_decay = weight_decay};
+  set_rates(resolved, global_batch, rates, schedule);
   curve = make_curve(rates, schedule, *schedule.total);
   if (p.lr_warmup_fraction)
     curve.warmup = *p.lr_warmup_fraction * static_cast<double>(*schedule.total);
@@ -342,6 +328,8 @@ void AcceleratorImpl::make_schedule(const MegatronLMDummyScheduler& scheduler, d
   if (curve.warmup >= static_cast<double>(curve.total))
     refuse("the warm-up (" + std::to_string(static_cast<std::int64_t>(curve.warmup)) +
            " samples) does not end before the decay (" + std::to_string(curve.total) + " samples)");
+  decoupled = decoupled_curve(curve, rates);
+  if (decoupled.min_lr > decoupled.lr) refuse("other_megatron_args: decoupled_lr is below the lowest rate");
   decay = {.style = decay_style_named(*p.weight_decay_incr_style),
            .start = p.start_weight_decay.value_or(weight_decay),
            .end = p.end_weight_decay.value_or(weight_decay),
@@ -437,10 +425,7 @@ ModelOutput AcceleratorImpl::train_step(const Batch& batch) {
     const auto timing = timers.run("all-grads-sync");
     ddp->finish();
   }
-  {
-    const auto timing = timers.run("layernorm-grads-all-reduce");
-    optimizer->complete_gradients();
-  }
+  optimizer->complete_gradients();
   if (flag(resolved, "calculate_per_token_loss", false)) {
     // Known on the last stage; the replicas' add up.
     at::Tensor tokens = at::full({1}, mesh.last_stage() ? static_cast<double>(sums.tokens) : 0.0, at::kDouble);
@@ -448,24 +433,29 @@ ModelOutput AcceleratorImpl::train_step(const Batch& batch) {
     mesh.data().all_reduce(tokens);
     if (tokens.item<double>() > 0.0) optimizer->scale_gradients(1.0 / tokens.item<double>());
   }
-  if (loss_scale.enabled()) optimizer->scale_gradients(1.0 / loss_scale.scale);
   progress.grad_norm.reset();
   const double clip = *plugin().gradient_clipping;
   bool update = true;
-  if (clip > 0.0 || loss_scale.enabled()) {
+  // What finds the overflow is the norm, which clipping then need not ask for again.
+  if (loss_scale.enabled()) {
+    const auto timing = timers.run("optimizer-unscale-and-check-inf");
+    optimizer->scale_gradients(1.0 / loss_scale.scale);
+    progress.grad_norm = optimizer->gradient_norm();
+    update = std::isfinite(*progress.grad_norm);
+  }
+  if (clip > 0.0 && update) {
     const auto timing = timers.run("optimizer-clip-main-grad");
-    const double norm = optimizer->gradient_norm();
-    progress.grad_norm = norm;
+    if (!progress.grad_norm) progress.grad_norm = optimizer->gradient_norm();
+    const double norm = *progress.grad_norm;
     update = std::isfinite(norm);
-    if (update && clip > 0.0 && clip / (norm + 1e-6) < 1.0) optimizer->scale_gradients(clip / (norm + 1e-6));
+    if (update && clip / (norm + 1e-6) < 1.0) optimizer->scale_gradients(clip / (norm + 1e-6));
   }
   ++progress.iteration;
   progress.consumed_train_samples += global_batch;
   if (mesh.last_stage() && !sums.finite) ++progress.nan;
   const ModelOutput out = output_of(sums);
   if (update) {
-    const auto timing = timers.run("optimizer-inner-step");
-    optimizer->step(lr(), weight_decay());
+    optimizer->step(lr(), lr_at(decoupled, progress.consumed_at_updates), weight_decay());
     loss_scale.stepped();
   } else {
     loss_scale.overflowed();

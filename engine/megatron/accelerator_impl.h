@@ -53,6 +53,7 @@ struct AcceleratorImpl {
   bool skipped_last = false;
   Counted progress;
   LrCurve curve;
+  LrCurve decoupled;  ///< of the embeddings
   WeightDecayCurve decay;
   Timers timers;
   std::vector<Evaluation> evaluations;

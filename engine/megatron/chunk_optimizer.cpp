@@ -70,8 +70,13 @@ std::unique_ptr<torch::optim::Optimizer> OptimizerCarrier::make(
 }
 
 ChunkOptimizer::ChunkOptimizer(const OptimizerCarrier& carrier, std::vector<NamedParameter> parameters,
-                               DistributedDataParallel& ddp, Mesh& mesh, bool sequence, bool sharded)
-    : parameters_(std::move(parameters)), ddp_(ddp), mesh_(mesh), sequence_(sequence), sharded_(sharded) {
+                               DistributedDataParallel& ddp, Mesh& mesh, Timers& timers, ChunkOptions options)
+    : parameters_(std::move(parameters)),
+      ddp_(ddp),
+      mesh_(mesh),
+      timers_(timers),
+      sequence_(options.sequence),
+      sharded_(options.sharded) {
   for (const NamedParameter& each : parameters_)
     if (std::ranges::find(groups_, each.factors) == groups_.end()) groups_.push_back(each.factors);
   std::vector<std::vector<at::Tensor>> tensors(groups_.size());
@@ -106,28 +111,32 @@ ChunkOptimizer::ChunkOptimizer(const OptimizerCarrier& carrier, std::vector<Name
   optimizer_ = carrier.make(tensors);
 }
 
-void ChunkOptimizer::complete_gradients() {
-  if (sequence_) {
-    std::vector<at::Tensor> parts;
-    for (const NamedParameter& each : parameters_)
-      if (each.place.on_rows && each.tensor.grad().defined()) parts.push_back(each.tensor.grad());
-    if (!parts.empty()) {
-      std::vector<at::Tensor> flat;
-      for (const at::Tensor& part : parts) flat.push_back(part.reshape({-1}));
-      at::Tensor all = at::cat(flat);
-      mesh_.tensor().all_reduce_gradients(all);
-      std::int64_t from = 0;
-      for (at::Tensor& part : parts) {
-        part.copy_(all.narrow(0, from, part.numel()).view(part.sizes()));
-        from += part.numel();
-      }
-    }
+/// What tensor ranks computed on their own positions.
+void ChunkOptimizer::complete_rows() {
+  std::vector<at::Tensor> parts;
+  for (const NamedParameter& each : parameters_)
+    if (each.place.on_rows && each.tensor.grad().defined()) parts.push_back(each.tensor.grad());
+  if (parts.empty()) return;
+  const auto timing = timers_.run("layernorm-grads-all-reduce");
+  std::vector<at::Tensor> flat;
+  for (const at::Tensor& part : parts) flat.push_back(part.reshape({-1}));
+  at::Tensor all = at::cat(flat);
+  mesh_.tensor().all_reduce_gradients(all);
+  std::int64_t from = 0;
+  for (at::Tensor& part : parts) {
+    part.copy_(all.narrow(0, from, part.numel()).view(part.sizes()));
+    from += part.numel();
   }
+}
+
+void ChunkOptimizer::complete_gradients() {
+  if (sequence_) complete_rows();
   if (mesh_.grid().pipeline == 1) return;
   complete_positions();
   if (!mesh_.has(Axis::embedding)) return;
   for (const Fragment& each : fragments_) {
     if (!parameters_[each.parameter].place.tied) continue;
+    const auto timing = timers_.run("embedding-grads-all-reduce");
     at::Tensor gradient = ddp_.flat_gradients(each.arena).narrow(0, each.range.offset, each.range.size);
     mesh_.along(Axis::embedding).all_reduce_gradients(gradient);
   }
@@ -150,6 +159,7 @@ void ChunkOptimizer::complete_positions() {
   for (const NamedParameter& each : parameters_)
     if (each.place.positions) numel = each.tensor.numel();
   if (numel == 0) return;
+  const auto timing = timers_.run("embedding-grads-all-reduce");
   at::Tensor table = at::zeros({numel}, parameters_.front().tensor.detach().options());
   for (const auto& [gradient, from] : own) table.narrow(0, from, gradient.numel()).copy_(gradient);
   if (sharded_) mesh_.data().all_reduce_gradients(table);
@@ -227,24 +237,34 @@ void ChunkOptimizer::begin() {
   pending_ = 1.0;
 }
 
-void ChunkOptimizer::step(double lr, double weight_decay) {
+void ChunkOptimizer::step(double lr, double decoupled_lr, double weight_decay) {
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     OptimizerOptions& options = optimizer_->param_groups()[group].options();
-    options.set_lr(lr * groups_[group].lr);
+    options.set_lr((groups_[group].decoupled ? decoupled_lr : lr) * groups_[group].lr);
     OptimizerCarrier::set_weight_decay(options, weight_decay * groups_[group].weight_decay);
   }
-  const std::vector<bool> reached = ddp_.reached();
-  for (Fragment& each : fragments_) {
-    at::Tensor gradient;
-    if (reached[each.reached]) gradient = gradient_of(each).view(each.master.sizes());
-    each.master.mutable_grad() = gradient;
+  {
+    const auto timing = timers_.run("optimizer-copy-to-main-grad");
+    const std::vector<bool> reached = ddp_.reached();
+    for (Fragment& each : fragments_) {
+      at::Tensor gradient;
+      if (reached[each.reached]) gradient = gradient_of(each).view(each.master.sizes());
+      each.master.mutable_grad() = gradient;
+    }
   }
-  optimizer_->step();
-  for (Fragment& each : fragments_) {
-    each.master.mutable_grad() = at::Tensor();
-    if (each.half()) each.tensor.copy_(each.master);
+  {
+    const auto timing = timers_.run("optimizer-inner-step");
+    optimizer_->step();
   }
-  if (sharded_ && mesh_.data().size() > 1) gather_parameters();
+  for (Fragment& each : fragments_) each.master.mutable_grad() = at::Tensor();
+  if (std::ranges::any_of(fragments_, &Fragment::half)) {
+    const auto timing = timers_.run("optimizer-copy-main-to-model-params");
+    for (Fragment& each : fragments_)
+      if (each.half()) each.tensor.copy_(each.master);
+  }
+  if (!sharded_ || mesh_.data().size() == 1) return;
+  const auto timing = timers_.run("params-all-gather");
+  gather_parameters();
 }
 
 void ChunkOptimizer::gather_parameters() {

@@ -14,6 +14,7 @@
 
 #include "accrue/comm/mesh.h"
 #include "accrue/megatron/megatron_lm_plugin.h"
+#include "accrue/megatron/timers.h"
 #include "accrue/parallel/distributed_data_parallel.h"
 
 namespace accrue::megatron {
@@ -40,6 +41,7 @@ class OptimizerCarrier {
 struct GroupFactors {
   double weight_decay = 1.0;
   double lr = 1.0;
+  bool decoupled = false;  ///< the rate is that of the embeddings
   bool operator==(const GroupFactors&) const = default;
 };
 
@@ -50,11 +52,17 @@ struct NamedParameter {
   GroupFactors factors;
 };
 
+struct ChunkOptions {
+  bool sequence = false;  ///< tensor ranks share the positions
+  bool sharded = false;   ///< replicas share the optimizer's state
+};
+
+/// Its timers hold what it does: a part that a step has no use for has no time.
 class ChunkOptimizer {
  public:
-  /// `ddp` reduces the parameters named and must outlive this.
+  /// `ddp` reduces the parameters named; it and `timers` must outlive this.
   ChunkOptimizer(const OptimizerCarrier& carrier, std::vector<NamedParameter> parameters, DistributedDataParallel& ddp,
-                 Mesh& mesh, bool sequence, bool sharded);
+                 Mesh& mesh, Timers& timers, ChunkOptions options);
 
   /// Before the gradients of a step are reduced.
   void begin();
@@ -67,7 +75,7 @@ class ChunkOptimizer {
   double gradient_norm() const;
   double parameter_norm() const;
   std::int64_t zeros_in_gradients() const;
-  void step(double lr, double weight_decay);
+  void step(double lr, double decoupled_lr, double weight_decay);
 
   torch::optim::Optimizer& optimizer() { return *optimizer_; }
   const torch::optim::Optimizer& optimizer() const { return *optimizer_; }
@@ -89,6 +97,7 @@ class ChunkOptimizer {
   /// Its gradient, in the type of the update.
   at::Tensor gradient_of(const Fragment& fragment) const;
   bool counts(const Fragment& fragment) const;
+  void complete_rows();
   void complete_positions();
   /// Of its parameter, in the arena.
   FlatRange whole_of(const Fragment& fragment) const;
@@ -98,6 +107,7 @@ class ChunkOptimizer {
   std::vector<NamedParameter> parameters_;
   DistributedDataParallel& ddp_;
   Mesh& mesh_;
+  Timers& timers_;
   bool sequence_;
   bool sharded_;
   std::vector<Fragment> fragments_;

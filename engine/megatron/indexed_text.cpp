@@ -15,6 +15,7 @@
 #include "accrue/run/dataset_sidecar.h"
 #include "accrue/run/dataset_splits.h"
 #include "accrue/run/gpt_dataset.h"
+#include "accrue/run/kept_index.h"
 #include "accrue/run/t5_dataset.h"
 #include "data/masked_samples.h"
 
@@ -32,23 +33,53 @@ struct Blended {
   std::vector<std::string> prefixes;
 };
 
+[[noreturn]] void refuse_data(const std::string& what) {
+  throw std::invalid_argument("MegatronLMDummyDataLoader: " + what);
+}
+
 /// "PREFIX", or "WEIGHT PREFIX WEIGHT PREFIX ..." as so many words.
-Blended parse(const std::vector<std::string>& data_path) {
-  if (data_path.empty()) throw std::invalid_argument("MegatronLMDummyDataLoader: data_path names no data set");
-  if (data_path.size() == 1) return {{}, data_path};
-  if (data_path.size() % 2 != 0)
-    throw std::invalid_argument("MegatronLMDummyDataLoader: data_path is one prefix, or weights and prefixes in turn");
+Blended parse(const std::vector<std::string>& words, const std::string& name) {
+  if (words.size() == 1) return {{}, words};
+  if (words.size() % 2 != 0) refuse_data(name + " is one prefix, or weights and prefixes in turn");
   Blended blended;
-  for (std::size_t i = 0; i < data_path.size(); i += 2) {
-    const std::string& word = data_path[i];
+  for (std::size_t i = 0; i < words.size(); i += 2) {
+    const std::string& word = words[i];
     double weight = 0.0;
     const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), weight);
     if (failed != std::errc{} || end != word.data() + word.size())
-      throw std::invalid_argument("MegatronLMDummyDataLoader: \"" + word + "\" in data_path is not a weight");
+      refuse_data("\"" + word + "\" in " + name + " is not a weight");
     blended.weights.push_back(weight);
-    blended.prefixes.push_back(data_path[i + 1]);
+    blended.prefixes.push_back(words[i + 1]);
   }
   return blended;
+}
+
+/// Where the samples of a split come from.
+struct SplitSource {
+  Blended blended;
+  std::optional<SplitBounds> bounds;  ///< none: it has nothing
+};
+
+/// A split of data_path, or the data of its own.
+std::vector<SplitSource> sources_of(const MegatronLMDummyDataLoader& loader) {
+  const std::pair<const char*, const std::vector<std::string>*> own[] = {{"train_data_path", &loader.train_data_path},
+                                                                         {"valid_data_path", &loader.valid_data_path},
+                                                                         {"test_data_path", &loader.test_data_path}};
+  std::vector<SplitSource> sources(std::size(own));
+  const bool apart = std::ranges::any_of(own, [](const auto& each) { return !each.second->empty(); });
+  if (apart && !loader.data_path.empty())
+    refuse_data(
+        "data_path is divided by split, and train_data_path, valid_data_path and test_data_path are not: give one "
+        "or the others");
+  if (!apart && loader.data_path.empty()) refuse_data("data_path names no data set");
+  if (apart) {
+    for (std::size_t i = 0; i < sources.size(); ++i)
+      if (!own[i].second->empty()) sources[i] = {parse(*own[i].second, own[i].first), SplitBounds{0, 1}};
+    return sources;
+  }
+  const SplitMatrix matrix = taken(parse_split(loader.split));
+  for (std::size_t i = 0; i < sources.size(); ++i) sources[i] = {parse(loader.data_path, "data_path"), matrix.at(i)};
+  return sources;
 }
 
 MaskingRule masking_of(MaskingRule rule, const MegatronLMDummyDataLoader& loader) {
@@ -65,13 +96,58 @@ struct Samples {
 struct Request {
   const MegatronLMDummyDataLoader& loader;
   const ModelSpec& model;
+  DatasetSplit split = DatasetSplit::train;
   std::int64_t samples = 0;
+  TokenizerIdentity tokenizer;
 };
 
-Samples gpt(std::shared_ptr<const IndexedDataset> dataset, const SplitBounds& bounds, const Request& request) {
+/// Under which Megatron-LM keeps the index of a prefix.
+DatasetIdentity identity_of(const std::string& prefix, const Request& request,
+                            std::optional<MaskingIdentity> masking = {}) {
+  DatasetIdentity identity{.dataset_path = prefix,
+                           .num_samples = request.samples,
+                           .index_split = request.split,
+                           .random_seed = request.loader.seed,
+                           .sequence_length = request.model.context,
+                           .split = {},
+                           .tokenizer = request.tokenizer,
+                           .masking = std::move(masking),
+                           .corpus = {}};
+  if (!request.loader.data_path.empty()) identity.split = request.loader.split;
+  return identity;
+}
+
+std::optional<MaskingIdentity> masking_identity(const Request& request) {
+  const ModelSpec& model = request.model;
+  if (model.kind == ModelKind::gpt) return std::nullopt;
+  MaskingIdentity masking{.rule = masking_of(model.kind == ModelKind::bert ? bert_masking : t5_masking, request.loader),
+                          .short_probability = request.loader.short_seq_prob,
+                          .decoder_sequence_length = {},
+                          .binary_head = model.binary_head};
+  if (model.kind == ModelKind::t5) masking.decoder_sequence_length = model.tokens_of_decoder();
+  return masking;
+}
+
+/// The index of a prefix, from data_cache_path where one is given.
+template <typename Keep, typename Build>
+auto index_of(const std::string& prefix, const Request& request, Keep keep, Build build) {
+  const std::string& folder = request.loader.data_cache_path;
+  if (folder.empty()) return taken(build());
+  DatasetIdentity identity = identity_of(prefix, request, masking_identity(request));
+  identity.corpus = taken(mark_of_corpus(prefix));
+  return taken(keep(folder, identity, build));
+}
+
+Samples gpt(const std::string& prefix, std::shared_ptr<const IndexedDataset> dataset, const SplitBounds& bounds,
+            const Request& request) {
   const GptIndexRequest wanted{
       .sequence_length = request.model.context, .samples = request.samples, .seed = request.loader.seed};
-  auto index = taken(build_gpt_index(*dataset, elements_of(bounds, dataset->sequences()), wanted));
+  const auto build = [&] { return build_gpt_index(*dataset, elements_of(bounds, dataset->sequences()), wanted); };
+  auto index = index_of(
+      prefix, request,
+      [](const std::filesystem::path& folder, const DatasetIdentity& identity,
+         const std::function<Result<GptIndex>()>& made) { return kept_index(folder, identity, made); },
+      build);
   auto set = std::make_shared<const GptDataset>(std::move(dataset), std::move(index), wanted);
   return {set->size(), [set](std::int64_t sample) {
             const auto text = taken(set->text(sample));
@@ -91,9 +167,15 @@ SpecialTokens special_of(const std::string& prefix) {
 
 template <typename Set, typename Wanted, typename ToBatch>
 Samples sentences(const std::string& prefix, std::shared_ptr<const IndexedDataset> dataset, const SplitBounds& bounds,
-                  const Wanted& wanted, ModelKind kind, ToBatch to_batch) {
-  auto index = taken(
-      build_sentence_index(*dataset, elements_of(bounds, dataset->documents()), taken(Set::index_request(wanted))));
+                  const Wanted& wanted, const Request& request, ToBatch to_batch) {
+  const ModelKind kind = request.model.kind;
+  const auto rule = taken(Set::index_request(wanted));
+  const auto build = [&] { return build_sentence_index(*dataset, elements_of(bounds, dataset->documents()), rule); };
+  auto index = index_of(
+      prefix, request,
+      [](const std::filesystem::path& folder, const DatasetIdentity& identity,
+         const std::function<Result<IndexArray>()>& made) { return kept_sentence_index(folder, identity, made); },
+      build);
   auto set =
       std::make_shared<const Set>(taken(Set::create(std::move(dataset), std::move(index), wanted, special_of(prefix))));
   return {set->size(), [set, kind, to_batch](std::int64_t sample) {
@@ -105,7 +187,7 @@ Samples sentences(const std::string& prefix, std::shared_ptr<const IndexedDatase
 Samples samples_of(const std::string& prefix, const SplitBounds& bounds, const Request& request) {
   auto dataset = std::make_shared<const IndexedDataset>(taken(IndexedDataset::open(prefix)));
   const ModelSpec& model = request.model;
-  if (model.kind == ModelKind::gpt) return gpt(std::move(dataset), bounds, request);
+  if (model.kind == ModelKind::gpt) return gpt(prefix, std::move(dataset), bounds, request);
   if (model.kind == ModelKind::bert)
     return sentences<BertDataset>(prefix, std::move(dataset), bounds,
                                   BertRequest{.sequence_length = model.context,
@@ -114,7 +196,7 @@ Samples samples_of(const std::string& prefix, const SplitBounds& bounds, const R
                                               .binary_head = model.binary_head,
                                               .short_probability = request.loader.short_seq_prob,
                                               .masking = masking_of(bert_masking, request.loader)},
-                                  model.kind, [](std::span<const BertItem> items) { return bert_batch(items); });
+                                  request, [](std::span<const BertItem> items) { return bert_batch(items); });
   return sentences<T5Dataset>(prefix, std::move(dataset), bounds,
                               T5Request{.sequence_length = model.context,
                                         .decoder_sequence_length = model.tokens_of_decoder(),
@@ -122,7 +204,7 @@ Samples samples_of(const std::string& prefix, const SplitBounds& bounds, const R
                                         .seed = request.loader.seed,
                                         .short_probability = request.loader.short_seq_prob,
                                         .masking = masking_of(t5_masking, request.loader)},
-                              model.kind, [](std::span<const T5Item> items) { return t5_batch(items); });
+                              request, [](std::span<const T5Item> items) { return t5_batch(items); });
 }
 
 Batch rows_of(const std::vector<Batch>& rows) {
@@ -135,22 +217,53 @@ Batch rows_of(const std::vector<Batch>& rows) {
   return all;
 }
 
+BlendIndex blend_of(const MegatronLMDummyDataLoader& loader, const Blended& blended, const BlendSizes& sizes,
+                    Request request) {
+  const auto build = [&] { return build_blend_index(sizes.weights, sizes.size); };
+  if (loader.data_cache_path.empty()) return taken(build());
+  BlendIdentity identity{.datasets = {}, .split = request.split, .weights = sizes.weights, .size = sizes.size};
+  for (std::size_t i = 0; i < blended.prefixes.size(); ++i) {
+    request.samples = sizes.requested[i];
+    identity.datasets.push_back(identity_of(blended.prefixes[i], request, masking_identity(request)));
+  }
+  return taken(kept_index(loader.data_cache_path, identity, build));
+}
+
 }  // namespace
+
+void check_names(const MegatronLMDummyDataLoader& loader) {
+  if (loader.dataloader_type == "external")
+    refuse_data("dataloader_type \"external\" means data of your own: pass map_loader() in the place of this object");
+  if (loader.dataloader_type != "single" && loader.dataloader_type != "cyclic")
+    refuse_data("dataloader_type \"" + loader.dataloader_type + "\" is none of single, cyclic");
+  if (loader.mock_data) refuse_data("mock_data makes no data here: pass map_loader() with a function that makes them");
+  if (loader.num_workers != 0)
+    refuse_data("num_workers must be 0: a rank reads mapped files itself, and has no processes that read ahead");
+  if (!loader.mmap_bin_files) refuse_data("mmap_bin_files must be true: indexed data sets are always mapped");
+  if (!loader.vocab_file.empty() || !loader.merge_file.empty())
+    refuse_data(
+        "vocab_file and merge_file have no use here: the .json file beside an indexed data set says what made its "
+        "tokens");
+}
 
 std::vector<MegatronDataset> indexed_text(const MegatronLMDummyDataLoader& loader, const ModelSpec& model,
                                           const std::vector<std::int64_t>& samples) {
-  const Blended blended = parse(loader.data_path);
-  const SplitMatrix matrix = taken(parse_split(loader.split));
+  const std::vector<SplitSource> sources = sources_of(loader);
   std::vector<MegatronDataset> splits(samples.size());
   for (std::size_t split = 0; split < splits.size(); ++split) {
-    if (samples[split] < 1 || !matrix.at(split)) continue;
+    const auto& [blended, bounds] = sources.at(split);
+    if (samples[split] < 1 || !bounds) continue;
     BlendSizes sizes{.requested = {samples[split]}, .size = samples[split]};
     if (!blended.weights.empty()) sizes = taken(blend_sizes(blended.weights, samples[split]));
+    Request request{.loader = loader, .model = model, .split = static_cast<DatasetSplit>(split), .tokenizer = {}};
+    request.tokenizer = tokenizer_of(taken(read_sidecar(blended.prefixes.front())), model);
     std::vector<Samples> sets;
-    for (std::size_t i = 0; i < blended.prefixes.size(); ++i)
-      sets.push_back(samples_of(blended.prefixes[i], *matrix[split], {loader, model, sizes.requested[i]}));
+    for (std::size_t i = 0; i < blended.prefixes.size(); ++i) {
+      request.samples = sizes.requested[i];
+      sets.push_back(samples_of(blended.prefixes[i], *bounds, request));
+    }
     auto index = std::make_shared<std::optional<BlendIndex>>();
-    if (!blended.weights.empty()) *index = taken(build_blend_index(sizes.weights, sizes.size));
+    if (!blended.weights.empty()) *index = blend_of(loader, blended, sizes, request);
     splits[split].samples = blended.weights.empty() ? sets.front().count : sizes.size;
     splits[split].fetch = [sets, index](const std::vector<std::int64_t>& rows) {
       std::vector<Batch> fetched;

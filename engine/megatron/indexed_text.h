@@ -9,6 +9,9 @@
 
 namespace accrue::megatron {
 
+/// Of what cannot be, or has no meaning here. Errors: throws std::invalid_argument.
+void check_names(const MegatronLMDummyDataLoader& loader);
+
 /// `samples`: how many of each are needed; a split that has nothing, or of which nothing is needed, has 0 samples.
 /// `model`: of what kind it is, and how many tokens its samples have. Errors: throws std::invalid_argument with the
 /// data's error.

@@ -19,7 +19,7 @@ PreparedLoader::Iterator& PreparedLoader::Iterator::operator++() {
 
 std::int64_t PreparedLoader::length() const {
   const std::int64_t all = rows_ * replicas_;
-  return last_ == LastBatch::drop ? data_.samples / all : (data_.samples + all - 1) / all;
+  return cyclic_ || last_ == LastBatch::drop ? data_.samples / all : (data_.samples + all - 1) / all;
 }
 
 void PreparedLoader::continue_after(std::int64_t consumed_samples) {
@@ -33,6 +33,11 @@ std::optional<Batch> PreparedLoader::next() {
     position_ = 0;
     ++epoch_;
     return std::nullopt;
+  }
+  if (cyclic_) {
+    cyclic_->continue_after((epoch_ * length() + position_) * rows_ * replicas_);
+    ++position_;
+    return data_.fetch(cyclic_->next());
   }
   const SamplePermutation permutation(data_.samples, seed_, static_cast<std::uint64_t>(epoch_));
   const std::int64_t first = (position_ * replicas_ + replica_) * rows_;
@@ -62,6 +67,7 @@ PreparedLoader AcceleratorImpl::make_loader(const LoaderSource& source, std::siz
   loader.replica_ = mesh.data().rank();
   loader.last_ = options.last_batch;
   if (const auto* dummy = std::get_if<MegatronLMDummyDataLoader>(&source)) {
+    check_names(*dummy);
     if (which > 2) throw std::invalid_argument("there are three sets of indexed data: training, validation and test");
     const MegatronSpec& p = plugin();
     const std::int64_t iterations = decay.samples / global_batch;
@@ -93,6 +99,14 @@ PreparedLoader AcceleratorImpl::make_loader(const LoaderSource& source, std::siz
     throw std::invalid_argument("data loader " + std::to_string(which + 1) + " has " +
                                 std::to_string(loader.data_.samples) + " samples; one batch of all replicas takes " +
                                 std::to_string(loader.rows_ * loader.replicas_));
+  if (const auto* dummy = std::get_if<MegatronLMDummyDataLoader>(&source);
+      dummy && dummy->dataloader_type == "cyclic") {
+    const SamplerShape shape{.total_samples = loader.data_.samples,
+                             .micro_batch_size = loader.rows_,
+                             .data_parallel_rank = loader.replica_,
+                             .data_parallel_size = loader.replicas_};
+    loader.cyclic_ = CyclicSampler::create(shape, dummy->data_sharding).value();
+  }
   if (const auto& consumed = plugin().consumed_samples; consumed && which < consumed->size()) {
     const std::int64_t samples = (*consumed)[which];
     if (samples < 0 || samples % (loader.rows_ * loader.replicas_) != 0)

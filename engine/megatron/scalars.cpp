@@ -34,7 +34,11 @@ void AcceleratorImpl::write_scalars(const ModelOutput& out, double seconds) {
   const bool logs_norm = writes && argument("log_params_norm", all);
   const bool logs_zeros = writes && argument("log_num_zeros_in_grad", all);
   const double norm = logs_norm ? optimizer->parameter_norm() : 0.0;
-  const auto zeros = logs_zeros ? static_cast<double>(optimizer->zeros_in_gradients()) : 0.0;
+  double zeros = 0.0;
+  if (logs_zeros) {
+    const auto timing = timers.run("optimizer-count-zeros");
+    zeros = static_cast<double>(optimizer->zeros_in_gradients());
+  }
   if (!tensorboard) return;
   TensorboardScalars scalars{{"learning-rate", lr()}, {"batch-size", static_cast<double>(global_batch)}};
   for (const auto& [name, loss] : out.losses) scalars.emplace_back(name, loss);

@@ -4,7 +4,11 @@
 namespace accrue {
 
 Batch BatchFeed::fetch(std::int64_t epoch, std::int64_t batch) {
-  return data_.batch(Split::train, plan_.order.batch(epoch, batch, rank_));
+  const SampleOrder& order = plan_.order;
+  if (!order.cyclic) return data_.batch(Split::train, order.batch(epoch, batch, rank_));
+  if (!cyclic_) cyclic_ = order.sampler(rank_);
+  cyclic_->continue_after(order.consumed_before(epoch, batch));
+  return data_.batch(Split::train, cyclic_->next());
 }
 
 void BatchFeed::drain(const MicroPlan& last) {

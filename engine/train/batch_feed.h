@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "accrue/data/data_source.h"
 #include "accrue/run/run_plan.h"
@@ -25,6 +26,7 @@ class BatchFeed {
   const RunPlan& plan_;
   DataSource& data_;
   std::int64_t rank_;
+  std::optional<CyclicSampler> cyclic_;
 };
 
 }  // namespace accrue

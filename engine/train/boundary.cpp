@@ -17,6 +17,7 @@
 #include "train/inspection.h"
 #include "train/model_axis.h"
 #include "train/parameter_norms.h"
+#include "train/step_timer.h"
 
 namespace accrue {
 namespace {
@@ -64,6 +65,13 @@ bool finite_everywhere(Training& training, double norm) {
   return sum_over_ranks(training.mesh.world(), {finite ? 0.0 : 1.0, 0.0, 0.0})[0] == 0.0;
 }
 
+/// The norm finds an overflow where losses are scaled, and else says how much is clipped. Both are then a factor of the
+/// update's own pass.
+const char* timer_of_norm(const Training& training) {
+  if (training.loss_scale.enabled()) return "optimizer-unscale-and-check-inf";
+  return training.spec().optimizer.clip_norm > 0.0 ? "optimizer-clip-main-grad" : nullptr;
+}
+
 Verdict judge(Training& training, const WindowPass& pass) {
   Verdict verdict;
   WindowTally mine = pass.tally;
@@ -81,7 +89,10 @@ Verdict judge(Training& training, const WindowPass& pass) {
   const double factor = training.scaling.factor(pass.last, alone ? divisor_of(mine.counts, second) : divisor);
   verdict.factor = factor / training.loss_scale.factor();
   complete_gradients(training);
-  verdict.norm = gradient_norm(training) * std::abs(verdict.factor);
+  {
+    const StepTimer timer(training, timer_of_norm(training));
+    verdict.norm = gradient_norm(training) * std::abs(verdict.factor);
+  }
   if (total.non_finite_micro_step > 0 || !std::isfinite(verdict.loss) || !finite_everywhere(training, verdict.norm))
     verdict.outcome = StepOutcome::skipped_overflow;
   else if (divisor.items == 0)
@@ -156,6 +167,33 @@ UpdateRates rates_at(const Training& training, const MicroPlan& plan) {
   return rates;
 }
 
+/// Under ZeRO of what this rank owns. Float32 and float64 parameters are their own masters: nothing is copied.
+void update_masters(Training& training, const at::Tensor& gradients, const UpdateRates& rates, double scale) {
+  const bool copies = training.masters.defined();
+  at::Tensor masters = copies ? training.masters : training.model.flat();
+  at::Tensor own = gradients;
+  if (copies) {
+    const StepTimer timer(training, "optimizer-copy-to-main-grad");
+    own = training.shard ? training.shard->pack(gradients, masters.scalar_type()) : gradients.to(at::kFloat);
+  }
+  std::vector<FlatRange> reached = reached_ranges(training);
+  if (training.shard) reached = training.shard->packed(reached);
+  {
+    const StepTimer timer(training, "optimizer-inner-step");
+    training.optimizer->step(masters, own, rates, scale, reached);
+  }
+  if (!copies) return;
+  if (training.shard) training.await_parameters();  // of the last update, where no forward asked for all of them
+  {
+    const StepTimer timer(training, "optimizer-copy-main-to-model-params");
+    if (training.shard)
+      training.shard->unpack(masters, training.model.flat());
+    else
+      training.model.flat().copy_(masters);
+  }
+  if (training.shard) training.shard->gather(training.model.flat(), training.spec().parallel.overlap_param_gather);
+}
+
 void step(Training& training, const MicroPlan& plan, const Verdict& verdict, UpdateRates rates, PhaseFacts& facts) {
   const OptimizerSpec& optimizer = training.spec().optimizer;
   const AccumulationKnobs& knobs = training.plan().knobs;
@@ -172,23 +210,14 @@ void step(Training& training, const MicroPlan& plan, const Verdict& verdict, Upd
     *rates.gradient_norm *= factor;
   }
   if (clips && knobs.clip_kind == ClipKind::value) {
+    const StepTimer timer(training, "optimizer-clip-main-grad");
     gradients.mul_(scale).clamp_(-optimizer.clip_norm, optimizer.clip_norm);
     scale = 1.0;
     if (optimizer.kind == OptimizerKind::fused_lamb) rates.gradient_norm = gradient_norm(training);
   }
   pass_phase(training, StepPhase::clip, plan, [&] { return facts; });
   const ComputeClock::Mark begin = training.clock.mark();
-  if (training.shard) {
-    const at::Tensor own = training.shard->pack(gradients, training.masters.scalar_type());
-    training.optimizer->step(training.masters, own, rates, scale, training.shard->packed(reached_ranges(training)));
-    training.await_parameters();  // of the last update, where no forward asked for all of them
-    training.shard->unpack(training.masters, training.model.flat(), training.spec().parallel.overlap_param_gather);
-  } else if (training.masters.defined()) {
-    training.optimizer->step(training.masters, gradients.to(at::kFloat), rates, scale, reached_ranges(training));
-    training.model.flat().copy_(training.masters);
-  } else {
-    training.optimizer->step(training.model.flat(), gradients, rates, scale, reached_ranges(training));
-  }
+  update_masters(training, gradients, rates, scale);
   const ComputeClock::Mark end = training.clock.mark();
   training.clock.settle();
   training.report.operation(ComputeKind::step, plan.micro_step, 0, training.clock.ns(begin), training.clock.ns(end));

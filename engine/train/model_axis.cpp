@@ -14,6 +14,7 @@
 
 #include "accrue/run/model_share.h"
 #include "accrue/run/shard_layout.h"
+#include "train/step_timer.h"
 
 namespace accrue {
 namespace {
@@ -49,6 +50,7 @@ void sum_rows(Training& training) {
   for (std::size_t i = 0; i < training.model.shares().size(); ++i)
     if (summed_over_tensor(training, i)) parts.push_back(training.model.slice(flat, i).view({-1}));
   if (parts.empty()) return;
+  const StepTimer timer(training, "layernorm-grads-all-reduce");
   at::Tensor all = at::cat(parts);
   training.tensor.sum(all, CollectivePurpose::gradients);
   std::int64_t from = 0;

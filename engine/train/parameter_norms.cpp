@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "train/agreement.h"
+#include "train/step_timer.h"
 
 namespace accrue {
 namespace {
@@ -66,13 +67,14 @@ const at::Tensor& updated(const Training& training) {
 
 }  // namespace
 
-UpdateMeasurement::UpdateMeasurement(const Training& training) : training_(training) {
+UpdateMeasurement::UpdateMeasurement(Training& training) : training_(training) {
   const RunSection& run = training.spec().run;
   if (!run.measures_updates()) return;
   const std::vector<FlatRange> counted = counted_of_model(training);
   ranges_ = training.shard ? training.shard->packed(counted) : counted;
   if (run.update_norm) before_ = updated(training).clone();
   if (!run.gradient_zeros) return;
+  const StepTimer timer(training, "optimizer-count-zeros");
   const at::Tensor gradients = training.reducer.flat_gradients();
   at::Tensor zeros = at::zeros({}, gradients.options().dtype(at::kLong));  // read once, at the end
   for (const FlatRange& range : training.shard ? training.shard->owned(counted) : counted)

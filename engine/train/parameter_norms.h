@@ -23,7 +23,7 @@ void complete_sums(const Training& training, at::Tensor& sums);
 class UpdateMeasurement {
  public:
   /// Before the optimizer steps: the gradient is complete. Keeps the weights where their way is asked for.
-  explicit UpdateMeasurement(const Training& training);
+  explicit UpdateMeasurement(Training& training);
   /// After the step, or where there was none. Collective, if anything is asked for: the model axis, under ZeRO the
   /// world.
   void put_into(Update& update) const;

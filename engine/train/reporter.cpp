@@ -35,9 +35,10 @@ std::optional<CollectivePurpose> purpose_of(std::string_view phase) {
   return std::nullopt;
 }
 
+/// A step's parts have timers of their own.
 const char* timer_of(ComputeKind kind) {
   if (kind == ComputeKind::forward) return "forward-compute";
-  return kind == ComputeKind::backward ? "backward-compute" : "optimizer-inner-step";
+  return kind == ComputeKind::backward ? "backward-compute" : nullptr;
 }
 
 /// Of a message between stages: what forwards are computed from, or a gradient on its way back.
@@ -135,7 +136,7 @@ void Reporter::micro_step(const MicroPlan& plan, const MicroResult& result) {
 void Reporter::operation(ComputeKind kind, std::int64_t micro_step, std::int64_t chunk, std::int64_t begin_ns,
                          std::int64_t end_ns) {
   compute_ns_ += end_ns - begin_ns;
-  timers_[timer_of(kind)] += static_cast<double>(end_ns - begin_ns) * 1e-9;
+  if (const char* timer = timer_of(kind); timer != nullptr) spend(timer, end_ns - begin_ns);
   channel_.send(Operations{.kind = {kind},
                            .micro_step = {micro_step},
                            .chunk = {chunk},
@@ -205,8 +206,7 @@ void Reporter::collective(const CollectiveRecord& record) {
     Sent& sent = (in_last ? sent_ : of_window_)[record.axis];
     sent.traffic.add(record.op, static_cast<double>(record.bytes));
     ++sent.calls;
-    if (const char* timer = timer_of(record); timer != nullptr)
-      timers_[timer] += static_cast<double>(record.end_ns - record.begin_ns) * 1e-9;
+    if (const char* timer = timer_of(record); timer != nullptr) spend(timer, record.end_ns - record.begin_ns);
   }
   channel_.send(Sync{.update = {update_},
                      .micro_step = {micro_step_},

@@ -58,6 +58,8 @@ class Reporter {
   /// Sends what is held, with what was sent in the windows that counted. Nothing may be under way.
   void measured(Measured held);
 
+  /// Time under one of Megatron-LM's names.
+  void spend(const char* timer, std::int64_t ns) { timers_[timer] += static_cast<double>(ns) * 1e-9; }
   /// Seconds of this rank since the last call, under Megatron-LM's names: "forward-compute", "all-grads-sync",
   /// "forward-send".
   std::map<std::string, double> take_timers() { return std::exchange(timers_, {}); }

@@ -62,10 +62,14 @@ at::Tensor UpdateShard::pack(const at::Tensor& flat, at::ScalarType type) const 
   return packed;
 }
 
-void UpdateShard::unpack(const at::Tensor& packed, at::Tensor& flat, bool overlap) {
+void UpdateShard::unpack(const at::Tensor& packed, const at::Tensor& flat) const {
+  for (const Piece& piece : pieces_)
+    flat.narrow(0, piece.flat.offset, piece.flat.size).copy_(packed.narrow(0, piece.packed, piece.flat.size));
+}
+
+void UpdateShard::gather(const at::Tensor& flat, bool overlap) {
   for (const Piece& piece : std::ranges::reverse_view(pieces_)) {
-    at::Tensor own = flat.narrow(0, piece.flat.offset, piece.flat.size);
-    own.copy_(packed.narrow(0, piece.packed, piece.flat.size));
+    const at::Tensor own = flat.narrow(0, piece.flat.offset, piece.flat.size);
     at::Tensor bucket = flat.narrow(0, piece.bucket.offset, piece.bucket.size);
     if (overlap)
       gathers_.emplace_back(piece.bucket, axis_.start_all_gather(bucket, own, CollectivePurpose::parameters));

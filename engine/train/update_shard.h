@@ -41,10 +41,12 @@ class UpdateShard {
 
   /// This rank's part of a flat tensor, packed, in another type.
   at::Tensor pack(const at::Tensor& flat, at::ScalarType type) const;
-  /// Puts a packed tensor back, and makes the flat tensor whole on all ranks, those buckets first that a forward uses
-  /// first. `overlap`: returns at once, and a part of the flat tensor is whole after an await() of it, which must come
-  /// before the next unpack(). Collective: the axis.
-  void unpack(const at::Tensor& packed, at::Tensor& flat, bool overlap);
+  /// Puts a packed tensor back.
+  void unpack(const at::Tensor& packed, const at::Tensor& flat) const;
+  /// Makes the flat tensor whole on all ranks, those buckets first that a forward uses first. `overlap`: returns at
+  /// once, and a part of the flat tensor is whole after an await() of it, which must come before the next unpack().
+  /// Collective: the axis.
+  void gather(const at::Tensor& flat, bool overlap);
   /// Waits until what lies in the range is whole.
   void await(const FlatRange& flat);
   /// Waits until everything is.

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a rank fetches, beside what it trains on.
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/randperm.h>
+
 #include <QtTest>
 
 #include <set>
 
+#include "accrue/run/torch_random.h"
 #include "support/table.h"
 #include "support/test_program.h"
 #include "support/training_body.h"
@@ -22,10 +26,17 @@ class WatchedSource final : public DataSource {
   std::int64_t size(Split) const override { return 10; }
   Batch batch(Split, std::span<const std::int64_t> samples) override {
     fetched.insert(samples.begin(), samples.end());
+    last.assign(samples.begin(), samples.end());
     return {.inputs = {}, .targets = {}, .samples = std::ssize(samples), .items = std::ssize(samples)};
   }
   std::multiset<std::int64_t> fetched;
+  std::vector<std::int64_t> last;
 };
+
+std::vector<std::int64_t> randperm(std::int64_t size, std::uint64_t seed) {
+  const at::Tensor order = at::randperm(size, at::detail::createCPUGenerator(seed), at::TensorOptions(at::kLong));
+  return {order.const_data_ptr<std::int64_t>(), order.const_data_ptr<std::int64_t>() + size};
+}
 
 RunPlan plan_with(const char* tail) {
   const std::string spec =
@@ -43,6 +54,42 @@ class TestBatchFeed : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
+  void permutations_are_those_of_torch_randperm() {
+    for (const std::int64_t size : {1, 2, 3, 10, 257, 10000})
+      for (const std::uint64_t seed : {0, 1, 7, 1234567}) QCOMPARE(torch_randperm(size, seed), randperm(size, seed));
+  }
+
+  // The random sampler of Megatron-LM's data_samplers.py, written out: 11 samples, two ranks, batches of 2.
+  void a_cyclic_feed_reads_what_upstream_would() {
+    for (const bool sharding : {true, false})
+      for (const std::int64_t rank : {0, 1}) {
+        RunPlan plan = plan_with("flush");
+        plan.order = {.samples = 11, .micro_batch = 2, .world = 2, .cyclic = true, .sharding = sharding};
+        WatchedSource source;
+        BatchFeed feed(plan, source, rank);
+        for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
+          std::vector<std::int64_t> expected;
+          const auto order = randperm(sharding ? 11 / 4 * 2 : 11 / 2 * 2, static_cast<std::uint64_t>(epoch));
+          for (std::size_t i = 0; i < 4; ++i)
+            expected.push_back(sharding ? rank * 4 + order[i] : order[2 * i + static_cast<std::size_t>(rank)]);
+          for (std::int64_t batch = 0; batch < 2; ++batch) {
+            source.last.clear();
+            feed.batch({.epoch = epoch, .batch = batch});
+            const auto from = expected.begin() + 2 * batch;
+            QCOMPARE(source.last, std::vector<std::int64_t>(from, from + 2));
+          }
+        }
+        // Back into the midst of an epoch, as a resumed run begins.
+        BatchFeed resumed(plan, source, rank);
+        source.last.clear();
+        resumed.batch({.epoch = 2, .batch = 1});
+        const std::vector<std::int64_t> again = source.last;
+        source.last.clear();
+        feed.batch({.epoch = 2, .batch = 1});
+        QCOMPARE(source.last, again);
+      }
+  }
+
   void the_dropped_tail_is_fetched_where_it_is_drained_data() {
     const Rows<QString, int> row;
     row("stop", "drop_stop", 8);

@@ -99,7 +99,14 @@ class TestIndexedRuns : public QObject {
       QCOMPARE(update.loss, expected[static_cast<std::size_t>(update.update - 1)].loss);
   }
 
+  void consumed_samples_go_on_where_another_run_ended_data() {
+    const Rows<QString> row;
+    row("single", "");
+    row("cyclic", "sampler = \"cyclic\"\n");
+    row("cyclic, in turns", "sampler = \"cyclic\"\nsharding = false\n");
+  }
   void consumed_samples_go_on_where_another_run_ended() {
+    const auto [order] = current_row<QString>();
     // 20 updates of 8 samples, then the same samples as updates 21 to 40 of the whole run: the first loss differs in
     // the weights alone, so both halves are compared by what they read: tokens of the first micro-steps are the same
     // when the weights are, at a rate of nothing.
@@ -108,9 +115,9 @@ class TestIndexedRuns : public QObject {
       return spec;
     };
     const RunFolder first, second;
-    const auto whole = run(still(spec_text(2, 2)), first, 2);
+    const auto whole = run(still(spec_text(2, 2, order.toStdString())), first, 2);
     VERIFY_FINISHED(whole);
-    std::string rest = still(spec_text(2, 2, "consumed_samples = [160]\n"));
+    std::string rest = still(spec_text(2, 2, order.toStdString() + "consumed_samples = [160]\n"));
     rest.replace(rest.find("updates = 40"), 12, "updates = 20");
     const auto later = run(rest, second, 2);
     VERIFY_FINISHED(later);
@@ -118,6 +125,23 @@ class TestIndexedRuns : public QObject {
     QCOMPARE(half.size(), std::size_t{20});
     for (std::size_t i = 0; i < half.size(); ++i) QVERIFY(std::abs(half[i].loss - all[i + 20].loss) < 1e-12);
     QVERIFY(std::abs(half[0].loss - all[0].loss) > 1e-6);
+  }
+
+  // 320 samples of the run in 40 updates; the blend has a few more, so an epoch holds most of them, in another order.
+  void a_cyclic_run_goes_on_in_mid_epoch() {
+    const std::string cyclic = "sampler = \"cyclic\"\n";
+    const RunFolder straight, broken;
+    const auto whole = run(spec_text(2, 2, cyclic), straight, 2);
+    VERIFY_FINISHED(whole);
+    QVERIFY(whole[0].weights_sha256 != whole_[0].weights_sha256);
+    const auto killed =
+        train({.spec = spec_text(2, 2, cyclic), .base_dir = data_, .run_dir = broken, .die_at_update = 26}, 2);
+    QCOMPARE(killed[0].process.exit_status, 9);
+    const auto resumed =
+        train({.spec = spec_text(2, 2, cyclic), .base_dir = data_, .run_dir = broken, .resume_from = "newest"}, 2);
+    VERIFY_FINISHED(resumed);
+    QCOMPARE(resumed[0].all<Update>().front().update, 21);
+    QCOMPARE(resumed[0].weights_sha256, whole[0].weights_sha256);
   }
 
   void documents_that_reset_train_on_every_layout() {

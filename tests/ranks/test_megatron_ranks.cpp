@@ -398,6 +398,22 @@ class TestMegatronRanks : public QObject {
                             "num-zeros", "update-norm", "mem-reserved-bytes", "mem-max-allocated-bytes"})
       QVERIFY2(has(all, tag), tag);
     QVERIFY(!has(all, "forward-send-time"));
+    for (const char* tag : {"all-grads-sync-time", "embedding-grads-all-reduce-time", "optimizer-count-zeros-time"})
+      QVERIFY2(has(all, tag), tag);
+    // Parameters of float32 are updated where they lie.
+    for (const char* tag : {"optimizer-copy-to-main-grad-time", "optimizer-copy-main-to-model-params-time",
+                            "optimizer-clip-main-grad-time", "optimizer-unscale-and-check-inf-time"})
+      QVERIFY2(!has(all, tag), tag);
+    const std::string half = tags_of_run({"model.dtype=float16", "optimizer.loss_scale=16", "optimizer.clip_norm=1",
+                                          "parallel.pipeline=1", "parallel.tensor=2", "parallel.sequence=true"});
+    for (const char* tag :
+         {"optimizer-copy-to-main-grad-time", "optimizer-unscale-and-check-inf-time", "optimizer-inner-step-time",
+          "optimizer-copy-main-to-model-params-time", "layernorm-grads-all-reduce-time"})
+      QVERIFY2(has(half, tag), tag);
+    QVERIFY(!has(half, "optimizer-clip-main-grad-time"));
+    const std::string shared =
+        tags_of_run({"optimizer.clip_norm=1", "parallel.pipeline=1", "parallel.data=2", "parallel.zero=1"});
+    for (const char* tag : {"optimizer-clip-main-grad-time", "params-all-gather-time"}) QVERIFY2(has(shared, tag), tag);
     const std::string few = tags_of_run({"run.timer_level=1"});
     QVERIFY(has(few, "optimizer-inner-step-time"));
     for (const char* tag : {"forward-compute-time", "forward-recv-time", "params-norm", "num-zeros", "update-norm"})

@@ -252,6 +252,32 @@ class TestCurvesAndOrder : public QObject {
   }
   void drop_keeps_only_full_rounds() { QCOMPARE(plain(21, 3, 2, UnevenRanks::drop).batches_per_epoch(), 3); }
 
+  // Two ranks, 11 samples in batches of 2: shards of 4. test_batch_feed compares with torch.randperm itself.
+  void a_cyclic_order_is_that_of_the_sampler_at_any_place() {
+    SampleOrder order = plain(11, 2, 2, UnevenRanks::empty_micro_steps);
+    order.cyclic = true;
+    QCOMPARE(order.batches_per_epoch(), std::int64_t{2});
+    QCOMPARE(order.samples_in_batch(1), std::int64_t{4});
+    for (const std::int64_t rank : {0, 1}) {
+      CyclicSampler sampler = order.sampler(rank);
+      for (std::int64_t epoch = 0; epoch < 3; ++epoch)
+        for (std::int64_t batch = 0; batch < 2; ++batch) QCOMPARE(order.batch(epoch, batch, rank), sampler.next());
+    }
+    std::vector<std::int64_t> seen;
+    for (const std::int64_t rank : {0, 1})
+      for (const auto& batch : batches(order, rank, 1)) seen.insert(seen.end(), batch.begin(), batch.end());
+    std::ranges::sort(seen);
+    QCOMPARE(seen, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+    QVERIFY(batches(order, 0, 0) != batches(order, 0, 1));
+    // Who has consumed 4 + 2 * 8 samples stands before the second batch of the third epoch.
+    SampleOrder later = order;
+    later.consumed = 20;
+    QCOMPARE(later.batch(0, 0, 1), order.batch(2, 1, 1));
+    QCOMPARE(later.batch(0, 1, 1), order.batch(3, 0, 1));
+    order.sharding = false;
+    QVERIFY(batches(order, 0) != batches(later, 0));
+  }
+
   void every_epoch_sees_every_sample_once_and_in_another_order() {
     for (const std::int64_t samples : {1, 2, 3, 7, 64, 1000}) {
       SampleOrder order = plain(samples, 4, 1, UnevenRanks::empty_micro_steps);

@@ -130,6 +130,11 @@ class TestMegatronLowering : public QObject {
     row({"megatron.scale_lr_cond=[\"head*\"]", "megatron.lr_mult=0.5"}, "optimizer.lr_mult", "0.5");
     row({"megatron.seq_length=64"}, "model.context", "64");
     row({"megatron.decoder_seq_length=64"}, "model.context", "64");
+    row({"model.kind=bert", "megatron.encoder_seq_length=64"}, "model.context", "64");
+    row({"model.kind=t5", "megatron.encoder_seq_length=64"}, "model.context", "64");
+    row({"model.kind=t5", "megatron.pp_degree=4", "megatron.pipeline_model_parallel_split_rank=1"},
+        "parallel.split_stage", "1");
+    row({"megatron.consumed_samples=[8]"}, "data.consumed_samples", "[8, 0, 0]");
     row({"megatron.eval_iters=5"}, "evaluate.batches", "5");
     row({"megatron.eval_interval=20"}, "evaluate.every_updates", "20");
     row({"data.validation_fraction=0.1", "megatron.tp_degree=2"}, "evaluate.every_updates", "1000");
@@ -149,6 +154,15 @@ class TestMegatronLowering : public QObject {
     argument("lr_wsd_decay_style = minus_sqrt", "schedule.decay_tail", "\"minus-square-root\"");
     argument("lr_wsd_decay_iters = 25", "schedule.decay_fraction", "0.25",
              {"megatron.lr_decay_style=WSD", "megatron.train_iters=100"});
+    argument("dataloader_type = cyclic", "data.sampler", "\"cyclic\"");
+    argument("data_sharding = false", "data.sharding", "false");
+    argument("train_data_path = a", "data.paths", "[\"a\"]");
+    argument("train_data_path = 1 a 2 b", "data.weights", "[1.0, 2.0]");
+    argument("train_data_path = a", "data.split", "\"1, 0, 0\"");
+    row({"megatron.other_megatron_args=[\"train_data_path = a\", \"valid_data_path = b\"]"}, "data.validation_paths",
+        "[\"b\"]");
+    row({"megatron.other_megatron_args=[\"train_data_path = a\", \"valid_data_path = b\"]"}, "data.split",
+        "\"969, 30, 1\"");
     argument("distributed_timeout_minutes = 2", "launch.collective_timeout_s", "120.0");
     argument("rampup_batch_size = 4 4 64", "accumulation.rampup", "[4, 4, 64]", {"megatron.train_samples=640"});
     argument("seed = 7", "run.seed", "7");
@@ -321,6 +335,30 @@ class TestMegatronLowering : public QObject {
                            << "bf16 and fp16 exclude";
     QTest::newRow("tails") << "[\"lr_wsd_decay_iters = 2\", \"lr_wsd_decay_samples = 2\"]"
                            << "exclude each other";
+    QTest::newRow("data of their own") << "[\"train_data_path = a\", \"data_path = b\"]"
+                                       << "train_data_path and data_path exclude each other";
+    QTest::newRow("data and a split") << "[\"train_data_path = a\", \"split = 9,1,0\"]"
+                                      << "train_data_path and split exclude each other";
+    QTest::newRow("a test") << "[\"test_data_path = a\"]"
+                            << "a run reads no test samples";
+    QTest::newRow("workers") << "[\"num_workers = 2\"]"
+                             << "has no processes that read ahead";
+    QTest::newRow("no workers") << "[\"num_workers = 0\"]"
+                                << "";
+    QTest::newRow("a vocabulary") << "[\"vocab_file = vocab.json\"]"
+                                  << "says what made its tokens";
+    QTest::newRow("merges") << "[\"merge_file = merges.txt\"]"
+                            << "says what made its tokens";
+    QTest::newRow("mock data") << "[\"mock_data = true\"]"
+                               << "data.kind = synthetic";
+    QTest::newRow("unmapped") << "[\"mmap_bin_files = false\"]"
+                              << "always mapped";
+    QTest::newRow("a loader of one's own") << "[\"dataloader_type = external\"]"
+                                           << "given to its own loop";
+    QTest::newRow("softmax") << "[\"attention_softmax_in_fp32 = false\"]"
+                             << "in float32, whatever half type";
+    QTest::newRow("softmax in float32") << "[\"attention_softmax_in_fp32 = true\"]"
+                                        << "";
     QTest::newRow("inner layer") << "[\"ffn_hidden_size = 100\", \"hidden_size = 32\"]"
                                  << "expected 128";
     QTest::newRow("inner layer first") << "[\"ffn_hidden_size = 128\", \"hidden_size = 32\"]"
@@ -352,6 +390,7 @@ class TestMegatronLowering : public QObject {
     QVERIFY(effect(lowered, "tp_degree").nothing.empty());
     QCOMPARE(effect(lowered, "pp_degree").nothing, std::string("parallel.pipeline is 1 in any case"));
     QVERIFY(!effect(lowered, "return_logits").nothing.empty());
+    QVERIFY(effect(lowered, "is_train_batch_min").nothing.find("accumulation.micro_batch") != std::string::npos);
     QVERIFY(!effect(lowered, "sequence_parallelism").nothing.empty());
     const LoweredKey* setter = lowered.setter_of("parallel.tensor");
     QVERIFY(setter != nullptr);

@@ -16,7 +16,8 @@ constexpr std::array<std::string_view, 4> ofTheLoss = {"model.kind", "model.voca
                                                        "model.outputs"};
 /// Of the data, what changes neither the samples nor what is asked of them: their order, and what is kept for
 /// evaluation.
-constexpr std::array<std::string_view, 6> notOfTheSamples = {"data.shuffle",          "data.cache",
+constexpr std::array<std::string_view, 8> notOfTheSamples = {"data.shuffle",          "data.cache",
+                                                             "data.sampler",          "data.sharding",
                                                              "data.consumed_samples", "data.validation_weights",
                                                              "data.validation_paths", "data.validation_fraction"};
 

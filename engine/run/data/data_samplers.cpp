@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "accrue/run/torch_random.h"
+
 namespace accrue {
 namespace {
 
@@ -41,6 +43,10 @@ std::optional<SampleBatch> SingleSampler::next() {
     batch.push_back(shape_.consumed_samples + i);
   shape_.consumed_samples += size;
   return batch;
+}
+
+std::vector<std::int64_t> CyclicSampler::upstream_order(std::int64_t size, std::int64_t epoch) {
+  return torch_randperm(size, static_cast<std::uint64_t>(epoch));
 }
 
 Result<CyclicSampler> CyclicSampler::create(const SamplerShape& shape, bool data_sharding, Permutation permutation) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "accrue/run/choice_names.h"
+#include "accrue/run/indexed_corpus.h"
 #include "export_rules.h"
 #include "other_formats.h"
 
@@ -166,6 +167,8 @@ void add_data(Arguments& list, const RunPlan& plan) {
   list.words("data-path", paths);
   list.add("split", data.split);
   if (!data.cache.empty()) list.add("data-cache-path", (plan.base_dir / data.cache).lexically_normal().string());
+  if (is_cyclic(data)) list.add("dataloader-type", std::string("cyclic"));
+  list.flag_if(is_cyclic(data) && !data.sharding, "no-data-sharding");
   list.flag_if(data.mask_end_of_document, "eod-mask-loss");
   list.flag_if(data.reset_positions, "reset-position-ids");
   list.flag_if(data.reset_attention, "reset-attention-mask");

@@ -35,9 +35,8 @@ constexpr MegatronArgument just(std::string_view name, FieldType type, std::stri
 
 constexpr std::string_view whole_checkpoints =
     "a checkpoint always holds model, optimizer, schedule and random numbers together, and is read as a whole";
-constexpr std::string_view own_tokenizer =
-    "models take and give tokens; the tokenizer is the dataset's, which \"accrue-run data build --tokenizer\" writes "
-    "beside it";
+constexpr std::string_view tokenizer_of_data =
+    "the .json file beside an indexed dataset says what made its tokens; accrue-run data build takes the tokenizer";
 constexpr std::string_view no_experts = "no model has layers of experts";
 
 constexpr MegatronArgument arguments[] = {
@@ -121,9 +120,12 @@ constexpr MegatronArgument arguments[] = {
     of_key("distributed_timeout_minutes", integer, "launch.collective_timeout_s"),
     // data, evaluation, checkpoints
     of_key("data_path", texts, "data.paths"),
+    of_key("train_data_path", texts, "data.paths"),
     of_key("split", text, "data.split"),
     of_key("valid_data_path", texts, "data.validation_paths"),
     of_key("data_cache_path", text, "data.cache"),
+    of_key("dataloader_type", text, "data.sampler"),
+    of_key("data_sharding", boolean, "data.sharding"),
     of_key("mask_prob", real, "data.mask_probability"),
     of_key("short_seq_prob", real, "data.short_sequence_probability"),
     of_key("reset_position_ids", boolean, "data.reset_positions"),
@@ -144,7 +146,8 @@ constexpr MegatronArgument arguments[] = {
          "every stage holds as many layers as the others; pp_degree must divide them"),
     just("encoder_pipeline_model_parallel_size", integer, "0", "the split is pipeline_model_parallel_split_rank"),
     just("use_rotary_position_embeddings", boolean, "false", "positions are learned, as GPT-2, BERT and T5 here do"),
-    just("attention_softmax_in_fp32", boolean, "false", "the softmax of the attention has the model's type"),
+    just("attention_softmax_in_fp32", boolean, "true",
+         "the softmax of the attention is computed in float32, whatever half type the model has"),
     just("attention_backend", text, "auto", "there is one implementation of the attention, chosen by the device"),
     just("use_precision_aware_optimizer", boolean, "false",
          "the optimizer's state is float32, or float64 with the model"),
@@ -158,11 +161,13 @@ constexpr MegatronArgument arguments[] = {
     just("no_save_optim", boolean, "false", whole_checkpoints),
     just("mmap_bin_files", boolean, "true", "indexed datasets are always mapped"),
     just("mock_data", boolean, "false", "data.kind = synthetic makes data from a seed"),
-    just("dataloader_type", text, "single|cyclic", "data of a program's own are given to its own loop"),
+    just("test_data_path", texts, "-",
+         "a run reads no test samples; Accelerator in C++ takes them as its third loader"),
+    just("num_workers", integer, "0", "a rank reads mapped files itself, and has no processes that read ahead"),
     just("position_embedding_type", text, "learned_absolute|absolute", "positions are learned"),
     just("attention_head_type", text, "multihead", "every head has keys and values of its own"),
-    just("vocab_file", text, "-", own_tokenizer),
-    just("merge_file", text, "-", own_tokenizer),
+    just("vocab_file", text, "-", tokenizer_of_data),
+    just("merge_file", text, "-", tokenizer_of_data),
     just("untie_embeddings_and_output_weights", boolean, "false", "the output layer shares the token embedding"),
     just("normalization", text, "LayerNorm", "the models have layer norms"),
     just("swiglu", boolean, "false", "the inner layer of a block has one matrix and a GELU"),

@@ -49,6 +49,8 @@ constexpr Consumer table[] = {
     {"data.validation_paths", "engine/run/plan/indexed_corpus"},
     {"data.validation_weights", "engine/run/plan/indexed_corpus"},
     {"data.consumed_samples", "engine/run/plan/indexed_corpus"},
+    {"data.sampler", "engine/run/plan/sample_order"},
+    {"data.sharding", "engine/run/plan/sample_order"},
     {"data.cache", "engine/run/plan/indexed_samples"},
     {"data.mask_probability", "engine/run/plan/indexed_requests"},
     {"data.short_sequence_probability", "engine/run/plan/indexed_samples"},

@@ -193,6 +193,11 @@ class Lowering {
       effect.nothing = "Accrue does this in any case";
     } else if (name == "distributed_timeout_minutes") {
       set_argument(effect, argument.key, static_cast<double>(whole()) * 60.0);
+    } else if (name == "train_data_path") {
+      lower_training(std::get<Texts>(given), effect);
+    } else if (name == "dataloader_type" && word() == "external") {
+      refuse_argument(effect, "is not offered with this value: data of a program's own are given to its own loop",
+                      word(), "single or cyclic");
     } else if (name == "data_path") {
       lower_blend(std::get<Texts>(given), "data.paths", "data.weights", effect);
     } else if (name == "valid_data_path") {
@@ -259,6 +264,18 @@ class Lowering {
       return refuse_argument(effect, "must hold paths, or a weight before each", "", "weight, path, weight, path");
     set_argument(effect, paths_key, paths);
     if (first) set_argument(effect, weights_key, weights);
+  }
+
+  /// As a whole, whether the evaluation has data of its own or none.
+  void lower_training(const Texts& list, MegatronEffect& effect) {
+    for (const std::string_view other : {"data_path", "split"})
+      if (resolved_.argument(other) != nullptr)
+        return refuse_argument(
+            effect,
+            "and " + std::string(other) + " exclude each other: data_path is divided by " + "split, and this is not",
+            "both", "one of the two");
+    lower_blend(list, "data.paths", "data.weights", effect);
+    if (resolved_.argument("valid_data_path") == nullptr) set_argument(effect, "data.split", std::string("1, 0, 0"));
   }
 
   bool is_given_true(std::string_view name) const {

@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "accrue/run/indexed_dataset.h"
+#include "accrue/run/kept_index.h"
 #include "accrue/run/mapped_file.h"
 #include "posix_file.h"
 

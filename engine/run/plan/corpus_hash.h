@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "accrue/run/index_cache.h"
 #include "accrue/run/result.h"
 #include "content_hash.h"
 
@@ -14,8 +13,5 @@ namespace accrue {
 /// A file's size and parts of it: its ends and 62 places between them. A change of single bytes between those places is
 /// not seen. Returns the size.
 Result<std::int64_t> hash_file(ContentHash& hash, const std::filesystem::path& path);
-
-/// Of what every index of the corpus follows from: PREFIX.idx.
-Result<CorpusMark> mark_of_corpus(const std::filesystem::path& prefix);
 
 }  // namespace accrue

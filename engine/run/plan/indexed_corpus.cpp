@@ -114,7 +114,7 @@ class Planner {
                               split.sets.front().prefix.string(), counted(split.sets.front().tokens, "token"),
                               spec_.model.context + 1),
                   "data.split", "Lower model.context, or give training a larger part.");
-    if (const std::int64_t consumed = consumed_samples_of(spec_.data, which); consumed > 0) {
+    if (const std::int64_t consumed = skipped_samples_of(spec_.data, which); consumed > 0) {
       if (consumed >= split.samples)
         return fail(ErrorCode::data,
                     fmt::format("{} are consumed already, and the {} split has {}", counted(consumed, "sample"),
@@ -336,6 +336,14 @@ std::int64_t index_seed(const RunSpec& spec) {
 std::int64_t consumed_samples_of(const DataSpec& data, DatasetSplit split) {
   const auto place = static_cast<std::size_t>(split);
   return place < data.consumed_samples.size() ? data.consumed_samples[place] : 0;
+}
+
+bool is_cyclic(const DataSpec& data) {
+  return data.kind == DataKind::indexed && data.sampler == SamplerKind::cyclic;
+}
+
+std::int64_t skipped_samples_of(const DataSpec& data, DatasetSplit split) {
+  return split == DatasetSplit::train && is_cyclic(data) ? 0 : consumed_samples_of(data, split);
 }
 
 GptIndexRequest gpt_request(const RunSpec& spec, const CorpusSet& set) {

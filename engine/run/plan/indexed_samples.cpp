@@ -1,91 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accrue/run/indexed_samples.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
-#include <cerrno>
-
-#include "accrue/run/index_cache.h"
-#include "corpus_hash.h"
 #include "indexed_requests.h"
-#include "posix_file.h"
 
 namespace accrue {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Held while an index is looked for and built. The system gives it back when a process dies. A file system without
-/// locks costs the same work several times, no more.
-class FolderLock {
- public:
-  explicit FolderLock(const fs::path& folder) : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (fd_ < 0) return;
-    while (::flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
-    }
-  }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-  ~FolderLock() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-
- private:
-  int fd_;
-};
-
-/// Loads an index, or builds and keeps it.
-template <typename Load, typename Build, typename Save>
-auto cached(const fs::path& folder, IndexCaching caching, Load load, Build build, Save save) -> decltype(build()) {
-  if (caching == IndexCaching::read_only) {
-    auto found = load();
-    if (!found) return tl::unexpected(found.error());
-    return *found ? **std::move(found) : build();
-  }
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    auto failed = disk_error(folder, "cannot be made", error.value());
-    failed.value().hint = "Set data.cache to a folder that can be written.";
-    return failed;
-  }
-  const FolderLock lock(folder);
-  auto found = load();
-  if (!found) return tl::unexpected(found.error());
-  if (*found) return **std::move(found);
-  auto built = build();
-  if (!built) return built;
-  if (auto saved = save(*built); !saved) return tl::unexpected(saved.error());
-  return built;
-}
-
-/// As Megatron-LM names what made the tokens, so that caches are shared with it. Its null tokenizer is that of tokens
-/// whose text it does not know: it has a number for each, and one more for the end of a document.
-TokenizerIdentity tokenizer_of(const std::optional<DatasetSidecar>& sidecar, const ModelSpec& model) {
-  const auto null_tokenizer = [](std::int64_t vocabulary) {
-    return TokenizerIdentity{"_NullTokenizer", {std::nullopt}, {{"vocab_size", fmt::format("{}", vocabulary - 1)}}};
-  };
-  if (!sidecar) return null_tokenizer(model.vocabulary);
-  TokenizerIdentity identity;
-  for (const TokenizerFile& file : sidecar->files) identity.paths.emplace_back(file.path);
-  const std::string extra_ids =
-      fmt::format("{}", model.kind == ModelKind::t5 ? sidecar->special.sentinels.size() : std::size_t{0});
-  if (sidecar->tokenizer == "bpe") {
-    identity.class_name = "_GPT2BPETokenizer";
-  } else if (sidecar->tokenizer == "wordpiece") {
-    identity.class_name = "_BertWordPieceTokenizer";
-    identity.options = {{"lower_case", sidecar->keep_case ? "False" : "True"}, {"vocab_extra_ids", extra_ids}};
-  } else if (sidecar->tokenizer == "sentencepiece") {
-    identity.class_name = model.kind == ModelKind::gpt ? "_GPTSentencePieceTokenizer" : "_SentencePieceTokenizer";
-    identity.options = {{"vocab_extra_ids", extra_ids}};
-  } else {
-    return null_tokenizer(sidecar->special.vocabulary);
-  }
-  return identity;
-}
 
 class Opening {
  public:
@@ -105,10 +28,8 @@ class Opening {
     const auto identity = identity_of_now(set);
     if (!identity) return tl::unexpected(identity.error());
     const fs::path folder = folder_of(set, *identity);
-    auto index = cached(
-        folder, caching_, [&] { return load_index(folder, *identity); },
-        [&] { return build_gpt_index(**dataset, set.elements, request); },
-        [&](const GptIndex& built) { return save_index(folder, *identity, built); });
+    auto index = kept_index(
+        folder, *identity, [&] { return build_gpt_index(**dataset, set.elements, request); }, caching_);
     if (!index) return tl::unexpected(index.error());
     if (index->shuffle_index.size() != set.samples)
       return fail(
@@ -143,13 +64,11 @@ class Opening {
       size += set.taken;
     }
     if (split_.weighted) identity.size = size;
-    const auto build = [&] {
+    const auto build = [&]() -> Result<BlendIndex> {
       return split_.weighted ? build_blend_index(identity.weights, size) : build_exhaustive_blend_index(lengths);
     };
     if (folder_.empty()) return build();
-    return cached(
-        folder_, caching_, [&] { return load_index(folder_, identity); }, build,
-        [&](const BlendIndex& built) { return save_index(folder_, identity, built); });
+    return kept_index(folder_, identity, build, caching_);
   }
 
  private:
@@ -178,10 +97,8 @@ class Opening {
     const auto identity = identity_of_now(set);
     if (!identity) return tl::unexpected(identity.error());
     const fs::path folder = folder_of(set, *identity);
-    auto index = cached(
-        folder, caching_, [&] { return load_sentence_index(folder, *identity); },
-        [&] { return build_sentence_index(**dataset, set.elements, *request); },
-        [&](const IndexArray& built) { return save_sentence_index(folder, *identity, built); });
+    auto index = kept_sentence_index(
+        folder, *identity, [&] { return build_sentence_index(**dataset, set.elements, *request); }, caching_);
     if (!index) return tl::unexpected(index.error());
     return Sentences{*std::move(dataset), *std::move(index), std::move((*sidecar)->special)};
   }
@@ -236,7 +153,7 @@ Result<IndexedSamples> IndexedSamples::open(const RunSpec& spec, const IndexedCo
   const CorpusSplit& part = split == DatasetSplit::train ? corpus.training : corpus.validation;
   IndexedSamples samples;
   samples.samples_ = part.samples;
-  samples.consumed_ = consumed_samples_of(spec.data, split);
+  samples.consumed_ = skipped_samples_of(spec.data, split);
   samples.vocabulary_ = spec.model.vocabulary;
   if (part.samples == 0) return samples;
   const Opening opening(spec, corpus, part, base_dir, caching);

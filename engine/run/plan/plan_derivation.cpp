@@ -194,7 +194,10 @@ SampleOrder make_order(const RunSpec& spec, const DataFacts& data) {
           .seed = static_cast<std::uint64_t>(spec.run.seed),
           .uneven = resolve_knobs(spec).uneven_ranks,
           .split_batches = spec.accumulation.split_batches.value_or(false),
-          .fill_alone = spec.teaching.bug == Bug::repeated_samples};
+          .fill_alone = spec.teaching.bug == Bug::repeated_samples,
+          .cyclic = is_cyclic(spec.data),
+          .sharding = spec.data.sharding,
+          .consumed = is_cyclic(spec.data) ? consumed_samples_of(spec.data, DatasetSplit::train) : 0};
 }
 
 WindowShape make_window(const RunSpec& spec, const SampleOrder& order, const DataFacts& data) {

@@ -6,6 +6,7 @@
 
 #include "accrue/run/counted.h"
 #include "accrue/run/data_split.h"
+#include "accrue/run/indexed_corpus.h"
 #include "plan_derivation.h"
 #include "preflight_checks.h"
 #include "spec_text.h"
@@ -106,7 +107,9 @@ void check_unread(const RunSpec& spec, Findings& findings) {
                                          "data.reset_attention",
                                          "data.mask_probability",
                                          "data.short_sequence_probability",
-                                         "data.consumed_samples"};
+                                         "data.consumed_samples",
+                                         "data.sampler",
+                                         "data.sharding"};
   const RunSpec usual;
   const bool indexed = spec.data.kind == DataKind::indexed;
   for (const char* const key : keys) {
@@ -118,6 +121,8 @@ void check_unread(const RunSpec& spec, Findings& findings) {
                     "data.kind = \"indexed\"");
     else if (masking)
       findings.note(key, "changes nothing here: it is for a BERT or a T5");
+    else if (field.key == "data.sharding")
+      findings.note(key, "changes nothing here: data.sampler is not cyclic");
     else if (field.key == "data.split")
       findings.note(key, "changes nothing here: data.validation_paths takes its place");
   }
@@ -156,6 +161,11 @@ void check_indexed(const RunSpec& spec, Findings& findings) {
   if (data.consumed_samples.size() > 3)
     findings.error("data.consumed_samples", "has a number too many", std::ssize(data.consumed_samples),
                    "those of training, evaluation and test");
+  const std::int64_t batch = spec.accumulation.micro_batch * spec.parallel.data;
+  const std::int64_t consumed = consumed_samples_of(data, DatasetSplit::train);
+  if (is_cyclic(data) && batch > 0 && consumed % batch != 0)
+    findings.error("data.consumed_samples", "a cyclic sampler goes on after whole batches of all replicas", consumed,
+                   "a multiple of " + std::to_string(batch), consumed / batch * batch);
   if (data.consumed_samples.size() == 3 && data.consumed_samples[2] > 0)
     findings.warn("data.consumed_samples", "has no effect on a test, since a run reads no test samples",
                   data.consumed_samples[2], "0");

@@ -44,6 +44,7 @@ std::int64_t SamplePermutation::operator()(std::int64_t index) const {
 
 std::int64_t SampleOrder::batches_per_epoch() const {
   if (samples <= 0) return 0;
+  if (cyclic) return samples / (micro_batch * world);
   if (split_batches)
     return uneven == UnevenRanks::drop ? samples / (micro_batch * world) : ceil_div(samples, micro_batch * world);
   if (uneven == UnevenRanks::drop && world > 1) return samples / micro_batch / world;
@@ -59,17 +60,36 @@ std::int64_t first_position(const SampleOrder& order, std::int64_t batch, std::i
 
 /// A lone rank has no other rank to be even with: its short tail stays short.
 bool repeats(const SampleOrder& order) {
-  return order.uneven == UnevenRanks::repeat && (order.world > 1 || order.fill_alone);
+  return !order.cyclic && order.uneven == UnevenRanks::repeat && (order.world > 1 || order.fill_alone);
 }
 
 std::int64_t batch_size(const SampleOrder& order, std::int64_t batch, std::int64_t rank) {
-  if (repeats(order)) return order.micro_batch;
+  if (order.cyclic || repeats(order)) return order.micro_batch;
   return std::clamp<std::int64_t>(order.samples - first_position(order, batch, rank), 0, order.micro_batch);
 }
 
 }  // namespace
 
+CyclicSampler SampleOrder::sampler(std::int64_t rank) const {
+  return CyclicSampler::create({.total_samples = samples,
+                                .consumed_samples = consumed,
+                                .micro_batch_size = micro_batch,
+                                .data_parallel_rank = rank,
+                                .data_parallel_size = world},
+                               sharding)
+      .value();
+}
+
+std::int64_t SampleOrder::consumed_before(std::int64_t epoch, std::int64_t batch) const {
+  return consumed + (epoch * batches_per_epoch() + batch) * micro_batch * world;
+}
+
 std::vector<std::int64_t> SampleOrder::batch(std::int64_t epoch, std::int64_t batch, std::int64_t rank) const {
+  if (cyclic) {
+    CyclicSampler samples_of_rank = sampler(rank);
+    samples_of_rank.continue_after(consumed_before(epoch, batch));
+    return samples_of_rank.next();
+  }
   const std::int64_t begin = first_position(*this, batch, rank);
   const std::int64_t count = batch_size(*this, batch, rank);
   const SamplePermutation permute(samples, seed, static_cast<std::uint64_t>(epoch));
@@ -83,6 +103,7 @@ std::vector<std::int64_t> SampleOrder::batch(std::int64_t epoch, std::int64_t ba
 }
 
 std::int64_t SampleOrder::fresh(std::int64_t batch, std::int64_t rank) const {
+  if (cyclic) return micro_batch;
   return std::clamp<std::int64_t>(samples - first_position(*this, batch, rank), 0, micro_batch);
 }
 

@@ -30,6 +30,7 @@ ACCRUE_CHOICES(OptimizerKind, lars, "sgd", "adam", "adamw", "CPUAdam", "FusedAda
 ACCRUE_CHOICES(ScheduleKind, exponential, "constant", "linear", "cosine", "inverse-square-root", "WSD", "exponential")
 ACCRUE_CHOICES(RateClock, samples, "positions", "samples")
 ACCRUE_CHOICES(DecayTail, minus_square_root, "linear", "cosine", "exponential", "minus-square-root")
+ACCRUE_CHOICES(SamplerKind, cyclic, "single", "cyclic")
 ACCRUE_CHOICES(WeightDecayStyle, cosine, "constant", "linear", "cosine")
 ACCRUE_CHOICES(VocabularyPadding, megatron, "fixed", "megatron")
 ACCRUE_CHOICES(PipelineOrder, all_forward, "1f1b", "all-forward")

@@ -53,6 +53,15 @@ void add_indexed_fields(FieldList& list) {
       .range(0, most_seed)
       .when(is_indexed)
       .elsewhere("Megatron-LM: --seed, random_seed");
+  list.advanced(ACCRUE_FIELD(data.sampler), "Sampler",
+                "single: the samples in the order of their index. cyclic: each epoch shuffles the whole index again, "
+                "by torch.randperm with the epoch as seed, and leaves out what fills no batch of all replicas.")
+      .when(is_indexed)
+      .elsewhere("Megatron-LM: --dataloader-type");
+  list.advanced(ACCRUE_FIELD(data.sharding), "Sharding",
+                "Whether each replica keeps to its own part of the samples; else they take turns in one order.")
+      .when([](const RunSpec& spec) { return is_indexed(spec) && spec.data.sampler == SamplerKind::cyclic; })
+      .elsewhere("Megatron-LM: --no-data-sharding");
   list.advanced(
           ACCRUE_FIELD(data.cache), "Cache",
           "The folder that keeps the indices. Left empty: a folder cache in one named after the dataset, beside it.")

@@ -34,6 +34,7 @@
 #include "accrue/megatron/megatron_lm_plugin.h"
 #include "accrue/megatron/registry.h"
 #include "accrue/megatron/timers.h"
+#include "accrue/run/data_samplers.h"
 #include "accrue/run/lr_curve.h"
 #include "accrue/run/result.h"
 
@@ -153,6 +154,7 @@ class PreparedLoader {
   friend struct AcceleratorImpl;
   friend class Accelerator;
   MegatronDataset data_;
+  std::optional<CyclicSampler> cyclic_;  ///< in place of the data set's order
   bool shuffle_ = false;
   std::uint64_t seed_ = 0;
   std::int64_t rows_ = 1;  ///< of a batch, one replica's

@@ -73,7 +73,14 @@ struct MegatronLMDummyScheduler {
 /// prepare(): the first is training. Names and defaults are Megatron-LM's.
 struct MegatronLMDummyDataLoader {
   std::vector<std::string> data_path;  ///< a prefix, or weights and prefixes in turn
+  /// In place of data_path and a split: data of their own for the three, of which those of the place are read.
+  std::vector<std::string> train_data_path;
+  std::vector<std::string> valid_data_path;
+  std::vector<std::string> test_data_path;
   std::string split = "969, 30, 1";
+  std::string data_cache_path;             ///< folder that keeps the indices; empty: they are built and not kept
+  std::string dataloader_type = "single";  ///< single, or cyclic: each epoch shuffles all samples again
+  bool data_sharding = true;               ///< cyclic: each replica keeps to its own part of the samples
   std::uint32_t seed = 1234;
   bool reset_position_ids = false;
   bool reset_attention_mask = false;
@@ -81,6 +88,12 @@ struct MegatronLMDummyDataLoader {
   double mask_prob = 0.15;      ///< BERT, T5: share of tokens that are masked
   double short_seq_prob = 0.1;  ///< BERT, T5: share of samples that are cut short
   std::int64_t micro_batch_size = 1;
+  // Those that have one meaning here; prepare() refuses another value with the reason.
+  bool mmap_bin_files = true;
+  bool mock_data = false;
+  std::int64_t num_workers = 0;  ///< Megatron-LM's default is 2
+  std::string vocab_file;
+  std::string merge_file;
 };
 
 }  // namespace accrue::megatron

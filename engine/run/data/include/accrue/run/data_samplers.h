@@ -44,20 +44,25 @@ class SingleSampler {
 /// In a new random order each epoch, without end; a tail that fills no batch of all ranks is dropped.
 class CyclicSampler {
  public:
-  /// The numbers 0, ..., size - 1 in the order of an epoch. Megatron-LM takes torch.randperm(size) with the epoch as
-  /// seed.
+  /// The numbers 0, ..., size - 1 in the order of an epoch.
   using Permutation = std::function<std::vector<std::int64_t>(std::int64_t size, std::int64_t epoch)>;
+  /// torch.randperm(size) with the epoch as seed, as Megatron-LM takes it.
+  static std::vector<std::int64_t> upstream_order(std::int64_t size, std::int64_t epoch);
   /// data_sharding: each rank keeps to its own contiguous part of the data; else the ranks take turns in one order.
   /// Errors: config for numbers out of range, fewer samples than a batch, or a start within a batch.
-  static Result<CyclicSampler> create(const SamplerShape& shape, bool data_sharding, Permutation permutation);
+  static Result<CyclicSampler> create(const SamplerShape& shape, bool data_sharding,
+                                      Permutation permutation = upstream_order);
   SampleBatch next();
+  /// As if so many had been consumed: whole batches. Within an epoch its order is kept.
+  void continue_after(std::int64_t consumed_samples) { shape_.consumed_samples = consumed_samples; }
   std::int64_t consumed_samples() const { return shape_.consumed_samples; }
   std::int64_t epoch() const { return shape_.consumed_samples / active_samples(); }
+  /// Of an epoch: what whole batches of all ranks take.
+  std::int64_t active_samples() const { return shape_.total_samples - shape_.total_samples % shape_.batch_of_all(); }
 
  private:
   CyclicSampler(const SamplerShape& shape, bool data_sharding, Permutation permutation)
       : shape_(shape), data_sharding_(data_sharding), permutation_(std::move(permutation)) {}
-  std::int64_t active_samples() const { return shape_.total_samples - shape_.total_samples % shape_.batch_of_all(); }
 
   SamplerShape shape_;
   bool data_sharding_;

@@ -58,8 +58,13 @@ std::optional<std::int64_t> samples_of_run(const RunSpec& spec);
 std::int64_t passes_of_index(const RunSpec& spec);
 /// data.seed, or run.seed.
 std::int64_t index_seed(const RunSpec& spec);
-/// What data.consumed_samples says of a split: how many of its samples are passed over.
+/// What data.consumed_samples says of a split.
 std::int64_t consumed_samples_of(const DataSpec& data, DatasetSplit split);
+/// How many of its samples are passed over for good. A cyclic sampler begins in the midst of an epoch, and comes back
+/// to them.
+std::int64_t skipped_samples_of(const DataSpec& data, DatasetSplit split);
+/// Whether a run takes its training samples from a cyclic sampler.
+bool is_cyclic(const DataSpec& data);
 /// What a GPT's index of the set is asked for.
 GptIndexRequest gpt_request(const RunSpec& spec, const CorpusSet& set);
 

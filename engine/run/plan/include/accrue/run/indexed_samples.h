@@ -14,6 +14,7 @@
 #include "accrue/run/blend.h"
 #include "accrue/run/gpt_dataset.h"
 #include "accrue/run/indexed_corpus.h"
+#include "accrue/run/kept_index.h"
 #include "accrue/run/t5_dataset.h"
 
 namespace accrue {
@@ -25,12 +26,6 @@ struct SampleOrigin {
   std::vector<TextPiece> pieces;  ///< whole sentences of a BERT or a T5, before they are cut to their target
 };
 
-/// Whether indices may be written.
-enum class IndexCaching {
-  keep,      ///< built and saved where the caches lack them
-  read_only  ///< built in memory
-};
-
 class IndexedSamples {
  public:
   /// Of `corpus` it needs what plan_corpus() made of the same spec. Errors: data, protocol, config, out_of_memory; disk
@@ -38,7 +33,7 @@ class IndexedSamples {
   static Result<IndexedSamples> open(const RunSpec& spec, const IndexedCorpus& corpus, DatasetSplit split,
                                      const std::filesystem::path& base_dir, IndexCaching caching = IndexCaching::keep);
 
-  /// Without those that data.consumed_samples passes over.
+  /// Without those that data.consumed_samples passes over for good.
   std::int64_t size() const { return samples_; }
   Result<SampleOrigin> origin(std::int64_t sample) const;
   /// Of a model of the same kind. Errors: data for a sample that is not there and for a token outside model.vocabulary.

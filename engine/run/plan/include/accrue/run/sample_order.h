@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "accrue/run/accumulation_knobs.h"
+#include "accrue/run/data_samplers.h"
 
 namespace accrue {
 
@@ -33,6 +34,9 @@ struct SampleOrder {
   UnevenRanks uneven = UnevenRanks::empty_micro_steps;
   bool split_batches = false;  ///< accelerate: one batch of micro_batch * world is cut in world parts
   bool fill_alone = false;     ///< repeat applies to a lone rank too
+  bool cyclic = false;         ///< the order is that of Megatron-LM's cyclic sampler, which drops an epoch's tail
+  bool sharding = true;        ///< of a cyclic one
+  std::int64_t consumed = 0;   ///< of a cyclic one: samples of all ranks that were read before; whole batches
 
   /// L: batches per epoch, the same on all ranks. repeat and empty_micro_steps round up, drop rounds down to full
   /// rounds of batches.
@@ -40,6 +44,10 @@ struct SampleOrder {
   /// The samples of a rank's batch; shorter than micro_batch at the end of the data, empty for an empty micro-step.
   /// With repeat a short tail is completed from the start of the epoch's order.
   std::vector<std::int64_t> batch(std::int64_t epoch, std::int64_t batch, std::int64_t rank) const;
+  /// Of a cyclic order, with batches in an epoch: what gives batch() the samples, in front of (epoch, batch). Who asks
+  /// for one batch after another keeps it, and with it the epoch's order.
+  CyclicSampler sampler(std::int64_t rank) const;
+  std::int64_t consumed_before(std::int64_t epoch, std::int64_t batch) const;
   /// How many of them, from the first, the epoch has not seen before: the others are repeats.
   std::int64_t fresh(std::int64_t batch, std::int64_t rank) const;
   /// Samples that all ranks train on at one batch index; a repeated sample counts each time.

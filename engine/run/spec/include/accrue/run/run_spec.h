@@ -34,6 +34,8 @@ enum class RateClock { positions, samples };
 /// How the last part of a WSD schedule falls.
 enum class DecayTail { linear, cosine, exponential, minus_square_root };
 enum class WeightDecayStyle { constant, linear, cosine };
+/// Of indexed data: as dataloader_type of Megatron-LM.
+enum class SamplerKind { single, cyclic };
 /// How many rows the token embedding has.
 enum class VocabularyPadding {
   fixed,    ///< a multiple of vocabulary_multiple, whatever the layout; the rows added take no part in the softmax
@@ -98,6 +100,8 @@ struct DataSpec {
   std::string split = "969, 30, 1";           ///< parts for training, validation and test
   std::vector<std::string> validation_paths;  ///< in place of a split
   std::vector<double> validation_weights;
+  SamplerKind sampler = SamplerKind::single;      ///< the order of the index, or a random one each epoch
+  bool sharding = true;                           ///< cyclic: each replica keeps to its own part of the samples
   std::string cache;                              ///< folder of the indices; default beside the data
   std::optional<std::int64_t> seed;               ///< of the indices; default run.seed
   std::optional<std::int64_t> end_of_document;    ///< gpt: this token ends a document

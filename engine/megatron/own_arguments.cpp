@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "megatron/own_arguments.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "accrue/run/choice_names.h"
+#include "accrue/run/spec_io.h"
+
+namespace accrue::megatron {
+namespace {
+
+[[noreturn]] void refuse_argument(std::string_view name, const std::string& message) {
+  throw std::invalid_argument("other_megatron_args: " + std::string(name) + " " + message);
+}
+
+const SpecValue* own_value(const ResolvedMegatron& resolved, std::string_view name) {
+  const MegatronArgumentValue* found = resolved.argument(name);
+  return found == nullptr ? nullptr : &found->value;
+}
+
+/// Names that an Accelerator reads, beside those of fields and those with one value.
+constexpr std::string_view own_names[] = {"eod_mask_loss",
+                                          "reset_position_ids",
+                                          "reset_attention_mask",
+                                          "calculate_per_token_loss",
+                                          "fp16",
+                                          "bf16",
+                                          "loss_scale",
+                                          "initial_loss_scale",
+                                          "min_loss_scale",
+                                          "loss_scale_window",
+                                          "hysteresis",
+                                          "log_params_norm",
+                                          "log_num_zeros_in_grad",
+                                          "timing_log_level",
+                                          "recompute_granularity",
+                                          "recompute_method",
+                                          "recompute_num_layers",
+                                          "distribute_saved_activations",
+                                          "hidden_dropout",
+                                          "attention_dropout",
+                                          "lr_warmup_init",
+                                          "lr_wsd_decay_style",
+                                          "lr_wsd_decay_iters",
+                                          "lr_wsd_decay_samples",
+                                          "decoupled_lr",
+                                          "decoupled_min_lr",
+                                          "overlap_grad_reduce",
+                                          "overlap_param_gather"};
+
+/// The argument's key in a spec of defaults. A number and a choice must be in the key's range, as in a run.
+RunSpec spec_with(const MegatronArgumentValue& given, const std::string& value) {
+  RunSpec spec;
+  std::vector<Finding> findings;
+  set_field(spec, std::string(given.argument->key) + "=" + value, findings);
+  for (const Finding& wrong : findings)
+    refuse_argument(given.argument->name, "gives " + wrong.key + ", which " + wrong.message + " (found " + wrong.found +
+                                              ", expected " + wrong.expected + ")");
+  return spec;
+}
+
+void check_range(const MegatronArgumentValue& given) {
+  const bool number = std::holds_alternative<std::int64_t>(given.value) || std::holds_alternative<double>(given.value);
+  const bool in_updates = given.argument->key == "schedule.decay_fraction";  // set_rates() knows of how many
+  if (number && !given.argument->key.empty() && !in_updates) spec_with(given, format_value(given.value));
+}
+
+/// What an Accelerator does with a whole run's overlap: nothing, and says so.
+void check_overlap(const ResolvedMegatron& resolved) {
+  constexpr std::pair<std::string_view, const char*> overlaps[] = {
+      {"overlap_grad_reduce", "gradients are reduced after the last micro-batch of a train step"},
+      {"overlap_param_gather", "parameters are gathered at the end of a train step"}};
+  for (const auto& [name, why] : overlaps)
+    if (const SpecValue* value = own_value(resolved, name); value != nullptr && std::get<bool>(*value))
+      refuse_argument(name,
+                      std::string("must be false with an Accelerator: ") + why + "; a run of a spec overlaps both");
+}
+
+}  // namespace
+
+void check_arguments(const ResolvedMegatron& resolved) {
+  for (const MegatronArgumentValue& each : resolved.arguments) {
+    const MegatronArgument& argument = *each.argument;
+    const bool own =
+        !argument.field.empty() || !argument.only.empty() || std::ranges::count(own_names, argument.name) > 0;
+    // One that only a whole run has a use for would change nothing here.
+    if (!own)
+      refuse_argument(argument.name, "is \"" + std::string(argument.key) +
+                                         "\" of a spec; in a program of your own it belongs to the model, the "
+                                         "optimizer or the loader that you prepare");
+    check_range(each);
+  }
+  check_overlap(resolved);
+}
+
+void set_recompute(const ResolvedMegatron& resolved, ParallelSpec& parallel) {
+  if (*resolved.effective.recompute_activations) parallel.recompute = RecomputeKind::selective;
+  const auto given = [&](std::string_view name) -> std::optional<ParallelSpec> {
+    const MegatronArgumentValue* found = resolved.argument(name);
+    if (found == nullptr) return std::nullopt;
+    return spec_with(*found, format_value(found->value)).parallel;
+  };
+  if (const auto of = given("recompute_granularity")) parallel.recompute = of->recompute;
+  if (const auto of = given("recompute_method")) parallel.recompute_method = of->recompute_method;
+  if (const auto of = given("recompute_num_layers")) parallel.recompute_layers = of->recompute_layers;
+  if (const auto of = given("distribute_saved_activations"))
+    parallel.distribute_saved_activations = of->distribute_saved_activations;
+}
+
+bool set_dropout(const ResolvedMegatron& resolved, ModelSpec& model) {
+  const SpecValue* hidden = own_value(resolved, "hidden_dropout");
+  const SpecValue* attention = own_value(resolved, "attention_dropout");
+  if (hidden == nullptr && attention == nullptr) return false;
+  if (hidden != nullptr && attention != nullptr && *hidden != *attention)
+    refuse_argument("hidden_dropout", "and attention_dropout are one here: a model has one dropout (found " +
+                                          format_value(*hidden) + " and " + format_value(*attention) +
+                                          ", expected equal values)");
+  model.dropout = std::get<double>(hidden != nullptr ? *hidden : *attention);
+  return true;
+}
+
+void set_rates(const ResolvedMegatron& resolved, std::int64_t global_batch, OptimizerSpec& optimizer,
+               ScheduleSpec& schedule) {
+  const auto number = [&](std::string_view name) -> std::optional<double> {
+    const SpecValue* value = own_value(resolved, name);
+    return value == nullptr ? std::nullopt : std::optional(std::get<double>(*value));
+  };
+  schedule.init_lr = number("lr_warmup_init").value_or(schedule.init_lr);
+  if (schedule.init_lr > optimizer.lr) refuse_argument("lr_warmup_init", "is above the optimizer's rate");
+  optimizer.decoupled_lr = number("decoupled_lr");
+  optimizer.decoupled_min_lr = number("decoupled_min_lr");
+  if (optimizer.decoupled_min_lr && !optimizer.decoupled_lr)
+    refuse_argument("decoupled_min_lr", "needs decoupled_lr, whose lowest value it is");
+  if (const MegatronArgumentValue* style = resolved.argument("lr_wsd_decay_style")) {
+    const std::string word = std::get<std::string>(style->value);
+    const std::string own = word == "minus_sqrt" ? "minus-square-root" : word;
+    schedule.decay_tail = spec_with(*style, own).schedule.decay_tail;
+  }
+  const SpecValue* updates = own_value(resolved, "lr_wsd_decay_iters");
+  const SpecValue* samples = own_value(resolved, "lr_wsd_decay_samples");
+  if (updates != nullptr && samples != nullptr)
+    refuse_argument("lr_wsd_decay_iters", "and lr_wsd_decay_samples exclude each other");
+  if (updates == nullptr && samples == nullptr) return;
+  const std::int64_t most = updates != nullptr ? *schedule.total / global_batch : *schedule.total;
+  const std::int64_t length = std::get<std::int64_t>(updates != nullptr ? *updates : *samples);
+  if (length < 1 || length > most)
+    refuse_argument(
+        updates != nullptr ? "lr_wsd_decay_iters" : "lr_wsd_decay_samples",
+        "must be a part of the decay, from 1 to " + std::to_string(most) + " (found " + std::to_string(length) + ")");
+  const std::int64_t tail = updates != nullptr ? length * global_batch : length;
+  schedule.decay_fraction = static_cast<double>(tail) / static_cast<double>(*schedule.total);
+}
+
+}  // namespace accrue::megatron

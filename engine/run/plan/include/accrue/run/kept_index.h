@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Indices that are read from a folder, or built and kept there. Of several processes that want the same index one
+// builds it, and the others wait and load it.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+
+#include "accrue/run/dataset_sidecar.h"
+#include "accrue/run/index_cache.h"
+#include "accrue/run/run_spec.h"
+
+namespace accrue {
+
+/// Whether indices may be written.
+enum class IndexCaching {
+  keep,      ///< built and saved where the caches lack them
+  read_only  ///< built in memory
+};
+
+/// As Megatron-LM names what made the tokens, so that caches are shared with it. Its null tokenizer is that of tokens
+/// whose text it does not know: it has a number for each, and one more for the end of a document.
+TokenizerIdentity tokenizer_of(const std::optional<DatasetSidecar>& sidecar, const ModelSpec& model);
+
+/// Of what every index of the corpus follows from: PREFIX.idx. Errors: data.
+Result<CorpusMark> mark_of_corpus(const std::filesystem::path& prefix);
+
+/// Errors: disk, protocol, those of `build`.
+Result<GptIndex> kept_index(const std::filesystem::path& folder, const DatasetIdentity& identity,
+                            const std::function<Result<GptIndex>()>& build, IndexCaching caching = IndexCaching::keep);
+Result<BlendIndex> kept_index(const std::filesystem::path& folder, const BlendIdentity& identity,
+                              const std::function<Result<BlendIndex>()>& build,
+                              IndexCaching caching = IndexCaching::keep);
+/// Of a BERT or a T5.
+Result<IndexArray> kept_sentence_index(const std::filesystem::path& folder, const DatasetIdentity& identity,
+                                       const std::function<Result<IndexArray>()>& build,
+                                       IndexCaching caching = IndexCaching::keep);
+
+}  // namespace accrue

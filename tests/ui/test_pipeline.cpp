@@ -14,6 +14,7 @@
 #include "studio_fixture.h"
 #include "support/test_program.h"
 #include "widgets/number_edit.h"
+#include "widgets/value_drag.h"
 
 namespace test_pipeline {
 
@@ -204,6 +205,33 @@ class TestPipeline : public QObject {
     QCOMPARE(open.number("accumulation.steps")->value(), std::optional(SpecValue(std::int64_t{8})));
     QCOMPARE(open.number("parallel.pipeline")->value(), std::optional(SpecValue(std::int64_t{4})));
     QTRY_COMPARE_WITH_TIMEOUT(blocks(), std::size_t{2 * 4 * 8}, patience_ms);
+  }
+
+  void dragging_a_name_sideways_redraws_the_schedule_while_it_moves() {
+    OpenPanel open(specOf(8, 4));
+    QTRY_VERIFY_WITH_TIMEOUT(open.isPlanned(), patience_ms);
+    const auto blocks = [&open] { return open.isPlanned() ? open.panel.planned()->timeline().blocks() : 0; };
+    auto* name = open.panel.findChild<QLabel*>(QStringLiteral("pipeline.accumulation.steps.name"));
+    const QPoint start = name->rect().center();
+    const auto dragTo = [&](int steps) {
+      // Half a step more does not count yet.
+      const int way = steps * ValueDrag::step_width + (steps > 0 ? 1 : -1) * ValueDrag::step_width / 2;
+      QTest::mouseMove(name, start + QPoint(way, 0));
+    };
+    QTest::mousePress(name, Qt::LeftButton, {}, start);
+    dragTo(4);
+    QTRY_COMPARE_WITH_TIMEOUT(blocks(), std::size_t{2 * 4 * 12}, patience_ms);
+    QCOMPARE(open.document.spec().accumulation.steps, 12);
+    dragTo(-2);
+    QTRY_COMPARE_WITH_TIMEOUT(blocks(), std::size_t{2 * 4 * 6}, patience_ms);
+    QTest::mouseRelease(name, Qt::LeftButton, {}, start);
+    dragTo(9);
+    QCOMPARE(open.document.spec().accumulation.steps, 6);
+    open.panel.setEditable(false);
+    QTest::mousePress(name, Qt::LeftButton, {}, start);
+    dragTo(3);
+    QTest::mouseRelease(name, Qt::LeftButton, {}, start);
+    QCOMPARE(open.document.spec().accumulation.steps, 6);
   }
 
   void too_many_blocks_are_said_to_be_too_many() {

@@ -315,6 +315,30 @@ class TestRack : public QObject {
     }
   }
 
+  void each_cell_draws_what_its_rank_holds() {
+    RankCells cells;
+    cells.setGrid({.pipeline = 2});
+    cells.resize(200, 60);
+    RankCost first, second;
+    first.parameters = 300, first.gradients = 100, first.process = 1'000'000;  // the process is said, not drawn
+    second.parameters = 100;
+    cells.setMemory({first, second});
+    const QImage image = cells.grab().toImage().convertToFormat(QImage::Format_RGB32);
+    const ThemeColors colors = themeColors(cells.palette());
+    const auto pixels = [&](std::int64_t rank, int kind) {
+      const QRect cell = cells.cellRect(rank);
+      int count = 0;
+      for (int x = cell.left() + 2; x <= cell.right() - 2; ++x)
+        count += image.pixel(x, cell.top() + 4) == seriesColor(colors, kind).rgb() ? 1 : 0;
+      return count;
+    };
+    const int whole = cells.cellRect(0).width() - 4;
+    QCOMPARE(pixels(0, 0), whole * 3 / 4);
+    QCOMPARE(pixels(0, 1), whole - whole * 3 / 4);
+    QCOMPARE(pixels(1, 0), whole / 4);
+    QCOMPARE(pixels(1, 1), 0);
+  }
+
   void the_grid_follows_a_live_run() {
     RunningStudio studio("micro_ms=20");
     studio.find<QDockWidget>("ranksDock")->raise();

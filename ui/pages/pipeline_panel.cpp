@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "pipeline_panel.h"
 
+#include <QAbstractSpinBox>
 #include <QCheckBox>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -19,6 +20,7 @@
 #include "plots/plot_header.h"
 #include "style/theme.h"
 #include "widgets/field_editor.h"
+#include "widgets/value_drag.h"
 #include "widgets/wheel_guard.h"
 
 namespace accrue::ui {
@@ -140,6 +142,11 @@ void PipelinePanel::addField(QHBoxLayout* row, const char* key, const QString& n
   label->setForegroundRole(QPalette::PlaceholderText);
   label->setToolTip(widget->toolTip());
   label->setBuddy(widget);
+  label->setObjectName(QStringLiteral("pipeline.%1.name").arg(QLatin1String(key)));
+  if (auto* number = qobject_cast<QAbstractSpinBox*>(widget)) {
+    ValueDrag::install(label, number);
+    label->setToolTip(tr("%1\nDrag the name sideways to change it.").arg(widget->toolTip()));
+  }
   row->addWidget(label);
   row->addWidget(widget);
   connect(editor, &FieldEditor::edited, this,

@@ -137,6 +137,7 @@ void RankGridPanel::showPlan() {
   more_->setText(tr("The first %1 of %2 ranks are drawn.")
                      .arg(QString::number(RankCells::most_drawn), groupedNumber(plan->grid.world())));
   cells_->setGrid(plan->grid);
+  cells_->setMemory(plan->stages);
   showRank();
 }
 

@@ -30,6 +30,22 @@ const QList<MemoryKind>& memoryKinds() {
   return kinds;
 }
 
+void paintMemory(QPainter& painter, const QRect& bar, const RankCost& cost, std::int64_t scale,
+                 const ThemeColors& colors) {
+  painter.fillRect(bar, colors.plotGrid);
+  const double pixels = scale > 0 ? static_cast<double>(bar.width()) / static_cast<double>(scale) : 0.0;
+  double sum = 0.0;
+  int index = 0;
+  for (const MemoryKind& kind : memoryKinds()) {
+    const QColor color = seriesColor(colors, index++);
+    if (!isDrawn(kind)) continue;
+    const int left = static_cast<int>(sum * pixels);
+    sum += static_cast<double>(cost.*kind.bytes);
+    const int right = std::min(static_cast<int>(sum * pixels), bar.width());
+    painter.fillRect(QRect(bar.left() + left, bar.top(), right - left, bar.height()), color);
+  }
+}
+
 MemoryBar::MemoryBar(QWidget* parent) : QWidget(parent) {
   setObjectName(QStringLiteral("memoryBar"));
   setFont(tabularFont(TextSize::small));
@@ -83,22 +99,6 @@ QSize MemoryBar::sizeHint() const {
   return {fontMetrics().averageCharWidth() * 22, linesTop() + static_cast<int>(memoryKinds().size()) * lineHeight()};
 }
 
-void MemoryBar::paintBar(QPainter& painter, const RankCost& cost, int top, int height) const {
-  const ThemeColors colors = themeColors(palette());
-  painter.fillRect(QRect(0, top, width(), height), colors.plotGrid);
-  const double pixels = scale_ > 0 ? static_cast<double>(width()) / static_cast<double>(scale_) : 0.0;
-  double sum = 0.0;
-  int index = 0;
-  for (const MemoryKind& kind : memoryKinds()) {
-    const QColor color = seriesColor(colors, index++);
-    if (!isDrawn(kind)) continue;
-    const int left = static_cast<int>(sum * pixels);
-    sum += static_cast<double>(cost.*kind.bytes);
-    const int right = std::min(static_cast<int>(sum * pixels), width());
-    painter.fillRect(QRect(left, top, right - left, height), color);
-  }
-}
-
 void MemoryBar::paintLine(QPainter& painter, const MemoryKind& kind, int index, int top) const {
   const ThemeColors colors = themeColors(palette());
   const QRect line(0, top, width(), lineHeight());
@@ -120,10 +120,10 @@ void MemoryBar::paintLine(QPainter& painter, const MemoryKind& kind, int index, 
 void MemoryBar::paintEvent(QPaintEvent*) {
   const ThemeColors colors = themeColors(palette());
   QPainter painter(this);
-  paintBar(painter, cost_, 0, bar_height);
+  paintMemory(painter, QRect(0, 0, width(), bar_height), cost_, scale_, colors);
   int y = linesTop();
   if (measured_) {
-    paintBar(painter, *measured_, bar_height + 2, measured_height);
+    paintMemory(painter, QRect(0, bar_height + 2, width(), measured_height), *measured_, scale_, colors);
     const int column = fontMetrics().horizontalAdvance(QStringLiteral("0000.0 MiB")) + space::base;
     const QRect line(0, y - lineHeight(), width(), lineHeight());
     painter.setPen(colors.muted);

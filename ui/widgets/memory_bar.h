@@ -8,13 +8,20 @@
 
 #include "accrue/run/rank_cost.h"
 
+class QPainter;
+
 namespace accrue::ui {
+
+struct ThemeColors;
 
 struct MemoryKind {
   QString name;
   std::int64_t RankCost::*bytes;
 };
 const QList<MemoryKind>& memoryKinds();
+/// Draws what a rank holds, by kind, as a bar that ends at `scale` bytes. The process is left out.
+void paintMemory(QPainter& painter, const QRect& bar, const RankCost& cost, std::int64_t scale,
+                 const ThemeColors& colors);
 
 /// What a rank holds, by kind: one bar, and a line for each kind. The bar ends at `scale` bytes, the process left out.
 /// A measured rank is a second bar under it, on the same scale, and a second number in each line.
@@ -38,7 +45,6 @@ class MemoryBar : public QWidget {
  private:
   int lineHeight() const;
   int linesTop() const;
-  void paintBar(QPainter& painter, const RankCost& cost, int top, int height) const;
   void paintLine(QPainter& painter, const MemoryKind& kind, int index, int top) const;
 
   RankCost cost_;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "memory_bar.h"
 #include "models/run_text.h"
 #include "style/theme.h"
 
@@ -18,6 +19,7 @@ constexpr int gap = 2;        ///< between tensor ranks
 constexpr int group_gap = 8;  ///< between replicas, and between stages
 constexpr QSize largest_cell(44, 36);
 constexpr int least_width = 24;
+constexpr int memory_height = 4;
 constexpr int letter_width = 36;  ///< of a cell with room for an axis's first letter
 
 /// Axes are told apart by more than their colour.
@@ -67,6 +69,13 @@ void RankCells::setGrid(const RankGrid& grid) {
   update();
 }
 
+void RankCells::setMemory(const std::vector<RankCost>& stages) {
+  memory_ = stages;
+  fullest_ = 0;
+  for (const RankCost& each : stages) fullest_ = std::max(fullest_, each.total() - each.process);
+  update();
+}
+
 void RankCells::setStates(const std::map<std::int64_t, RankStatus>& states) {
   states_ = states;
   update();
@@ -87,7 +96,7 @@ std::vector<QRect> RankCells::arranged(int width) const {
   const auto groups = static_cast<int>(single ? across : std::max<std::int64_t>(across / grid_.tensor, 1));
   const int gaps = (static_cast<int>(across) - groups) * gap + (groups - 1) * group_gap;
   const int wide = std::clamp((width - gaps) / static_cast<int>(across), least_width, largest_cell.width());
-  const int high = std::clamp(wide * 5 / 6, fontMetrics().height() + 8, largest_cell.height());
+  const int high = std::max(fontMetrics().height() + 10, std::min(wide * 5 / 6, largest_cell.height()));
   std::vector<QRect> cells;
   int x = 0, y = 0;
   for (std::int64_t rank = 0; rank < drawn; ++rank) {
@@ -234,6 +243,10 @@ void RankCells::paintCell(QPainter& painter, std::int64_t rank, const std::optio
   QColor fill = rankColor(colors, grid_, grid_.coordinate(rank));
   if (dim) fill = mixed(fill, colors.window, 0.35);
   painter.fillRect(cell, fill);
+  const auto stage = static_cast<std::size_t>(grid_.coordinate(rank).pipeline);
+  if (stage < memory_.size())
+    paintMemory(painter, QRect(cell.left() + 2, cell.top() + 2, cell.width() - 4, memory_height), memory_[stage],
+                fullest_, colors);
   if (const auto found = states_.find(rank); found != states_.end()) paintState(painter, cell, found->second);
   const bool dark = contrastRatio(Qt::black, fill) > contrastRatio(Qt::white, fill);
   painter.setPen(dark ? Qt::black : Qt::white);
@@ -245,7 +258,7 @@ void RankCells::paintCell(QPainter& painter, std::int64_t rank, const std::optio
   painter.drawRect(cell.adjusted(1, 1, -1, -1));
   if (!axis || cell.width() < letter_width) return;
   painter.setPen(dark ? Qt::black : Qt::white);
-  painter.drawText(cell.adjusted(5, 2, -4, -2), Qt::AlignTop | Qt::AlignRight,
+  painter.drawText(cell.adjusted(5, memory_height + 2, -4, -2), Qt::AlignTop | Qt::AlignRight,
                    fromView(to_string(*axis)).left(1).toUpper());
 }
 

@@ -6,12 +6,14 @@
 #include <optional>
 #include <vector>
 
+#include "accrue/run/rank_cost.h"
 #include "accrue/run/rank_grid.h"
 #include "models/rank_status.h"
 
 namespace accrue::ui {
 
-/// The ranks of a run as cells: the hue says the stage, the shade the tensor rank, and a bar what the rank does now.
+/// The ranks of a run as cells: the hue says the stage, the shade the tensor rank, a bar at the top what the rank holds
+/// by kind, where the fullest rank's ends at the cell's edge, and one at the bottom what it does now.
 /// The cell that is pointed at, or that the arrow keys have reached, lights its groups along every axis.
 class RankCells : public QWidget {
   Q_OBJECT
@@ -25,6 +27,8 @@ class RankCells : public QWidget {
 
   void setGrid(const RankGrid& grid);
   const RankGrid& grid() const { return grid_; }
+  /// What the ranks of each stage hold by the plan.
+  void setMemory(const std::vector<RankCost>& stages);
   /// What the ranks of a live run do; empty without one.
   void setStates(const std::map<std::int64_t, RankStatus>& states);
   /// The rank pointed at; else the one that was last.
@@ -61,7 +65,9 @@ class RankCells : public QWidget {
   std::optional<Axis> axisTo(std::int64_t rank) const;
 
   RankGrid grid_;
-  std::vector<QRect> cells_;  ///< by rank
+  std::vector<QRect> cells_;      ///< by rank
+  std::vector<RankCost> memory_;  ///< by stage
+  std::int64_t fullest_ = 0;      ///< bytes of the fullest rank, its process left out
   std::map<std::int64_t, RankStatus> states_;
   std::int64_t current_ = 0;
   std::optional<std::int64_t> hovered_;

@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "accrue/run/choice_names.h"
 #include "accrue/run/spec_io.h"
 
 namespace accrue::megatron {

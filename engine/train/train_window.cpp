@@ -137,7 +137,9 @@ class TrainedWindow final : public WindowWork {
       return false;
     }
     training_.report.phase("data", plan->window + 1, plan->micro_step);
+    const std::int64_t began = monotonic_ns();
     MicroStep now{.plan = *plan, .batch = fetch(*plan)};
+    training_.report.spend("batch-generator", monotonic_ns() - began);
     pass_.tally.counts.items += now.batch.items;
     pass_.tally.counts.samples += now.batch.samples;
     now.samples = now.batch.samples;

@@ -38,6 +38,13 @@ std::vector<std::int64_t> randperm(std::int64_t size, std::uint64_t seed) {
   return {order.const_data_ptr<std::int64_t>(), order.const_data_ptr<std::int64_t>() + size};
 }
 
+MicroPlan place(std::int64_t epoch, std::int64_t batch) {
+  MicroPlan micro;
+  micro.epoch = epoch;
+  micro.batch = batch;
+  return micro;
+}
+
 RunPlan plan_with(const char* tail) {
   const std::string spec =
       std::string("accrue = 1\n[model]\nkind = \"linear\"\n[data]\nkind = \"inline\"\n") +
@@ -74,7 +81,7 @@ class TestBatchFeed : public QObject {
             expected.push_back(sharding ? rank * 4 + order[i] : order[2 * i + static_cast<std::size_t>(rank)]);
           for (std::int64_t batch = 0; batch < 2; ++batch) {
             source.last.clear();
-            feed.batch({.epoch = epoch, .batch = batch});
+            feed.batch(place(epoch, batch));
             const auto from = expected.begin() + 2 * batch;
             QCOMPARE(source.last, std::vector<std::int64_t>(from, from + 2));
           }
@@ -82,10 +89,10 @@ class TestBatchFeed : public QObject {
         // Back into the midst of an epoch, as a resumed run begins.
         BatchFeed resumed(plan, source, rank);
         source.last.clear();
-        resumed.batch({.epoch = 2, .batch = 1});
+        resumed.batch(place(2, 1));
         const std::vector<std::int64_t> again = source.last;
         source.last.clear();
-        feed.batch({.epoch = 2, .batch = 1});
+        feed.batch(place(2, 1));
         QCOMPARE(source.last, again);
       }
   }

@@ -13,6 +13,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 
 #include <torch/optim/sgd.h>
@@ -45,11 +46,12 @@ struct Layout {
   std::int64_t tensor = 1;
   std::int64_t pipeline = 1;
   std::int64_t layers_per_chunk = 0;  ///< 0: one chunk a stage
+  std::int64_t split = 0;             ///< of a T5; 0: left out
   bool sequence = false;
   bool sharded = false;
 };
 
-/// "t2 p2 c1 s z" as arguments.
+/// "t2 p2 c1 r1 s z" as arguments.
 Layout layout_of(const RankContext& rank) {
   Layout layout;
   for (const std::string& word : rank.arguments) {
@@ -57,6 +59,7 @@ Layout layout_of(const RankContext& rank) {
     if (word[0] == 't') layout.tensor = number;
     if (word[0] == 'p') layout.pipeline = number;
     if (word[0] == 'c') layout.layers_per_chunk = number;
+    if (word[0] == 'r') layout.split = number;
     if (word[0] == 's') layout.sequence = true;
     if (word[0] == 'z') layout.sharded = true;
   }
@@ -82,6 +85,7 @@ AcceleratorOptions options_of(const Layout& layout, std::int64_t replicas) {
   };
   plugin.lr_mult = 0.5;
   if (layout.layers_per_chunk > 0) plugin.num_layers_per_virtual_pipeline_stage = layout.layers_per_chunk;
+  if (layout.split > 0) plugin.pipeline_model_parallel_split_rank = layout.split;
   options.environment = empty_environment();
   return options;
 }
@@ -89,6 +93,7 @@ AcceleratorOptions options_of(const Layout& layout, std::int64_t replicas) {
 struct Course {
   std::vector<double> losses;  ///< on the last stage, else zeros
   std::vector<double> norms;
+  std::set<std::string> timers;
   std::map<std::string, at::Tensor> weights;  ///< this rank's
 };
 
@@ -112,6 +117,7 @@ Course train(Mesh& mesh, const Layout& layout, int updates = 3) {
     course.losses.push_back(prepared.model(*batch).loss.item<double>());
     course.norms.push_back(*accelerator.progress().grad_norm);
   }
+  for (const auto& [name, seconds] : accelerator.timers().seconds()) course.timers.insert(name);
   for (const auto& chunk : prepared.model.chunks())
     for (const auto& each : chunk->named_parameters()) course.weights[each.key()] = each.value().detach().clone();
   return course;
@@ -131,6 +137,12 @@ int every_layout_is_one_rank(RankContext& rank) {
     DEMAND(near(got.norms[i], one.norms[i], 1e-9));
     DEMAND(one.norms[i] > 0.05);
   }
+  // What these ranks exchange has a time, and what they do not has none.
+  DEMAND(got.timers.contains("layernorm-grads-all-reduce") == layout.sequence);
+  DEMAND(got.timers.contains("embedding-grads-all-reduce") == (layout.pipeline > 1 && mesh.has(Axis::embedding)));
+  DEMAND(got.timers.contains("params-all-gather") == (layout.sharded && mesh.grid().data > 1));
+  for (const char* name : {"optimizer-copy-to-main-grad", "optimizer-inner-step", "optimizer-clip-main-grad"})
+    DEMAND(got.timers.contains(name));
   if (layout.tensor > 1) return 0;
   for (const auto& [name, weight] : got.weights) {
     DEMAND(one.weights.contains(name));
@@ -168,6 +180,30 @@ int a_bert_and_a_t5_are_those_of_one_rank(RankContext& rank) {
     for (std::size_t i = 0; i < one.size(); ++i) DEMAND(near(got[i], mesh.last_stage() ? one[i] : 0.0, 1e-9));
     DEMAND(one.back() < one.front());
   }
+  return 0;
+}
+
+/// The decoder begins where the field says, and the losses do not change.
+int a_t5_is_split_where_the_plugin_says(RankContext& rank) {
+  const Layout layout = layout_of(rank);
+  at::set_num_threads(1);
+  auto rendezvous = taken(Rendezvous::join(taken(rank_identity(accrue::test::environment, rank.store_fd)),
+                                           {.timeout = std::chrono::seconds(30), .run_id = "test"}));
+  const auto options = options_of(layout, 1);
+  Mesh mesh = taken(Mesh::build(*rendezvous, taken(Accelerator::grid_of(options.megatron_lm_plugin, rank.world,
+                                                                        tiny_t5(), empty_environment()))));
+  DEMAND(mesh.grid().split == layout.split);
+  Accelerator accelerator(options_of(layout, 1), mesh);
+  const auto& prepared =
+      accelerator.prepare(tiny_t5(), adamw(0.01), {.total_num_steps = 30}, {sentence_loader(tiny_t5(), false, 2)});
+  bool decodes = false;
+  for (const auto& each : prepared.model.chunks().at(0)->named_parameters())
+    decodes = decodes || each.key().find("decoder") != std::string::npos;
+  DEMAND(decodes == (mesh.at().pipeline >= layout.split));
+  const auto got = sentence_losses(mesh, layout, tiny_t5());
+  Mesh alone;
+  const auto one = sentence_losses(alone, {}, tiny_t5());
+  for (std::size_t i = 0; i < one.size(); ++i) DEMAND(near(got[i], mesh.last_stage() ? one[i] : 0.0, 1e-9));
   return 0;
 }
 
@@ -303,6 +339,7 @@ const RankCases cases = {
     {"one rank is one rank", every_layout_is_one_rank, {"", "z"}, {1}},
     {"a BERT and a T5 train as one", a_bert_and_a_t5_are_those_of_one_rank, {"t2", "t2 s", "p2", "d z"}, {2}},
     {"a BERT and a T5 of four train as one", a_bert_and_a_t5_are_those_of_one_rank, {"t2 p2", "p2 z"}, {4}},
+    {"a T5 is split", a_t5_is_split_where_the_plugin_says, {"p3 r1", "p3 r2"}, {3}},
     {"a state goes on", a_state_of_every_rank, {"t2", "p2", "d z"}, {2}},
     {"a state of four goes on", a_state_of_every_rank, {"t2 p2", "p2 z"}, {4}},
     {"logits", logits_are_whole, {"t2", "p2", "p2 c1"}, {2}},
@@ -398,7 +435,7 @@ class TestMegatronRanks : public QObject {
                             "num-zeros", "update-norm", "mem-reserved-bytes", "mem-max-allocated-bytes"})
       QVERIFY2(has(all, tag), tag);
     QVERIFY(!has(all, "forward-send-time"));
-    for (const char* tag : {"all-grads-sync-time", "embedding-grads-all-reduce-time", "optimizer-count-zeros-time"})
+    for (const char* tag : {"batch-generator-time", "embedding-grads-all-reduce-time", "optimizer-count-zeros-time"})
       QVERIFY2(has(all, tag), tag);
     // Parameters of float32 are updated where they lie.
     for (const char* tag : {"optimizer-copy-to-main-grad-time", "optimizer-copy-main-to-model-params-time",
@@ -413,7 +450,8 @@ class TestMegatronRanks : public QObject {
     QVERIFY(!has(half, "optimizer-clip-main-grad-time"));
     const std::string shared =
         tags_of_run({"optimizer.clip_norm=1", "parallel.pipeline=1", "parallel.data=2", "parallel.zero=1"});
-    for (const char* tag : {"optimizer-clip-main-grad-time", "params-all-gather-time"}) QVERIFY2(has(shared, tag), tag);
+    for (const char* tag : {"all-grads-sync-time", "optimizer-clip-main-grad-time", "params-all-gather-time"})
+      QVERIFY2(has(shared, tag), tag);
     const std::string few = tags_of_run({"run.timer_level=1"});
     QVERIFY(has(few, "optimizer-inner-step-time"));
     for (const char* tag : {"forward-compute-time", "forward-recv-time", "params-norm", "num-zeros", "update-norm"})

@@ -274,8 +274,9 @@ class TestCurvesAndOrder : public QObject {
     later.consumed = 20;
     QCOMPARE(later.batch(0, 0, 1), order.batch(2, 1, 1));
     QCOMPARE(later.batch(0, 1, 1), order.batch(3, 0, 1));
-    order.sharding = false;
-    QVERIFY(batches(order, 0) != batches(later, 0));
+    SampleOrder turns = order;
+    turns.sharding = false;
+    QVERIFY(batches(turns, 0) != batches(order, 0));
   }
 
   void every_epoch_sees_every_sample_once_and_in_another_order() {

@@ -17,6 +17,7 @@
 #include "accrue/run/torch_random.h"
 #include "support/licence_corpus.h"
 #include "support/megatron_cases.h"
+#include "support/places.h"
 #include "support/refusals.h"
 #include "support/table.h"
 #include "support/test_program.h"

@@ -129,7 +129,8 @@ class TestTraining : public QObject {
     const auto trained = [&](int replicas, const char* own) {
       return train({.spec = gpt_spec(replicas, 1),
                     .set = {"data.kind=text", "data.path=alike.txt", "model.vocabulary=256", "model.dropout=0.2",
-                            "run.updates=3", std::string("parallel.data_parallel_random_init=") + own},
+                            "run.updates=3", "launch.threads_per_rank=1",
+                            std::string("parallel.data_parallel_random_init=") + own},
                     .base_dir = folder.path().toStdString()},
                    replicas);
     };

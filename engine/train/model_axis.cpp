@@ -19,6 +19,8 @@
 namespace accrue {
 namespace {
 
+/// Of two stages the axis is the pipeline's, so the name of the exchange does not tell.
+constexpr const char* embedding_timer = "embedding-grads-all-reduce";
 constexpr std::string_view position_table = "position_embedding.weight";
 
 /// The dim along which the ranks hold parts.
@@ -74,6 +76,7 @@ std::optional<std::size_t> shared_parameter(const Training& training, std::strin
 void sum_tied_embedding(Training& training) {
   const auto tied = tied_parameter(training);
   if (!tied) return;
+  const StepTimer timer(training, embedding_timer);
   const at::Tensor flat = training.reducer.flat_gradients();
   std::vector<FlatRange> ranges{training.model.layout().parameters[*tied]};
   if (training.shard) ranges = training.shard->owned(ranges);
@@ -88,6 +91,7 @@ void sum_tied_embedding(Training& training) {
 void sum_positions(Training& training) {
   const auto at = shared_parameter(training, position_table, Axis::position_embedding);
   if (!at) return;
+  const StepTimer timer(training, embedding_timer);
   const at::Tensor flat = training.reducer.flat_gradients();
   const FlatRange table = training.model.layout().parameters[*at];
   Communicator& stages = training.mesh.along(Axis::position_embedding);

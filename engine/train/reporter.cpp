@@ -51,6 +51,7 @@ const char* timer_of_message(const CollectiveRecord& record) {
 
 /// Of the exchanges that Megatron-LM has timers for; nullptr of the others.
 const char* timer_of(const CollectiveRecord& record) {
+<<<<<<< ours
   const bool over_replicas = record.axis == to_string(Axis::data);
   if (record.purpose == CollectivePurpose::gradients) {
     if (over_replicas) return "all-grads-sync";
@@ -58,6 +59,10 @@ const char* timer_of(const CollectiveRecord& record) {
   }
   if (record.purpose == CollectivePurpose::parameters && over_replicas && record.op == "all_gather")
     return "params-all-gather";
+=======
+  if (record.gradients) return "all-grads-sync";
+  if (record.axis == to_string(Axis::data) && record.op == "all_gather") return "params-all-gather";
+>>>>>>> theirs
   return timer_of_message(record);
 }
 

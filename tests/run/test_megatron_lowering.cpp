@@ -157,7 +157,7 @@ class TestMegatronLowering : public QObject {
     argument("dataloader_type = cyclic", "data.sampler", "\"cyclic\"");
     argument("data_sharding = false", "data.sharding", "false");
     argument("train_data_path = a", "data.paths", "[\"a\"]");
-    argument("train_data_path = 1 a 2 b", "data.weights", "[1.0, 2.0]");
+    argument("train_data_path = 1 a 2 b", "data.weights", "[1, 2]");
     argument("train_data_path = a", "data.split", "\"1, 0, 0\"");
     row({"megatron.other_megatron_args=[\"train_data_path = a\", \"valid_data_path = b\"]"}, "data.validation_paths",
         "[\"b\"]");

@@ -143,7 +143,7 @@ void ChunkOptimizer::complete_gradients() {
 }
 
 /// The two uses of a T5's positions. Under ZeRO the owners of a number differ between the stages, so each replica first
-/// gets the whole of it: the table is small.
+/// gets the whole of it: the table is small. That exchange is none of the gradient reductions that are counted.
 void ChunkOptimizer::complete_positions() {
   if (!mesh_.has(Axis::position_embedding) || mesh_.along(Axis::position_embedding).size() == 1) return;
   Communicator& stages = mesh_.along(Axis::position_embedding);
@@ -162,7 +162,7 @@ void ChunkOptimizer::complete_positions() {
   const auto timing = timers_.run("embedding-grads-all-reduce");
   at::Tensor table = at::zeros({numel}, parameters_.front().tensor.detach().options());
   for (const auto& [gradient, from] : own) table.narrow(0, from, gradient.numel()).copy_(gradient);
-  if (sharded_) mesh_.data().all_reduce_gradients(table);
+  if (sharded_) mesh_.data().all_reduce(table, Reduce::sum, CollectivePurpose::agreement);
   stages.all_reduce_gradients(table);
   for (auto& [gradient, from] : own) gradient.copy_(table.narrow(0, from, gradient.numel()));
 }

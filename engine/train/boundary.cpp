@@ -89,10 +89,7 @@ Verdict judge(Training& training, const WindowPass& pass) {
   const double factor = training.scaling.factor(pass.last, alone ? divisor_of(mine.counts, second) : divisor);
   verdict.factor = factor / training.loss_scale.factor();
   complete_gradients(training);
-  {
-    const StepTimer timer(training, timer_of_norm(training));
-    verdict.norm = gradient_norm(training) * std::abs(verdict.factor);
-  }
+  timed(training, timer_of_norm(training), [&] { verdict.norm = gradient_norm(training) * std::abs(verdict.factor); });
   if (total.non_finite_micro_step > 0 || !std::isfinite(verdict.loss) || !finite_everywhere(training, verdict.norm))
     verdict.outcome = StepOutcome::skipped_overflow;
   else if (divisor.items == 0)
@@ -172,25 +169,21 @@ void update_masters(Training& training, const at::Tensor& gradients, const Updat
   const bool copies = training.masters.defined();
   at::Tensor masters = copies ? training.masters : training.model.flat();
   at::Tensor own = gradients;
-  if (copies) {
-    const StepTimer timer(training, "optimizer-copy-to-main-grad");
-    own = training.shard ? training.shard->pack(gradients, masters.scalar_type()) : gradients.to(at::kFloat);
-  }
+  if (copies)
+    timed(training, "optimizer-copy-to-main-grad", [&] {
+      own = training.shard ? training.shard->pack(gradients, masters.scalar_type()) : gradients.to(at::kFloat);
+    });
   std::vector<FlatRange> reached = reached_ranges(training);
   if (training.shard) reached = training.shard->packed(reached);
-  {
-    const StepTimer timer(training, "optimizer-inner-step");
-    training.optimizer->step(masters, own, rates, scale, reached);
-  }
+  timed(training, "optimizer-inner-step", [&] { training.optimizer->step(masters, own, rates, scale, reached); });
   if (!copies) return;
   if (training.shard) training.await_parameters();  // of the last update, where no forward asked for all of them
-  {
-    const StepTimer timer(training, "optimizer-copy-main-to-model-params");
+  timed(training, "optimizer-copy-main-to-model-params", [&] {
     if (training.shard)
       training.shard->unpack(masters, training.model.flat());
     else
       training.model.flat().copy_(masters);
-  }
+  });
   if (training.shard) training.shard->gather(training.model.flat(), training.spec().parallel.overlap_param_gather);
 }
 
@@ -210,10 +203,11 @@ void step(Training& training, const MicroPlan& plan, const Verdict& verdict, Upd
     *rates.gradient_norm *= factor;
   }
   if (clips && knobs.clip_kind == ClipKind::value) {
-    const StepTimer timer(training, "optimizer-clip-main-grad");
-    gradients.mul_(scale).clamp_(-optimizer.clip_norm, optimizer.clip_norm);
-    scale = 1.0;
-    if (optimizer.kind == OptimizerKind::fused_lamb) rates.gradient_norm = gradient_norm(training);
+    timed(training, "optimizer-clip-main-grad", [&] {
+      gradients.mul_(scale).clamp_(-optimizer.clip_norm, optimizer.clip_norm);
+      scale = 1.0;
+      if (optimizer.kind == OptimizerKind::fused_lamb) rates.gradient_norm = gradient_norm(training);
+    });
   }
   pass_phase(training, StepPhase::clip, plan, [&] { return facts; });
   const ComputeClock::Mark begin = training.clock.mark();

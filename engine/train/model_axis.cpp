@@ -52,14 +52,15 @@ void sum_rows(Training& training) {
   for (std::size_t i = 0; i < training.model.shares().size(); ++i)
     if (summed_over_tensor(training, i)) parts.push_back(training.model.slice(flat, i).view({-1}));
   if (parts.empty()) return;
-  const StepTimer timer(training, "layernorm-grads-all-reduce");
-  at::Tensor all = at::cat(parts);
-  training.tensor.sum(all, CollectivePurpose::gradients);
-  std::int64_t from = 0;
-  for (at::Tensor& part : parts) {
-    part.copy_(all.narrow(0, from, part.numel()));
-    from += part.numel();
-  }
+  timed(training, "layernorm-grads-all-reduce", [&] {
+    at::Tensor all = at::cat(parts);
+    training.tensor.sum(all, CollectivePurpose::gradients);
+    std::int64_t from = 0;
+    for (at::Tensor& part : parts) {
+      part.copy_(all.narrow(0, from, part.numel()));
+      from += part.numel();
+    }
+  });
 }
 
 /// A parameter of that name, where stages of the axis hold copies of it.
@@ -76,24 +77,22 @@ std::optional<std::size_t> shared_parameter(const Training& training, std::strin
 void sum_tied_embedding(Training& training) {
   const auto tied = tied_parameter(training);
   if (!tied) return;
-  const StepTimer timer(training, embedding_timer);
-  const at::Tensor flat = training.reducer.flat_gradients();
-  std::vector<FlatRange> ranges{training.model.layout().parameters[*tied]};
-  if (training.shard) ranges = training.shard->owned(ranges);
-  for (const FlatRange& range : ranges) {
-    at::Tensor gradient = flat.narrow(0, range.offset, range.size);
-    training.mesh.along(Axis::embedding).all_reduce_gradients(gradient);
-  }
+  timed(training, embedding_timer, [&] {
+    const at::Tensor flat = training.reducer.flat_gradients();
+    std::vector<FlatRange> ranges{training.model.layout().parameters[*tied]};
+    if (training.shard) ranges = training.shard->owned(ranges);
+    for (const FlatRange& range : ranges) {
+      at::Tensor gradient = flat.narrow(0, range.offset, range.size);
+      training.mesh.along(Axis::embedding).all_reduce_gradients(gradient);
+    }
+  });
 }
 
 /// Over the position-embedding axis, the two uses of a T5's positions. Under ZeRO the owners of a number differ between
-/// the stages, so each replica first gets the whole of it: the table is small.
-void sum_positions(Training& training) {
-  const auto at = shared_parameter(training, position_table, Axis::position_embedding);
-  if (!at) return;
-  const StepTimer timer(training, embedding_timer);
+/// the stages, so each replica first gets the whole of it: the table is small. That exchange adds nothing up over the
+/// replicas, so it is none of the gradient reductions that are counted.
+void sum_positions_of(Training& training, const FlatRange& table) {
   const at::Tensor flat = training.reducer.flat_gradients();
-  const FlatRange table = training.model.layout().parameters[*at];
   Communicator& stages = training.mesh.along(Axis::position_embedding);
   at::Tensor gradient = flat.narrow(0, table.offset, table.size);
   if (!training.shard) return stages.all_reduce_gradients(gradient);
@@ -101,10 +100,16 @@ void sum_positions(Training& training) {
   const auto owned = training.shard->owned({table});
   for (const FlatRange& range : owned)
     whole.narrow(0, range.offset - table.offset, range.size).copy_(flat.narrow(0, range.offset, range.size));
-  training.mesh.data().all_reduce_gradients(whole);
+  training.mesh.data().all_reduce(whole, Reduce::sum, CollectivePurpose::agreement);
   stages.all_reduce_gradients(whole);
   for (const FlatRange& range : owned)
     flat.narrow(0, range.offset, range.size).copy_(whole.narrow(0, range.offset - table.offset, range.size));
+}
+
+void sum_positions(Training& training) {
+  const auto at = shared_parameter(training, position_table, Axis::position_embedding);
+  if (!at) return;
+  timed(training, embedding_timer, [&] { sum_positions_of(training, training.model.layout().parameters[*at]); });
 }
 
 /// What this rank's stage holds and no other owns, undivided.

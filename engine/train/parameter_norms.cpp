@@ -74,12 +74,13 @@ UpdateMeasurement::UpdateMeasurement(Training& training) : training_(training) {
   ranges_ = training.shard ? training.shard->packed(counted) : counted;
   if (run.update_norm) before_ = updated(training).clone();
   if (!run.gradient_zeros) return;
-  const StepTimer timer(training, "optimizer-count-zeros");
-  const at::Tensor gradients = training.reducer.flat_gradients();
-  at::Tensor zeros = at::zeros({}, gradients.options().dtype(at::kLong));  // read once, at the end
-  for (const FlatRange& range : training.shard ? training.shard->owned(counted) : counted)
-    zeros.add_((gradients.narrow(0, range.offset, range.size) == 0).sum());
-  zeros_ = zeros.item<double>();
+  timed(training, "optimizer-count-zeros", [&] {
+    const at::Tensor gradients = training.reducer.flat_gradients();
+    at::Tensor zeros = at::zeros({}, gradients.options().dtype(at::kLong));  // read once, at the end
+    for (const FlatRange& range : training.shard ? training.shard->owned(counted) : counted)
+      zeros.add_((gradients.narrow(0, range.offset, range.size) == 0).sum());
+    zeros_ = zeros.item<double>();
+  });
 }
 
 void UpdateMeasurement::put_into(Update& update) const {

@@ -51,18 +51,9 @@ const char* timer_of_message(const CollectiveRecord& record) {
 
 /// Of the exchanges that Megatron-LM has timers for; nullptr of the others.
 const char* timer_of(const CollectiveRecord& record) {
-<<<<<<< ours
-  const bool over_replicas = record.axis == to_string(Axis::data);
-  if (record.purpose == CollectivePurpose::gradients) {
-    if (over_replicas) return "all-grads-sync";
-    return record.axis == to_string(Axis::embedding) ? "embedding-grads-all-reduce" : nullptr;
-  }
-  if (record.purpose == CollectivePurpose::parameters && over_replicas && record.op == "all_gather")
-    return "params-all-gather";
-=======
-  if (record.gradients) return "all-grads-sync";
-  if (record.axis == to_string(Axis::data) && record.op == "all_gather") return "params-all-gather";
->>>>>>> theirs
+  if (record.axis != to_string(Axis::data)) return timer_of_message(record);
+  if (record.purpose == CollectivePurpose::gradients) return "all-grads-sync";
+  if (record.purpose == CollectivePurpose::parameters && record.op == "all_gather") return "params-all-gather";
   return timer_of_message(record);
 }
 

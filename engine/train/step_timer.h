@@ -6,24 +6,15 @@
 
 namespace accrue {
 
-class StepTimer {
- public:
-  /// nullptr: the part has no timer.
-  StepTimer(Training& training, const char* timer)
-      : training_(training), timer_(timer), begin_(training.clock.mark()) {}
-  ~StepTimer() {
-    if (timer_ == nullptr) return;
-    const ComputeClock::Mark end = training_.clock.mark();
-    training_.clock.settle();
-    training_.report.spend(timer_, training_.clock.ns(end) - training_.clock.ns(begin_));
-  }
-  StepTimer(const StepTimer&) = delete;
-  StepTimer& operator=(const StepTimer&) = delete;
-
- private:
-  Training& training_;
-  const char* timer_;
-  ComputeClock::Mark begin_;
-};
+/// Does the part. Of one that throws no time is taken; nullptr: it has no timer.
+template <typename Part>
+void timed(Training& training, const char* timer, const Part& part) {
+  if (timer == nullptr) return part();
+  const ComputeClock::Mark begin = training.clock.mark();
+  part();
+  const ComputeClock::Mark end = training.clock.mark();
+  training.clock.settle();
+  training.report.spend(timer, training.clock.ns(end) - training.clock.ns(begin));
+}
 
 }  // namespace accrue

@@ -159,7 +159,10 @@ class TestReduceMechanism : public QObject {
       for (std::size_t i = 0; i < steps.micro_step.size(); ++i)
         backward += static_cast<double>(steps.compute_ns[i]) * 1e-9;
     double waiting = 0.0;
-    for (const Reduction& each : reductions(rank)) waiting += static_cast<double>(each.end_ns - each.begin_ns) * 1e-9;
+    for (const Sync& sync : rank.all<Sync>())
+      for (std::size_t i = 0; i < sync.op.size(); ++i)
+        if (sync.axis[i] == to_string(Axis::tensor) && sync.op[i] == "all_reduce")
+          waiting += static_cast<double>(sync.end_ns[i] - sync.begin_ns[i]) * 1e-9;
     const Update last = rank.all<Update>().back();
     QVERIFY(waiting > 0.0);
     QVERIFY2(last.compute_seconds >= backward - waiting - 1e-6, rank.text().c_str());

@@ -237,9 +237,9 @@ class TestMegatronFields : public QObject {
     QTest::newRow("multi-query") << "attention_head_type = multiquery"
                                  << "every head has keys and values of its own";
     QTest::newRow("tokenizer") << "vocab_file = vocab.json"
-                               << "the tokenizer is the dataset's";
+                               << "says what made its tokens";
     QTest::newRow("merges") << "merge_file = merges.txt"
-                            << "the tokenizer is the dataset's";
+                            << "says what made its tokens";
     QTest::newRow("uneven") << "decoder_last_pipeline_num_layers = 3"
                             << "pp_degree must divide them";
     QTest::newRow("offload") << "optimizer_cpu_offload = true"

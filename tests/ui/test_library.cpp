@@ -107,6 +107,31 @@ class TestLibrary : public QObject {
     QCOMPARE(run.state(), RunState::finished);
   }
 
+  void a_run_that_ends_while_its_history_is_read_keeps_its_outcome() {
+    const QTemporaryDir home;
+    const QString folder = home.filePath(QStringLiteral("long"));
+    constexpr std::int64_t updates = 60'000;
+    std::optional<RunWriter> writer = hosted(folder, updates - 1);
+    constexpr qint64 block = 4 << 20;
+    QVERIFY(QFileInfo(QDir(folder).filePath(QStringLiteral("events.jsonl"))).size() > block);
+    RunLibrary library(home.filePath(QStringLiteral("runs")));
+    QSignalSpy loaded(&library, &RunLibrary::loaded);
+    // Found with its first block, before the second is asked for.
+    connect(&library, &RunLibrary::liveFound, this, [&writer] {
+      if (!writer) return;
+      finish(std::move(*writer), updates);
+      writer.reset();
+    });
+    library.open(folder);
+    QTRY_COMPARE_WITH_TIMEOUT(loaded.count(), 1, patience_ms);
+    QVERIFY(!writer);
+    const RunSeries& run = *library.find(folder);
+    QCOMPARE(run.eventsTaken(), updates + 4);
+    QCOMPARE(run.state(), RunState::finished);
+    QCOMPARE(run.outcome().outcome, QStringLiteral("finished"));
+    QTRY_VERIFY_WITH_TIMEOUT(library.liveElsewhere().isEmpty(), patience_ms);
+  }
+
   void a_run_that_others_host_is_found_through_a_link_and_read_again_when_it_ended() {
     const QTemporaryDir home;
     const QString folder = home.filePath(QStringLiteral("real"));

@@ -41,6 +41,18 @@ std::vector<RunEvent> nextBlock(EventFile& file) {
   return events;
 }
 
+struct Block {
+  std::vector<RunEvent> events;
+  std::optional<RunSummary> summary;  ///< with the last block, read after it: the run may have ended meanwhile
+};
+
+Block readBlock(EventFile& file, const std::filesystem::path& dir) {
+  Block block{nextBlock(file), std::nullopt};
+  if (!file.at_end()) return block;
+  if (auto summary = read_run(dir)) block.summary = std::move(*summary);
+  return block;
+}
+
 }  // namespace
 
 struct RunLibrary::Listing {
@@ -255,7 +267,9 @@ void RunLibrary::read(const QString& path) {
           return history;
         }
         history->file = std::make_shared<EventFile>(std::move(*file));
-        history->events = nextBlock(*history->file);
+        Block block = readBlock(*history->file, dir);
+        history->events = std::move(block.events);
+        if (block.summary) history->summary = std::move(*block.summary);
         const auto readable = check_readable(history->file->problems(), !history->events.empty(), events);
         if (!readable) history->problem = QString::fromStdString(readable.error().text());
         if (history->file->at_end()) history->file.reset();
@@ -350,13 +364,19 @@ void RunLibrary::feedSlice() {
 void RunLibrary::readOn(History& history) {
   if (!history.file || history.reading) return;
   history.reading = true;
-  jobs_.run([file = history.file] { return nextBlock(*file); },
-            [this, file = history.file](std::vector<RunEvent> events) {
-              const auto read = std::ranges::find(histories_, file, [](const auto& each) { return each->file; });
-              if (read == histories_.end()) return;  // given up meanwhile
-              (*read)->reading = false;
-              (*read)->next = std::move(events);
-              if (file->at_end()) (*read)->file.reset();
+  jobs_.run([file = history.file,
+             dir = std::filesystem::path(history.folder.toStdString())] { return readBlock(*file, dir); },
+            [this, file = history.file](Block block) {
+              const auto found = std::ranges::find(histories_, file, [](const auto& each) { return each->file; });
+              if (found == histories_.end()) return;  // given up meanwhile
+              History& read = **found;
+              read.reading = false;
+              read.next = std::move(block.events);
+              if (file->at_end()) read.file.reset();
+              if (!block.summary) return;
+              block.summary->dir = read.folder.toStdString();
+              takeFacts(read.folder, *block.summary);
+              read.summary = std::move(*block.summary);
             });
 }
 

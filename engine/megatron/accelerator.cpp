@@ -323,6 +323,10 @@ void AcceleratorImpl::make_schedule(const MegatronLMDummyScheduler& scheduler, d
     curve.warmup = static_cast<double>(*p.lr_warmup_samples);
   else
     curve.warmup = static_cast<double>(samples(p.lr_warmup_iters.value_or(scheduler.warmup_num_steps)));
+  if (schedule.init_lr > 0.0 && curve.warmup == 0.0)
+    refuse(
+        "other_megatron_args: lr_warmup_init needs a warm-up, whose first rate it is: set lr_warmup_iters, "
+        "lr_warmup_samples or lr_warmup_fraction");
   if (*p.min_lr > lr)
     refuse("min_lr " + std::to_string(*p.min_lr) + " is above the optimizer's rate " + std::to_string(lr));
   if (curve.warmup >= static_cast<double>(curve.total))

@@ -78,6 +78,35 @@ void check_overlap(const ResolvedMegatron& resolved) {
                       std::string("must be false with an Accelerator: ") + why + "; a run of a spec overlaps both");
 }
 
+/// The tail of a WSD schedule.
+void set_tail(const ResolvedMegatron& resolved, std::int64_t global_batch, ScheduleSpec& schedule) {
+  if (const MegatronArgumentValue* style = resolved.argument("lr_wsd_decay_style")) {
+    const std::string word = std::get<std::string>(style->value);
+    const std::string own = word == "minus_sqrt" ? "minus-square-root" : word;
+    schedule.decay_tail = spec_with(*style, own).schedule.decay_tail;
+  }
+  const SpecValue* updates = own_value(resolved, "lr_wsd_decay_iters");
+  const SpecValue* samples = own_value(resolved, "lr_wsd_decay_samples");
+  if (updates != nullptr && samples != nullptr)
+    refuse_argument("lr_wsd_decay_iters", "and lr_wsd_decay_samples exclude each other");
+  if (updates == nullptr && samples == nullptr) return;
+  const std::int64_t most = updates != nullptr ? *schedule.total / global_batch : *schedule.total;
+  const std::int64_t length = std::get<std::int64_t>(updates != nullptr ? *updates : *samples);
+  if (length < 1 || length > most)
+    refuse_argument(
+        updates != nullptr ? "lr_wsd_decay_iters" : "lr_wsd_decay_samples",
+        "must be a part of the decay, from 1 to " + std::to_string(most) + " (found " + std::to_string(length) + ")");
+  const std::int64_t tail = updates != nullptr ? length * global_batch : length;
+  schedule.decay_fraction = static_cast<double>(tail) / static_cast<double>(*schedule.total);
+}
+
+void check_tail(const ResolvedMegatron& resolved, const ScheduleSpec& schedule) {
+  if (schedule.kind == ScheduleKind::wsd) return;
+  for (const char* name : {"lr_wsd_decay_style", "lr_wsd_decay_iters", "lr_wsd_decay_samples"})
+    if (own_value(resolved, name) != nullptr)
+      refuse_argument(name, "needs lr_decay_style \"WSD\": no other schedule has a tail of its own");
+}
+
 }  // namespace
 
 void check_arguments(const ResolvedMegatron& resolved) {
@@ -133,24 +162,8 @@ void set_rates(const ResolvedMegatron& resolved, std::int64_t global_batch, Opti
   optimizer.decoupled_min_lr = number("decoupled_min_lr");
   if (optimizer.decoupled_min_lr && !optimizer.decoupled_lr)
     refuse_argument("decoupled_min_lr", "needs decoupled_lr, whose lowest value it is");
-  if (const MegatronArgumentValue* style = resolved.argument("lr_wsd_decay_style")) {
-    const std::string word = std::get<std::string>(style->value);
-    const std::string own = word == "minus_sqrt" ? "minus-square-root" : word;
-    schedule.decay_tail = spec_with(*style, own).schedule.decay_tail;
-  }
-  const SpecValue* updates = own_value(resolved, "lr_wsd_decay_iters");
-  const SpecValue* samples = own_value(resolved, "lr_wsd_decay_samples");
-  if (updates != nullptr && samples != nullptr)
-    refuse_argument("lr_wsd_decay_iters", "and lr_wsd_decay_samples exclude each other");
-  if (updates == nullptr && samples == nullptr) return;
-  const std::int64_t most = updates != nullptr ? *schedule.total / global_batch : *schedule.total;
-  const std::int64_t length = std::get<std::int64_t>(updates != nullptr ? *updates : *samples);
-  if (length < 1 || length > most)
-    refuse_argument(
-        updates != nullptr ? "lr_wsd_decay_iters" : "lr_wsd_decay_samples",
-        "must be a part of the decay, from 1 to " + std::to_string(most) + " (found " + std::to_string(length) + ")");
-  const std::int64_t tail = updates != nullptr ? length * global_batch : length;
-  schedule.decay_fraction = static_cast<double>(tail) / static_cast<double>(*schedule.total);
+  set_tail(resolved, global_batch, schedule);
+  check_tail(resolved, schedule);
 }
 
 }  // namespace accrue::megatron

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of a step: each replica takes the next stretch of an epoch's order. Everything follows from the number of
-// samples consumed, so that is all a resume needs.
+// samples consumed, so that is all a resume needs. A cyclic sampler gives micro-batches, as Megatron-LM's does: its
+// epochs have as many samples as whole micro-batches of all replicas take, and may turn within a step.
 #include <ATen/ops/ones.h>
 
 #include <algorithm>
@@ -37,7 +38,12 @@ std::optional<Batch> PreparedLoader::next() {
   if (cyclic_) {
     cyclic_->continue_after((epoch_ * length() + position_) * rows_ * replicas_);
     ++position_;
-    return data_.fetch(cyclic_->next());
+    std::vector<std::int64_t> samples;
+    while (std::ssize(samples) < rows_) {
+      const SampleBatch micro_batch = cyclic_->next();
+      samples.insert(samples.end(), micro_batch.begin(), micro_batch.end());
+    }
+    return data_.fetch(samples);
   }
   const SamplePermutation permutation(data_.samples, seed_, static_cast<std::uint64_t>(epoch_));
   const std::int64_t first = (position_ * replicas_ + replica_) * rows_;
@@ -102,7 +108,7 @@ PreparedLoader AcceleratorImpl::make_loader(const LoaderSource& source, std::siz
   if (const auto* dummy = std::get_if<MegatronLMDummyDataLoader>(&source);
       dummy && dummy->dataloader_type == "cyclic") {
     const SamplerShape shape{.total_samples = loader.data_.samples,
-                             .micro_batch_size = loader.rows_,
+                             .micro_batch_size = micro_batch,
                              .data_parallel_rank = loader.replica_,
                              .data_parallel_size = loader.replicas_};
     loader.cyclic_ = CyclicSampler::create(shape, dummy->data_sharding).value();

@@ -3,12 +3,16 @@
 
 namespace accrue {
 
-Batch BatchFeed::fetch(std::int64_t epoch, std::int64_t batch) {
+std::vector<std::int64_t> BatchFeed::samples(std::int64_t epoch, std::int64_t batch) {
   const SampleOrder& order = plan_.order;
-  if (!order.cyclic) return data_.batch(Split::train, order.batch(epoch, batch, rank_));
+  if (!order.cyclic) return order.batch(epoch, batch, rank_);
   if (!cyclic_) cyclic_ = order.sampler(rank_);
   cyclic_->continue_after(order.consumed_before(epoch, batch));
-  return data_.batch(Split::train, cyclic_->next());
+  return cyclic_->next();
+}
+
+Batch BatchFeed::fetch(std::int64_t epoch, std::int64_t batch) {
+  return data_.batch(Split::train, samples(epoch, batch));
 }
 
 void BatchFeed::drain(const MicroPlan& last) {

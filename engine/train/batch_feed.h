@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "accrue/data/data_source.h"
 #include "accrue/run/run_plan.h"
@@ -17,6 +18,8 @@ class BatchFeed {
 
   /// The batch of a micro-step; empty where this rank has none.
   Batch batch(const MicroPlan& micro) { return fetch(micro.epoch, micro.batch); }
+  /// Its samples, likewise.
+  std::vector<std::int64_t> samples(std::int64_t epoch, std::int64_t batch);
   /// After an epoch's last batch that is trained on: fetches the rest and drops it, where fetches_dropped().
   void drain(const MicroPlan& last);
 
@@ -26,7 +29,7 @@ class BatchFeed {
   const RunPlan& plan_;
   DataSource& data_;
   std::int64_t rank_;
-  std::optional<CyclicSampler> cyclic_;
+  std::optional<CyclicSampler> cyclic_;  ///< keeps the order of an epoch
 };
 
 }  // namespace accrue

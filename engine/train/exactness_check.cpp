@@ -72,9 +72,9 @@ SampleGradient gradient_of(Training& training, const std::vector<std::int64_t>& 
   return gradient;
 }
 
-std::vector<std::int64_t> samples_of(const Training& training, const MicroPlan& micro, bool repeats) {
+std::vector<std::int64_t> samples_of(Training& training, const MicroPlan& micro, bool repeats) {
+  auto samples = training.feed.samples(micro.epoch, micro.batch);
   const SampleOrder& order = training.plan().order;
-  auto samples = order.batch(micro.epoch, micro.batch, training.mesh.data().rank());
   const auto fresh = static_cast<std::size_t>(order.fresh(micro.batch, training.mesh.data().rank()));
   if (!repeats && fresh < samples.size()) samples.resize(fresh);
   return samples;

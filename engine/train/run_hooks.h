@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What [megatron] of a spec names of plug-in libraries, in a run: a train step, a loss, a model, data of one's own. To
 // the trainer they look like any part of a model and any data: it counts, reduces, divides and reports as always.
-// Batches that the library makes or reads are compared over the tensor axis (same_batch.h).
+// Over the tensor axis is compared (same_batch.h) what the library's data sets and its custom_get_batch_function give;
+// what get_batch() of its own train step makes is not.
 // Thread: training.
 #pragma once
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor-parallel ranks read their batches for themselves: no rank sends one to another. The run's own data are a pure
-// function of plan and position; what a plug-in library gives is compared here.
+// function of plan and position. Compared here is what a plug-in library's data sets and its custom_get_batch_function
+// give; a train step of the library whose get_batch() makes a batch must make the same on all of them.
 #pragma once
 
 #include "accrue/comm/mesh.h"

@@ -444,8 +444,7 @@ WindowPass train_window(Training& training) {
   }
   pass.tally = std::exchange(training.open, {}).tally;
   TrainedWindow work(training, pass, std::move(counted));
-  // A boundary may be asked for, and a window that never closes is as long as the run: the list is made
-  // for the micro-steps that are planned now, a stretch at a time.
+  // A window that never closes is as long as the run: the list is made a stretch at a time.
   while (!work.over()) {
     const auto next = training.window.peek();
     const std::int64_t planned = next ? next->window_size - next->position : 1;

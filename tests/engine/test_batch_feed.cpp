@@ -5,6 +5,7 @@
 
 #include <QtTest>
 
+#include <numeric>
 #include <set>
 
 #include "accrue/run/torch_random.h"
@@ -64,6 +65,24 @@ class TestBatchFeed : public QObject {
   void permutations_are_those_of_torch_randperm() {
     for (const std::int64_t size : {1, 2, 3, 10, 257, 10000})
       for (const std::uint64_t seed : {0, 1, 7, 1234567}) QCOMPARE(torch_randperm(size, seed), randperm(size, seed));
+  }
+
+  // The loop of PyTorch's randperm_cpu() for lists from 2^32 / 20 on, here from 1 on, with the draws of a generator.
+  void permutations_of_long_lists_are_made_inside_out() {
+    for (const std::int64_t size : {1, 2, 3, 10, 257})
+      for (const std::uint64_t seed : {0, 7}) {
+        at::Generator generator = at::detail::createCPUGenerator(seed);
+        std::vector<std::int64_t> order(static_cast<std::size_t>(size));
+        std::iota(order.begin(), order.end(), std::int64_t{0});
+        for (std::size_t i = 0; i < order.size(); ++i) {
+          const std::size_t z = at::check_generator<at::CPUGeneratorImpl>(generator)->random64() % (i + 1);
+          order[i] = order[z];
+          order[z] = static_cast<std::int64_t>(i);
+        }
+        QCOMPARE(torch_randperm(size, seed, 1), order);
+        if (size == 257) QVERIFY(order != torch_randperm(size, seed));
+      }
+    QCOMPARE(long_randperm, std::int64_t{214748364});
   }
 
   // The random sampler of Megatron-LM's data_samplers.py, written out: 11 samples, two ranks, batches of 2.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What fields, arguments and names of data do to an Accelerator: each test changes one and looks at what the step does.
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
 #include <ATen/record_function.h>
 
@@ -224,7 +225,7 @@ class TestMegatronArguments : public QObject {
     QVERIFY(!thrown_by<std::exception>([&] { texts({data}, 1); }).isEmpty());
   }
 
-  // 4 rows a step: the order of each epoch is torch.randperm of the samples that whole steps take.
+  // 4 rows a step, and samples of which one is left over: the order of each epoch is torch.randperm of the others.
   void a_cyclic_loader_shuffles_each_epoch() {
     MegatronLMDummyDataLoader data{.data_path = {prefix("one")}, .split = "100,0,0", .micro_batch_size = 2};
     Mesh mesh;
@@ -248,6 +249,29 @@ class TestMegatronArguments : public QObject {
         if (epoch == 1 && batch == 1) QVERIFY(resumed[0][0].equal(expected));
       }
     }
+  }
+
+  // 30 samples in micro-batches of 2, four a step: an epoch has all 30, and turns within the fourth step.
+  void epochs_of_a_cyclic_loader_turn_within_a_step() {
+    MegatronLMPlugin plugin = reading_plugin();
+    plugin.num_micro_batches = 4;
+    plugin.custom_megatron_datasets_provider_function = [](const std::vector<std::int64_t>&) {
+      const auto numbers = [](const std::vector<std::int64_t>& rows) {
+        return Batch{{"text", at::tensor(rows, at::kLong)}};
+      };
+      return std::vector<MegatronDataset>(3, MegatronDataset{30, numbers});
+    };
+    const auto order = [](std::uint64_t epoch) {
+      return at::randperm(30, at::detail::createCPUGenerator(epoch), at::TensorOptions(at::kLong));
+    };
+    MegatronLMDummyDataLoader data;
+    data.micro_batch_size = 2;
+    data.dataloader_type = "cyclic";
+    const at::Tensor expected = at::cat({order(0), order(1)});
+    const at::Tensor read = at::cat(texts({data}, 7, plugin)[0]);
+    QVERIFY(read.equal(expected.narrow(0, 0, 56)));
+    plugin.consumed_samples = {32};
+    QVERIFY(texts({data}, 1, plugin)[0][0].equal(expected.narrow(0, 32, 8)));
   }
 
   // Four blocks, two micro-batches, three steps: what is computed again is called twice, and changes no bit, dropout
@@ -304,6 +328,8 @@ class TestMegatronArguments : public QObject {
     QVERIFY(refusal({"lr_wsd_decay_iters = 11"}).contains("from 1 to 10"));
     QVERIFY(refusal({"lr_wsd_decay_style = round"}).contains("schedule.decay_tail"));
     QVERIFY(refusal({"lr_wsd_decay_iters = 2", "lr_wsd_decay_samples = 2"}).contains("exclude each other"));
+    for (const char* tail : {"lr_wsd_decay_iters = 2", "lr_wsd_decay_samples = 8", "lr_wsd_decay_style = cosine"})
+      QVERIFY2(refusal({tail}).contains("needs lr_decay_style \"WSD\""), tail);
   }
 
   void a_warm_up_begins_where_lr_warmup_init_says() {
@@ -316,6 +342,7 @@ class TestMegatronArguments : public QObject {
         4);
     QVERIFY(near(warm[0], 2e-4) && near(warm[1], 6e-4) && near(warm[2], 1e-3) && near(warm[3], 1e-3));
     QVERIFY(refusal({"lr_warmup_init = 1"}).contains("above the optimizer's rate"));
+    QVERIFY(refusal({"lr_warmup_init = 1e-3"}).contains("needs a warm-up"));
   }
 
   /// The first update of an Adam is as large as its rate, where the gradient is not small.

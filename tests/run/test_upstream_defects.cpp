@@ -75,7 +75,13 @@ class TestUpstreamDefects : public QObject {
     row("activations", {"accumulation.micro_batch=4"}, true, "3538944 bytes");
     row("activations", {"model.kind=bert"}, false, "of a GPT");
     row("zero_bytes", {"parallel.data=2", "parallel.zero=1"}, true, "12 bytes in place of 14");
-    row("zero_bytes", {"parallel.data=2", "parallel.zero=1", "model.dtype=bfloat16"}, false, "is another");
+    row("zero_bytes", {"parallel.data=2", "parallel.zero=1", "model.dtype=bfloat16"}, false, "takes 12 bytes there");
+    // By hand: 2 of the parameter, 4 of its gradient, 12 / 2 of the optimizer, and Megatron-LM's 4 + 16 / 2.
+    const QStringList half{"parallel.data=2", "parallel.zero=1", "model.dtype=float16"};
+    row("zero_bytes", half, false, "a parameter takes 12 bytes there, too");
+    row("zero_bytes", half + QStringList{"accumulation.accumulation_dtype=parameter"}, true, "12 bytes in place of 10");
+    row("zero_bytes", half + QStringList{"accumulation.accumulation_dtype=float32_compensated"}, true,
+        "12 bytes in place of 16");
     row("zero_bytes", {}, false, "not sharded");
     row("narrow_no_sync", {"accumulation.dialect=llm", "parallel.data=2", "accumulation.steps=4"}, true,
         "reduce 4 times in place of once");

@@ -2,7 +2,9 @@
 // Columns whose full chunks leave for a file: what was appended is read back bit for bit, whatever happens to the file.
 #include <sys/resource.h>
 
+#include <QDir>
 #include <QSignalSpy>
+#include <QStorageInfo>
 #include <QTemporaryDir>
 #include <QtTest>
 #include <atomic>
@@ -37,6 +39,11 @@ double irregular(std::size_t i) {
   if (i % 101 == 0) return -std::numeric_limits<double>::infinity();
   if (i % 103 == 0) return -0.0;
   return std::bit_cast<double>(bits);
+}
+
+/// Tests run in the build tree, which is on a disk; where temporary files go may be memory, which is refused.
+QString onDisk() {
+  return QDir::current().filePath(QStringLiteral("chunks-XXXXXX"));
 }
 
 void append(Chunked<double>& column, std::size_t count) {
@@ -90,7 +97,7 @@ class TestChunked : public QObject {
 
   void what_was_appended_is_read_back() {
     const auto [count] = current_row<std::size_t>();
-    const QTemporaryDir folder;
+    const QTemporaryDir folder(onDisk());
     ChunkFile file(folder.path(), 0);
     Chunked<double> column(file);
     append(column, count);
@@ -103,7 +110,7 @@ class TestChunked : public QObject {
   }
 
   void a_file_is_not_seen_in_its_folder() {
-    const QTemporaryDir folder;
+    const QTemporaryDir folder(onDisk());
     ChunkFile file(folder.filePath(QStringLiteral("made/if/need/be")), 0);
     Chunked<double> column(file);
     append(column, 3 * chunk);
@@ -124,7 +131,7 @@ class TestChunked : public QObject {
 
   void a_column_can_be_cut_and_grown_again() {
     const auto [kept] = current_row<std::size_t>();
-    const QTemporaryDir folder;
+    const QTemporaryDir folder(onDisk());
     ChunkFile file(folder.path(), 0);
     Chunked<double> column(file);
     append(column, 6 * chunk + 50);
@@ -146,7 +153,7 @@ class TestChunked : public QObject {
   }
 
   void a_copy_is_read_by_another_thread_while_the_column_grows() {
-    const QTemporaryDir folder;
+    const QTemporaryDir folder(onDisk());
     ChunkFile file(folder.path(), 0);
     Chunked<double> column(file);
     append(column, chunk + 30);
@@ -164,7 +171,7 @@ class TestChunked : public QObject {
   }
 
   void places_of_columns_that_are_gone_are_used_again() {
-    const QTemporaryDir folder;
+    const QTemporaryDir folder(onDisk());
     const LargestFile limit(rlim_t{1} << 24);
     ChunkFile file(folder.path(), 0);
     QSignalSpy failed(&file, &ChunkFile::failed);
@@ -179,7 +186,7 @@ class TestChunked : public QObject {
   }
 
   void a_full_disk_keeps_the_points_in_memory_and_is_said_once() {
-    const QTemporaryDir folder;
+    const QTemporaryDir folder(onDisk());
     ChunkFile file(folder.path(), std::numeric_limits<std::uint64_t>::max());
     QSignalSpy failed(&file, &ChunkFile::failed);
     Chunked<double> column(file);
@@ -191,12 +198,14 @@ class TestChunked : public QObject {
     QCOMPARE(failed.count(), 1);
     QVERIFY2(failed.front().front().toString().startsWith(folder.path()),
              qPrintable(failed.front().front().toString()));
+    QVERIFY2(failed.front().front().toString().contains(QStringLiteral("would stay free")),
+             qPrintable(failed.front().front().toString()));
     QCOMPARE(file.storedBytes(), std::uint64_t{0});
     QCOMPARE(firstWrong(column), 20 * chunk + 1);
   }
 
   void a_disk_that_becomes_full_loses_nothing() {
-    const QTemporaryDir folder;
+    const QTemporaryDir folder(onDisk());
     const LargestFile limit(rlim_t{1} << 24);
     ChunkFile file(folder.path(), 0);
     QSignalSpy failed(&file, &ChunkFile::failed);
@@ -206,6 +215,17 @@ class TestChunked : public QObject {
     append(column, 100 * chunk);
     QCOMPARE(file.storedBytes(), std::uint64_t{1} << 24);
     QCOMPARE(firstWrong(column), 1200 * chunk + 1);
+  }
+
+  void a_folder_in_memory_is_refused_and_nothing_is_said() {
+    const QString memory = QStringLiteral("/dev/shm");
+    if (QStorageInfo(memory).fileSystemType() != "tmpfs" || !QFileInfo(memory).isWritable())
+      QSKIP("there is no folder in memory");
+    const QTemporaryDir folder(memory + QStringLiteral("/chunks-XXXXXX"));
+    ChunkFile file(folder.path(), 0);
+    QSignalSpy failed(&file, &ChunkFile::failed);
+    QVERIFY(!file.store(std::make_shared<std::byte>(), 1).get());
+    QCOMPARE(failed.count(), 0);
   }
 
   void a_folder_that_cannot_be_is_said() {

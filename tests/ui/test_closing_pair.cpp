@@ -192,6 +192,19 @@ class TestClosingPair : public QObject {
     for (const RunSeries* run : studio.both()) QVERIFY(processesWith(run->folder()).isEmpty());
   }
 
+  void a_pair_that_is_killed_while_the_window_waits_does_not_go_on() {
+    ClosingStudio studio;
+    for (const RunSeries* run : studio.both()) signalRanks(*run, SIGSTOP);
+    studio.close(CloseAnswer::keepRunning);
+    studio.companion->kill();
+    studio.control->kill();
+    studio.closes();
+    for (const RunSeries* run : studio.both()) {
+      QVERIFY(processesWith(run->folder()).isEmpty());
+      QVERIFY(recorded(run->folder()).state != "running");
+    }
+  }
+
   void a_run_that_begins_while_the_window_waits_is_asked_about() {
     ClosingStudio studio;
     studio.failPartner();

@@ -227,11 +227,18 @@ class TestPipeline : public QObject {
     QTest::mouseRelease(name, Qt::LeftButton, {}, start);
     dragTo(9);
     QCOMPARE(open.document.spec().accumulation.steps, 6);
+    // The way beyond a limit does not count.
+    QTest::mousePress(name, Qt::LeftButton, {}, start);
+    dragTo(-20);
+    QCOMPARE(open.document.spec().accumulation.steps, 1);
+    dragTo(-18);
+    QCOMPARE(open.document.spec().accumulation.steps, 3);
+    QTest::mouseRelease(name, Qt::LeftButton, {}, start);
     open.panel.setEditable(false);
     QTest::mousePress(name, Qt::LeftButton, {}, start);
     dragTo(3);
     QTest::mouseRelease(name, Qt::LeftButton, {}, start);
-    QCOMPARE(open.document.spec().accumulation.steps, 6);
+    QCOMPARE(open.document.spec().accumulation.steps, 3);
   }
 
   void too_many_blocks_are_said_to_be_too_many() {

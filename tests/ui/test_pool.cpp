@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The gradient pool: what the events of ranks fill it with, and what it says in words.
 #include <QHelpEvent>
+#include <QScopeGuard>
 #include <QToolTip>
 #include <QtTest>
 
@@ -241,6 +242,7 @@ class TestPool : public QObject {
 
   void a_norm_is_written_in_large_text_too_and_a_tooltip_tells_it() {
     setTextScale(2.0);
+    const auto usual = qScopeGuard([] { setTextScale(1.0); });
     RankTracker tracker(planOf(EpochTail::flush));
     tracker.take({micro(0, 1, 8), micro(1, 1, 8), micro(0, 2, 8)});
     Held held{.update = 1, .micro_step = 2, .phase = StepPhase::backward, .position = 2, .size = 4};
@@ -263,7 +265,6 @@ class TestPool : public QObject {
     view.ranks.at(0).slots[1].norm = 0.0;
     pool.setView(view);
     QVERIFY(pool.grab().toImage() != with);
-    setTextScale(1.0);
   }
 
   void unscale_and_clip_say_what_they_make_of_the_norm() {

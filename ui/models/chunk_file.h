@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // ChunkFile: where the chunks of columns go once they are full, so that a run of any length takes a bounded amount of
 // memory. The file has no name and ends with the program. What was stored is mapped: reading it is reading memory, and
-// the kernel may drop its pages whenever it needs them. Where the disk is full, a chunk stays in memory.
+// the kernel may drop its pages whenever it needs them. Where the disk is full, a chunk stays in memory, and so it does
+// where the folder is in memory or on a network: a file that is gone there cannot be read any more.
 #pragma once
 
 #include <QObject>
@@ -36,11 +37,12 @@ class ChunkFile : public QObject {
   /// Writes bytes that never change again, in the background. The answer is where they are from then on, as long as
   /// somebody holds it; null if they could not be stored.
   std::shared_future<Bytes> store(Bytes owner, std::size_t size);
-  /// Bytes that are on the disk now.
+  /// Bytes that have been written and are still held.
   std::uint64_t storedBytes() const;
 
  Q_SIGNALS:
-  /// The first time that a chunk could not be stored, and why. From any thread.
+  /// The first time that a chunk could not be stored, and why; never where the folder is no place for them. From any
+  /// thread.
   void failed(const QString& why);
 
  private:

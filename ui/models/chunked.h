@@ -22,6 +22,7 @@ namespace accrue::ui {
 template <typename T>
 class Chunked {
   static_assert(std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>);
+  static_assert(sizeof(T) <= ChunkFile::chunkBytes);
 
  public:
   static constexpr std::size_t chunkSize = std::bit_floor(ChunkFile::chunkBytes / sizeof(T));
@@ -41,6 +42,7 @@ class Chunked {
     open_.get()[size_ % chunkSize] = value;
     ++size_;
   }
+  /// Copies that share the last chunk see it, too: for columns that no other thread reads.
   void setBack(T value) { open_.get()[(size_ - 1) % chunkSize] = value; }
 
   /// Keeps the first `size` elements.

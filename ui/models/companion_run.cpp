@@ -34,7 +34,7 @@ Result<RunSeries*> CompanionRun::start(const RunPlan& plan) {
   if (!started) return tl::make_unexpected(started.error());
   run_ = library_->addLive(QString::fromStdString(started->string()), plan, RunLibrary::Past::forget);
   beside_ = nullptr;
-  held_ = end_asked_ = over_told_ = false;
+  held_ = end_asked_ = killed_ = over_told_ = false;
   Q_EMIT hostingChanged();
   return run_;
 }
@@ -58,6 +58,7 @@ void CompanionRun::endUnsaved() {
 
 void CompanionRun::kill() {
   if (!isLive()) return;
+  killed_ = true;
   bridge_.kill();
   noteEndAsked();
 }

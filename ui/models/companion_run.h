@@ -34,6 +34,7 @@ class CompanionRun : public HostedRun {
   void saveAndEnd() override;
   void endUnsaved() override;
   void kill() override;
+  bool wasKilled() const override { return killed_; }
 
  Q_SIGNALS:
   void ended(accrue::ui::RunSeries* run);
@@ -51,6 +52,7 @@ class CompanionRun : public HostedRun {
   RunSeries* beside_ = nullptr;  ///< the partner's run; compared only
   bool held_ = false;            ///< with the partner
   bool end_asked_ = false;
+  bool killed_ = false;
   bool over_told_ = true;
 };
 

@@ -30,6 +30,8 @@ class HostedRun : public QObject {
   /// Without a checkpoint, even one that is about to be taken.
   virtual void endUnsaved() = 0;
   virtual void kill() = 0;
+  /// Whether the last one that was here was killed by kill(): the user gave up what it had not saved.
+  virtual bool wasKilled() const = 0;
 
  Q_SIGNALS:
   /// Perhaps: the receiver asks hosting().

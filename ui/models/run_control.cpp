@@ -244,6 +244,7 @@ void RunControl::begin(const std::filesystem::path& dir, const std::optional<Run
   dropped_before_ = run_->tracesNotDrawn();
   stop_asked_ = false;
   ended_by_user_ = false;
+  killed_ = false;
   over_told_ = false;
   exit_status_ = 0;
   Q_EMIT runBegun(run_);
@@ -327,6 +328,7 @@ void RunControl::showStopping() {
 void RunControl::kill() {
   if (!isLive()) return;
   ended_by_user_ = true;
+  killed_ = true;
   bridge_.kill();
 }
 

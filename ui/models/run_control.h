@@ -83,6 +83,7 @@ class RunControl : public HostedRun {
   void saveAndEnd() override;
   void endUnsaved() override;
   void kill() override;
+  bool wasKilled() const override { return killed_; }
   void checkpoint();
   /// Sets N from the next window on.
   void setSteps(std::int64_t steps);
@@ -143,6 +144,7 @@ class RunControl : public HostedRun {
   bool kill_when_copied_ = false;
   bool stop_asked_ = false;
   bool ended_by_user_ = false;
+  bool killed_ = false;
   bool over_told_ = true;
   int exit_status_ = 0;
   JobRunner jobs_;

@@ -50,6 +50,9 @@ Block readBlock(EventFile& file, const std::filesystem::path& dir) {
   Block block{nextBlock(file), std::nullopt};
   if (!file.at_end()) return block;
   if (auto summary = read_run(dir)) block.summary = std::move(*summary);
+  // If it ended just now, its last events came after those above and before the summary.
+  std::vector<RunEvent> since = nextBlock(file);
+  std::ranges::move(since, std::back_inserter(block.events));
   return block;
 }
 

@@ -14,6 +14,9 @@ namespace accrue::ui {
 
 namespace {
 
+/// What a kill may take.
+constexpr std::chrono::seconds kill_deadline{5};
+
 constexpr auto remembered_key = "closing/answer";
 
 constexpr std::pair<CloseAnswer, const char*> remembered_words[] = {
@@ -24,7 +27,6 @@ constexpr std::pair<CloseAnswer, const char*> remembered_words[] = {
 CloseGuard::CloseGuard(BridgeOptions options, Dialogs* dialogs, QSettings* settings, QWidget* window)
     : QObject(window), options_(std::move(options)), dialogs_(dialogs), settings_(settings), window_(window) {
   deadline_.setSingleShot(true);
-  deadline_.setInterval(std::chrono::seconds(30));
   connect(&deadline_, &QTimer::timeout, this, &CloseGuard::passDeadline);
 }
 
@@ -74,7 +76,7 @@ void CloseGuard::carryOut() {
       each.place->saveAndEnd();
   }
   waiting_ = true;
-  deadline_.start();
+  deadline_.start(usual_deadline_);
 }
 
 void CloseGuard::sayWaiting() {
@@ -82,7 +84,7 @@ void CloseGuard::sayWaiting() {
   const bool go_on = std::ranges::any_of(awaited_, &Awaited::goes_on);
   if (count(Hosting::begins) == awaited_.size())
     Q_EMIT waitingFor(tr("Closing once the checkpoint of the branch has been copied. The branch is then ended."));
-  else if (answer_ == CloseAnswer::stopNow)
+  else if (answer_ == CloseAnswer::stopNow || count(Hosting::trains) == 0)
     Q_EMIT waitingFor(tr("Closing once the ranks have ended. Close again to end them at once."));
   else if (go_on)
     Q_EMIT waitingFor(
@@ -101,18 +103,20 @@ void CloseGuard::review() {
   if (!waiting_) return;
   const auto over = [](const Awaited& each) { return each.place->hosting() == Hosting::none; };
   for (const Awaited& each : awaited_)
-    if (over(each) && each.goes_on && !killed_) letGoOn(*each.place->run());
+    if (over(each) && each.goes_on && !killed_) letGoOn(*each.place);
   std::erase_if(awaited_, over);
   if (!awaited_.empty()) return;
   waiting_ = false;
   deadline_.stop();
-  if (failed_ || !refusals_.isEmpty())
+  if (!killed_ && (failed_ || !refusals_.isEmpty()))
     Q_EMIT stays(refusals_.join(QLatin1Char('\n')));
   else
     Q_EMIT readyToClose();
 }
 
-void CloseGuard::letGoOn(const RunSeries& run) {
+void CloseGuard::letGoOn(const HostedRun& place) {
+  if (place.wasKilled()) return;
+  const RunSeries& run = *place.run();
   if (run.state() == RunState::failed) failed_ = true;  // the window shows what failed and what to do
   if (run.state() == RunState::failed || run.outcome().outcome != QLatin1String("stopped")) return;
   if (const auto resumed = resumeDetached(options_, run.folder()); !resumed)
@@ -158,7 +162,7 @@ void CloseGuard::passDeadline() {
   Q_EMIT stillSaving(
       tr("The ranks are still saving. The window closes when they are done; Stop now discards everything "
          "trained since the last checkpoint."));
-  deadline_.start();
+  deadline_.start(usual_deadline_);
 }
 
 void CloseGuard::stopNow() {
@@ -166,7 +170,7 @@ void CloseGuard::stopNow() {
 }
 
 void CloseGuard::force() {
-  deadline_.start(std::chrono::seconds(5));
+  deadline_.start(kill_deadline);
   // What only begins cannot be killed, but ends by itself once it has begun.
   if (count(Hosting::begins) == awaited_.size()) return;
   if (killed_) {
@@ -178,7 +182,9 @@ void CloseGuard::force() {
     return;
   }
   killed_ = true;
-  for (const Awaited& each : awaited_) each.place->kill();
+  // Each may say at once that it has ended, and is then awaited no longer.
+  const std::vector<Awaited> killed = awaited_;
+  for (const Awaited& each : killed) each.place->kill();
 }
 
 }  // namespace accrue::ui

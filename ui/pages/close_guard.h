@@ -17,7 +17,6 @@ class QWidget;
 namespace accrue::ui {
 
 class RunQueue;
-class RunSeries;
 
 /// Lets the window close only when no rank of a run hosted in it is left: asks what to do with the runs and waits while
 /// the event loop runs. After a deadline it kills runs that were to stop now, and asks again about those that are
@@ -33,7 +32,7 @@ class RunSeries;
 ///   ends    | waited for            | waited for          | ends unsaved
 ///
 /// Continued: from its checkpoint, by a process of its own. If a run fails while the others are to go on, they do, but
-/// the window stays and shows the failure.
+/// the window stays and shows the failure, unless the user has ended the wait. A run that was killed does not go on.
 class CloseGuard : public QObject {
   Q_OBJECT
 
@@ -53,7 +52,7 @@ class CloseGuard : public QObject {
   void forgetAnswer();
   /// The window says how many of its runs wait, and will not begin once it has closed.
   void setQueue(const RunQueue* queue) { queue_ = queue; }
-  void setDeadline(std::chrono::milliseconds deadline) { deadline_.setInterval(deadline); }
+  void setDeadline(std::chrono::milliseconds deadline) { usual_deadline_ = deadline; }
 
  Q_SIGNALS:
   /// The window waits for the runs to end.
@@ -76,7 +75,7 @@ class CloseGuard : public QObject {
   void carryOut();
   void sayWaiting();
   void review();
-  void letGoOn(const RunSeries& run);
+  void letGoOn(const HostedRun& place);
   void passDeadline();
   void force();
 
@@ -87,6 +86,7 @@ class CloseGuard : public QObject {
   QSettings* settings_;
   QWidget* window_;
   QTimer deadline_;
+  std::chrono::milliseconds usual_deadline_ = std::chrono::seconds(30);
   CloseAnswer answer_ = CloseAnswer::cancel;
   std::vector<Awaited> awaited_;
   QStringList refusals_;  ///< why runs could not go on

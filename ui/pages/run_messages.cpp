@@ -54,7 +54,7 @@ RunMessages::RunMessages(RunControl* control, RunLibrary* library, MessageBar* b
     bar_->post({QStringLiteral("memory"),
                 RunState::degraded,
                 //: %1 why they could not be written to a file
-                tr("From now on the points of long runs stay in memory: %1").arg(why),
+                tr("The points of long runs stay in memory: %1").arg(why),
                 {},
                 {}});
   });

@@ -46,8 +46,18 @@ RunsColumns::RunsColumns(QTreeView* view, const RunTableModel* table) : QObject(
   header->setStretchLastSection(true);
   view->viewport()->installEventFilter(this);
   connect(header, &QHeaderView::sectionResized, this, [this](int section, int, int now) { keepOwn(section, now); });
-  connect(view->model(), &QAbstractItemModel::columnsInserted, this, &RunsColumns::fit);
-  connect(view->model(), &QAbstractItemModel::columnsRemoved, this, &RunsColumns::fit);
+  const QAbstractItemModel* shown = view->model();
+  const auto begin_change = [this] { changing_ = true; };
+  const auto end_change = [this] {
+    changing_ = false;
+    fit();
+  };
+  connect(shown, &QAbstractItemModel::columnsAboutToBeInserted, this, begin_change);
+  connect(shown, &QAbstractItemModel::columnsAboutToBeRemoved, this, begin_change);
+  connect(shown, &QAbstractItemModel::columnsInserted, this, end_change);
+  connect(shown, &QAbstractItemModel::columnsRemoved, this, end_change);
+  // What sorts the table has removed a column before the table itself has.
+  connect(table, &QAbstractItemModel::columnsRemoved, this, &RunsColumns::fit);
   fit();
 }
 
@@ -63,12 +73,14 @@ QString RunsColumns::nameOf(int section) const {
   return table_->headerData(section, Qt::Horizontal, RunTableModel::fieldKeyRole).toString();
 }
 
-/// The last section takes what the others leave; that says nothing.
+/// The last section takes what the others leave, and the header makes room itself while columns come and go; that says
+/// nothing.
 void RunsColumns::keepOwn(int section, int width) {
+  if (fitting_ || changing_) return;
   const QHeaderView* header = view_->header();
   int last = header->count() - 1;
   while (last > 0 && header->isSectionHidden(header->logicalIndex(last))) --last;
-  if (!fitting_ && width > 0 && section != header->logicalIndex(last)) own_[nameOf(section)] = width / textScale();
+  if (width > 0 && section != header->logicalIndex(last)) own_[nameOf(section)] = width / textScale();
 }
 
 std::vector<RunsColumns::Width> RunsColumns::wanted() const {

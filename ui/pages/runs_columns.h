@@ -40,6 +40,7 @@ class RunsColumns : public QObject {
   const RunTableModel* table_;
   QHash<QString, double> own_;  ///< widths that a user gave, at the normal size of text
   bool fitting_ = false;
+  bool changing_ = false;  ///< columns are being inserted or removed
 };
 
 }  // namespace accrue::ui

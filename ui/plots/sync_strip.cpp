@@ -108,7 +108,8 @@ QString SyncStrip::badgeHelp(const RunSeries& run) const {
   if (run.timeline().reductions() > 0)
     help << tr("A reduction is counted once, however many ranks take part; bytes are those of all ranks.");
   if (run.lamp().checks() > 0 && !run.timeline().saysPurposes())
-    help << tr("An earlier version of Accrue recorded this run: its exactness checks are counted as reductions, too.");
+    help << tr(
+        "Where an earlier version of Accrue recorded this run, exactness checks are counted as reductions, too.");
   if (run.timeline().bytes() > run.timeline().reducedBytes())
     help << tr(
         "In all: also the weights sent at the start, the counts of items and whatever else the ranks agree on, "

@@ -22,16 +22,16 @@ bool ValueDrag::eventFilter(QObject*, QEvent* event) {
   const int x = mouse->globalPosition().toPoint().x();
   switch (event->type()) {
     case QEvent::MouseButtonPress:
-      dragging_ = mouse->button() == Qt::LeftButton && number_->isEnabled() && !number_->isReadOnly();
+    case QEvent::MouseButtonDblClick:
+      dragging_ = mouse->button() == Qt::LeftButton && mayStep();
       from_ = x;
       steps_ = 0;
       if (dragging_) number_->setFocus(Qt::MouseFocusReason);
       return dragging_;
     case QEvent::MouseMove:
-      if (!dragging_) return false;
-      for (const int wanted = (x - from_) / step_width; steps_ != wanted; steps_ += steps_ < wanted ? 1 : -1)
-        number_->stepBy(steps_ < wanted ? 1 : -1);
-      return true;
+      dragging_ = dragging_ && mayStep();
+      if (dragging_) dragTo(x);
+      return dragging_;
     case QEvent::MouseButtonRelease: {
       const bool was = dragging_;
       dragging_ = false;
@@ -39,6 +39,25 @@ bool ValueDrag::eventFilter(QObject*, QEvent* event) {
     }
     default:
       return false;
+  }
+}
+
+bool ValueDrag::mayStep() const {
+  return number_->isEnabled() && !number_->isReadOnly();
+}
+
+void ValueDrag::dragTo(int x) {
+  const int wanted = (x - from_) / step_width;
+  while (steps_ != wanted) {
+    const int step = steps_ < wanted ? 1 : -1;
+    const QString before = number_->text();
+    number_->stepBy(step);
+    if (number_->text() == before) {
+      // At its limit: the way beyond does not count, so that the way back begins to count here.
+      from_ = x - steps_ * step_width;
+      return;
+    }
+    steps_ += step;
   }
 }
 

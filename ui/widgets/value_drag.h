@@ -23,11 +23,13 @@ class ValueDrag : public QObject {
 
  private:
   ValueDrag(QLabel* name, QAbstractSpinBox* number);
+  bool mayStep() const;
+  void dragTo(int x);
 
   QAbstractSpinBox* number_;
   bool dragging_ = false;
-  int from_ = 0;   ///< x of the press
-  int steps_ = 0;  ///< taken since
+  int from_ = 0;   ///< x of no step: that of the press, until a limit is met
+  int steps_ = 0;  ///< taken from there
 };
 
 }  // namespace accrue::ui

@@ -46,7 +46,7 @@ auto cached(const fs::path& folder, IndexCaching caching, Load load, Build build
   fs::create_directories(folder, error);
   if (error) {
     auto failed = disk_error(folder, "cannot be made", error.value());
-    failed.value().hint = "Set data.cache to a folder that can be written.";
+    failed.value().hint = "Name a folder that can be written: data.cache, or data_cache_path";
     return failed;
   }
   const FolderLock lock(folder);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of the model and of the run's end.
 #include "accrue/run/counted.h"
+#include "memory_estimate.h"
 #include "parameter_totals.h"
 #include "preflight_checks.h"
 
@@ -25,7 +26,9 @@ void check_model(const RunSpec& spec, Findings& findings) {
   if (transformer && loss_of(model) != LossKind::cross_entropy)
     findings.error("model.loss", "does not fit this model, which predicts tokens", "\"mse\"", "\"cross_entropy\"",
                    "cross_entropy");
-  if (model.label_smoothing > 0.0 && model.kind == ModelKind::gpt && spec.launch.device == DeviceKind::cpu)
+  // Of a half type the head is in plain operators anyway.
+  const bool fused_head = model.kind == ModelKind::gpt && dtype_bytes(model.dtype) >= 4;
+  if (model.label_smoothing > 0.0 && fused_head && spec.launch.device == DeviceKind::cpu)
     findings.note(
         "model.label_smoothing",
         "computes the loss in plain operators, which keep all logits of a micro-batch: the fused head does not "

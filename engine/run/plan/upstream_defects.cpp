@@ -9,6 +9,7 @@
 #include "accrue/run/choice_names.h"
 #include "accrue/run/megatron_lowering.h"
 #include "accrue/run/model_share.h"
+#include "memory_estimate.h"
 #include "spec_text.h"
 
 namespace accrue {
@@ -133,10 +134,12 @@ constexpr UpstreamDefect defects[] = {
     {.id = "zero_bytes",
      .system = megatron_core,
      .title = "Bytes of a sharded optimizer",
-     .upstream = "With a distributed optimizer on d replicas a parameter takes 4 + 16 / d bytes in float16 and 8 + 8 / "
-                 "d in float32.",
-     .here = "It takes 4 + 12 / d, as no second gradient is made, and 8 + 12 / d, as a rank keeps a packed copy of its "
-             "share; 6 + 12 / d in bfloat16, as there."},
+     .upstream = "With a distributed optimizer on d replicas a parameter takes 4 + 16 / d bytes in float16, 6 + 12 / d "
+                 "in bfloat16 and 8 + 8 / d in float32.",
+     .here = "It takes 6 + 12 / d in both half types and 8 + 12 / d in float32, as a rank keeps a packed copy of its "
+             "share. Of these, 4 are the gradient's, as the dialect accrue's accumulation.accumulation_dtype is "
+             "float32: under parameter, as in the other dialects, a half type takes 4 + 12 / d, and "
+             "float32_compensated adds 4."},
     {.id = "scheduler_state",
      .system = "llm-pytorch",
      .title = "The rate stays after a resume",
@@ -321,13 +324,17 @@ void megatron_effect(std::string_view id, const RunPlan& plan, Effect& effect) {
     return effect.some(fmt::format("A block would be counted as {:.0f} bytes, undivided.", numbers * (34.0 + scores)));
   }
   if (id == "zero_bytes") {
-    const bool same = spec.model.dtype == Dtype::bfloat16 || spec.model.dtype == Dtype::float64;
+    const Dtype dtype = spec.model.dtype;
     if (spec.parallel.zero == 0) return effect.none("Nothing: the optimizer is not sharded.");
-    if (same) return effect.none("Nothing that is published of this number type is another.");
-    const bool half = spec.model.dtype == Dtype::float16;
+    if (dtype == Dtype::float64) return effect.none("Nothing is published of this number type.");
     const double share = 1.0 / static_cast<double>(spec.parallel.data);
-    return effect.some(fmt::format("A parameter would take {:g} bytes in place of {:g}.",
-                                   half ? 4 + 16 * share : 8 + 8 * share, half ? 4 + 12 * share : 8 + 12 * share));
+    const double there = dtype == Dtype::float16    ? 4 + 16 * share
+                         : dtype == Dtype::bfloat16 ? 6 + 12 * share
+                                                    : 8 + 8 * share;
+    const Integer whole = dtype_bytes(dtype) + gradient_bytes(dtype, plan.knobs.accumulation_dtype);
+    const double here = static_cast<double>(whole) + 12 * share;
+    if (here == there) return effect.none(fmt::format("Nothing: a parameter takes {:g} bytes there, too.", here));
+    return effect.some(fmt::format("A parameter would take {:g} bytes in place of {:g}.", there, here));
   }
   if (spec.optimizer.kind != OptimizerKind::fused_lamb) return effect.none("Nothing: the optimizer is not FusedLAMB.");
   effect.none("Nothing in a run, whose gradients are cleared after each update.");

@@ -124,7 +124,8 @@ class PreparedScheduler {
   AcceleratorImpl& impl_;
 };
 
-/// Batches of micro-batch size x num_micro_batches rows for this replica. A pass ends with the epoch.
+/// Batches of micro-batch size x num_micro_batches rows for this replica. A pass ends with the epoch; of a
+/// cyclic loader, whose epochs turn within a step, after as many batches as an epoch has whole ones.
 class PreparedLoader {
  public:
   class Iterator {

@@ -12,17 +12,25 @@
 
 namespace accrue {
 
-/// The numbers 0, ..., size - 1. Fisher and Yates, from the front.
-inline std::vector<std::int64_t> torch_randperm(std::int64_t size, std::uint64_t seed) {
+/// As many numbers, and more, PyTorch shuffles in another way: a remainder of 32 bits is even enough for lists that are
+/// short beside 2^32 alone.
+inline constexpr std::int64_t long_randperm = std::numeric_limits<std::uint32_t>::max() / 20;
+
+/// The numbers 0, ..., size - 1. Fisher and Yates, from the front; of a long list inside out, with draws of 64 bits.
+inline std::vector<std::int64_t> torch_randperm(std::int64_t size, std::uint64_t seed,
+                                                std::int64_t long_from = long_randperm) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(size));
   std::iota(order.begin(), order.end(), std::int64_t{0});
   std::mt19937 bits(static_cast<std::uint32_t>(seed));
-  // A remainder of 32 bits is even enough for lists that are short beside 2^32; of longer ones PyTorch draws 64.
-  const bool is_short = size < std::numeric_limits<std::uint32_t>::max() / 20;
-  for (std::size_t i = 0; i + 1 < order.size(); ++i) {
-    std::uint64_t drawn = bits();
-    if (!is_short) drawn = drawn << 32 | bits();
-    std::swap(order[i], order[i + drawn % (order.size() - i)]);
+  if (size < long_from) {
+    for (std::size_t i = 0; i + 1 < order.size(); ++i) std::swap(order[i], order[i + bits() % (order.size() - i)]);
+    return order;
+  }
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const std::uint64_t high = bits();
+    const std::size_t taken = (high << 32 | bits()) % (i + 1);
+    order[i] = order[taken];
+    order[taken] = static_cast<std::int64_t>(i);
   }
   return order;
 }

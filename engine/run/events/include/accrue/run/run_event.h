@@ -103,7 +103,7 @@ struct Update {
   StepOutcome outcome = StepOutcome::updated;
   double seconds = 0.0;                       ///< wall time since the run began
   double compute_seconds = 0.0;               ///< forward, backward and optimizer time since the run began, this rank
-  std::string reason;                         ///< full, epoch_end, run_end, requested
+  std::string reason;                         ///< full, epoch_end, run_end
   std::int64_t steps = 0;                     ///< N of its window; 0 = not known
   std::int64_t dropped_batches = 0;           ///< of the epoch that ends here, never trained on
   std::vector<double> weights = {};           ///< run.record_weights only

@@ -5,17 +5,23 @@
 #include <QFile>
 #include <QSet>
 
+#include "support/places.h"
+
 namespace {
 
-const QSet<QString> kDirectives = {"letters", "updates",    "sizes",  "divisors", "schedule",
-                                   "lr",      "arithmetic", "error",  "warning",  "note",
-                                   "fix",     "weights",    "losses", "one_rank", "branch"};
+const QSet<QString> kDirectives = {"letters",    "updates",  "sizes",   "divisors", "schedule", "lr",
+                                   "arithmetic", "error",    "warning", "note",     "fix",      "weights",
+                                   "losses",     "one_rank", "branch",  "learns"};
 
-void load_file(const QString& path, QVector<ScenarioCase>& cases) {
+QString text_of(const QString& path) {
   QFile file(path);
   if (!file.open(QIODevice::ReadOnly)) qFatal("cannot read %s", qPrintable(path));
-  const QStringList lines = QString::fromUtf8(file.readAll()).split('\n');
-  QString spec;
+  return QString::fromUtf8(file.readAll());
+}
+
+void load_file(const QString& path, QVector<ScenarioCase>& cases) {
+  const QStringList lines = text_of(path).split('\n');
+  QString spec, spec_file;
   bool in_spec = false;
   for (int number = 0; number < lines.size(); ++number) {
     const QString line = lines[number].trimmed();
@@ -29,8 +35,12 @@ void load_file(const QString& path, QVector<ScenarioCase>& cases) {
     } else if (line == "spec") {
       in_spec = true;
       spec.clear();
+      spec_file.clear();
+    } else if (word == "spec") {
+      spec_file = accrue::test::sourcePath(qPrintable(rest));
+      spec = text_of(spec_file);
     } else if (word == "case") {
-      cases.push_back({QFileInfo(path).fileName(), rest, spec, {}, {}});
+      cases.push_back({QFileInfo(path).fileName(), rest, spec, spec_file, {}, {}});
     } else if (word == "set" && !cases.isEmpty()) {
       cases.last().sets << rest;
     } else if (kDirectives.contains(word) && !cases.isEmpty()) {

@@ -11,6 +11,7 @@ struct ScenarioCase {
   QString file;
   QString words;
   QString spec_toml;
+  QString spec_file;  ///< where the text comes from; empty if it stands in the scenario
   QStringList sets;
   QVector<std::pair<QString, QString>> expectations;  ///< directive, rest of the line
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains every scenario that names weights, losses, losses of one rank or branches, as a person would: accrue-run and
-// real rank processes.
+// Trains every scenario that names weights, losses, losses of one rank, branches or what is learned, as a person would:
+// accrue-run and real rank processes.
 #include <QtTest>
 
 #include <cstring>
@@ -149,6 +149,22 @@ class TestScenariosTrain : public QObject {
                QJsonDocument(each.toObject()).toJson(QJsonDocument::Compact));
   }
 
+  void a_spec_learns_in_time_data() { add_rows("learns"); }
+  void a_spec_learns_in_time() {
+    QFETCH(int, index);
+    QFETCH(QString, expected);
+    const QStringList words = expected.split(' ', Qt::SkipEmptyParts);
+    const ScenarioCase& scenario = cases_[index];
+    QTemporaryDir folder;
+    const QString run = folder.filePath("run");
+    QElapsedTimer clock;
+    clock.start();
+    run_program(with_sets({"run", write_case(scenario, folder), "--quiet", "--out", run}, scenario.sets));
+    QVERIFY2(clock.elapsed() < words[0].toInt() * 1000, qPrintable(QString("%1 ms").arg(clock.elapsed())));
+    const QMap<int, double> losses = losses_in(shown(run));
+    QVERIFY2(losses.last() < words[1].toDouble(), qPrintable(QString::number(losses.last(), 'g', 17)));
+  }
+
   void a_branch_goes_on_as_the_run_does_data() { add_rows("branch"); }
   void a_branch_goes_on_as_the_run_does() {
     QFETCH(int, index);
@@ -217,6 +233,7 @@ class TestScenariosTrain : public QObject {
 
   /// The spec's path.
   static QString write_case(const ScenarioCase& scenario, const QTemporaryDir& folder) {
+    if (!scenario.spec_file.isEmpty()) return scenario.spec_file;
     QFile spec(folder.filePath("case.accrue"));
     if (!spec.open(QIODevice::WriteOnly)) qFatal("cannot write the spec");
     spec.write(scenario.spec_toml.toUtf8());

@@ -88,10 +88,11 @@ bool Channel::after_micro_step(std::int64_t micro_step) {
     if (hold_after_) return micro_step >= *hold_after_;
     return asked_to_hold_;
   };
-  bool told = false;
+  announced_ = false;
   while (must_hold()) {
-    if (!told || heartbeat_.phase != "paused") {
-      told = true;
+    // A pause that was let go and asked for again before this thread woke is another one.
+    if (hold_after_ && !announced_) {
+      announced_ = true;
       heartbeat_.phase = "paused";
       queue_event(accrue::Holding{micro_step, true});
       lock.unlock();
@@ -228,6 +229,7 @@ void Channel::obey(const accrue::RankCommand& command) {
   switch (command.kind) {
     case accrue::RankCommandKind::hold:
       asked_to_hold_ = true;
+      announced_ = false;
       queue_event(accrue::Holding{in_flight_, false});
       break;
     case accrue::RankCommandKind::hold_after:
@@ -235,6 +237,7 @@ void Channel::obey(const accrue::RankCommand& command) {
       stepping_ = inside_ || (hold_after_ && in_flight_ >= *hold_after_ && command.micro_step > in_flight_);
       hold_after_ = command.micro_step;
       asked_to_hold_ = false;
+      announced_ = false;
       break;
     case accrue::RankCommandKind::proceed:
       asked_to_hold_ = false;

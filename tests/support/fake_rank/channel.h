@@ -75,6 +75,7 @@ class Channel {
   bool inside_ = false;
   std::int64_t moves_ = 0;
   bool asked_to_hold_ = false;
+  bool announced_ = false;  ///< Holding{.., true} has been sent for this pause
   bool stepping_ = false;
   bool checkpoint_ = false;
   bool stop_at_boundary_ = false;

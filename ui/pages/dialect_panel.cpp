@@ -85,7 +85,10 @@ DialectCard::DialectCard(Dialect dialect, QWidget* parent)
   fate_ = addText("dialectFate", false);
   facts_ = addText("dialectFacts", true);
   notes_ = addText("dialectNotes", true);
-  for (QLabel* label : {fate_, facts_, notes_}) layout->addWidget(label);
+  for (QLabel* label : {fate_, facts_, notes_}) {
+    layout->addWidget(label);
+    label->hide();  // until there is a text, which is what names it
+  }
 }
 
 QLabel* DialectCard::addText(const char* object_name, bool muted) {
@@ -107,6 +110,7 @@ void DialectCard::show(const std::shared_ptr<const DialectComparison>& compariso
   strip_->setPlan(comparison, columns, row);
   strip_->setVisible(planned);
   facts_->setVisible(planned);
+  fate_->show();
   fate_->setText(planned ? QString::fromStdString(answer.fate()) : tr("Refused: %1").arg(refusalOf(answer)));
   facts_->setText(tr("Updates: %1. Loss divided: %2. Schedule %3.")
                       .arg(QString::fromStdString(updates_text(answer)), QString::fromStdString(answer.divisors()),

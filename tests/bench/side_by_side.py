@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the comparisons of this folder share: the Python environment, Accrue's runs, and a watch over a run's updates and memory.
+"""What the comparisons of this folder share: Accrue's runs and those of Python scripts, and a watch over a run's updates and memory.
 
 Both sides train the same GPT from the same weights on the same tokens in the same order, one thread a rank; Accrue's idle pipeline stages lend
 theirs. The Python side imports the torch wheel that Accrue's build links. Runs are interleaved A-B-A-B, the first updates of each are dropped, and
 each ratio is taken within its pair.
 """
 import argparse
-import hashlib
 import json
 import os
 import pathlib
@@ -17,7 +16,6 @@ import time
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HERE = pathlib.Path(__file__).resolve().parent
 LEARNING_RATE = 3e-4
 CLIP_NORM = 1.0
 LIMIT_S = 1800  # no single run takes that long
@@ -29,24 +27,6 @@ def say(text):
 
 def ranks_of(shape):
     return shape.data * shape.tensor * shape.pipeline
-
-
-def ensure_environment():
-    """A virtual environment with the pinned wheels; a stamp of the lock files says when it is current."""
-    locks = [ROOT / "packaging/torch-gpu.lock", HERE / "requirements.lock"]
-    work = ROOT / "build/bench"
-    stamp = hashlib.sha256(b"".join(lock.read_bytes() for lock in locks)).hexdigest()
-    environment = work / "venv"
-    if (environment / "stamp").exists() and (environment / "stamp").read_text() == stamp:
-        return environment
-    say("making the Python environment (once; 2.2 GB to download, 5 GB on disk)")
-    subprocess.run(["/usr/bin/python3", "-m", "venv", "--clear", environment], check=True)
-    (work / "tmp").mkdir(parents=True, exist_ok=True)
-    install = [environment / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "--no-cache-dir", "--no-deps", "--require-hashes"]
-    for lock in locks:
-        subprocess.run(install + ["-r", lock], check=True, env={**os.environ, "TMPDIR": str(work / "tmp")})
-    (environment / "stamp").write_text(stamp)
-    return environment
 
 
 def write_tokens(path, count):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The cost of a frame of the live plots: several plots, each with several series of 100 000 points, while batches
 // arrive as the 33 ms timer would deliver them; and how late a timer fires while 20 000 events a second pass through
-// the queue. Prints median, 95th percentile and maximum; run it by hand:
+// the queue. Prints median, 95th percentile and maximum, and fails where a limit is exceeded; run it by hand:
 //   QT_QPA_PLATFORM=offscreen ui_frame [points] [runs] [plots]
 #include <QApplication>
 #include <QElapsedTimer>
@@ -17,6 +17,7 @@
 
 #include "accrue/run/event_queue.h"
 #include "accrue/run/lr_curve.h"
+#include "bench/limits.h"
 #include "models/event_log_model.h"
 #include "plots/plot_area.h"
 #include "style/theme.h"
@@ -31,13 +32,20 @@ namespace {
 constexpr int frames = 150;
 constexpr std::int64_t slice = 25000;  // updates
 
-void report(const char* what, std::vector<double> milliseconds) {
+/// Milliseconds that something took each time, from the shortest on.
+struct Times {
+  std::vector<double> sorted;
+  double at(double part) const {
+    return sorted[static_cast<std::size_t>(part * static_cast<double>(sorted.size() - 1))];
+  }
+};
+
+Times report(const char* what, std::vector<double> milliseconds) {
   std::sort(milliseconds.begin(), milliseconds.end());
-  const auto at = [&](double part) {
-    return milliseconds[static_cast<std::size_t>(part * static_cast<double>(milliseconds.size() - 1))];
-  };
-  std::printf("%-46s median %7.2f ms   p95 %7.2f ms   p99 %7.2f ms   max %7.2f ms\n", what, at(0.5), at(0.95), at(0.99),
-              milliseconds.back());
+  const Times times{std::move(milliseconds)};
+  std::printf("%-46s median %7.2f ms   p95 %7.2f ms   p99 %7.2f ms   max %7.2f ms\n", what, times.at(0.5),
+              times.at(0.95), times.at(0.99), times.at(1.0));
+  return times;
 }
 
 MadeRun madeRun(std::int64_t points, int index) {
@@ -92,7 +100,7 @@ double frame(Scene& scene, const std::vector<std::vector<RunEvent>>& batches) {
   return static_cast<double>(timer.nsecsElapsed()) * 1e-6;
 }
 
-void measureFrames(Scene& scene) {
+void measureFrames(Scene& scene, bench::Limits& limits) {
   std::vector<std::vector<std::vector<RunEvent>>> batches;
   std::vector<std::vector<RunEvent>> later;
   for (const MadeRun& made : scene.made) later.push_back(made.events(scene.updates + frames + 20, scene.updates));
@@ -120,13 +128,13 @@ void measureFrames(Scene& scene) {
     for (PlotArea* area : scene.areas) area->zoomX(f % 40 < 20 ? 1.2 : 1.0 / 1.2);
     zooming.push_back(frame(scene, nothing));
   }
-  report("frame, zooming, smoothed", zooming);
+  const Times zoomed = report("frame, zooming, smoothed", zooming);
   std::vector<double> clocks;
   for (int f = 0; f < 35; ++f) {
     for (PlotArea* area : scene.areas) area->setClock(allClocks[static_cast<std::size_t>(f) % clockCount]);
     clocks.push_back(frame(scene, nothing));
   }
-  report("frame, clock switched", clocks);
+  const Times switched = report("frame, clock switched", clocks);
   std::vector<double> hover;
   for (int f = 0; f < 300; ++f) {
     QElapsedTimer timer;
@@ -135,10 +143,12 @@ void measureFrames(Scene& scene) {
     hover.push_back(static_cast<double>(timer.nsecsElapsed()) * 1e-6);
   }
   report("cursor moved", hover);
+  limits.most("frame, zooming, smoothed, p95", zoomed.at(0.95), 50);
+  limits.most("frame, clock switched, p95", switched.at(0.95), 50);
 }
 
 /// 20 000 events a second from another thread through the queue; a 5 ms heartbeat says how late the loop is.
-void measureBurst(Scene& scene) {
+void measureBurst(Scene& scene, bench::Limits& limits) {
   EventQueue queue;
   EventLogModel log;
   std::atomic<bool> stop = false;
@@ -196,7 +206,8 @@ void measureBurst(Scene& scene) {
   pump.stop();
   heart.stop();
   run.append(queue.drain());
-  report("event loop delay at 20 000 events/s", late);
+  limits.most("event loop delay at 20 000 events/s, p99", report("event loop delay at 20 000 events/s", late).at(0.99),
+              25);
   std::printf("events pushed %lld, taken %lld, dropped by the queue %llu\n", static_cast<long long>(pushed.load()),
               static_cast<long long>(run.eventsTaken() - before), static_cast<unsigned long long>(queue.dropped()));
 }
@@ -234,8 +245,9 @@ int main(int argc, char** argv) {
   build(scene, points, runs, plots);
   std::printf("%d stack(s) of three plots, %d runs of %lld micro-steps and %lld updates each\n", plots, runs,
               static_cast<long long>(points), static_cast<long long>(points / 4));
-  measureFrames(scene);
+  accrue::bench::Limits limits;
+  measureFrames(scene, limits);
   measureSharpness(scene);
-  measureBurst(scene);
-  return 0;
+  measureBurst(scene, limits);
+  return limits.exit_status();
 }

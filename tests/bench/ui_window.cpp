@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The whole window with two fake ranks that report 20 000 events a second: how long until it is shown, how long from
 // Run to the first point, how late its event loop is while idle and in the burst, how much memory the burst takes, and
-// whether the window holds the same events as the run folder. Run it by hand on an idle machine:
+// whether the window holds the same events as the run folder. It fails where a limit is exceeded. Run it by hand on an
+// idle machine:
 //   build/default/bench/bench_ui_window [seconds of the burst]
 //   build/default/bench/bench_ui_window --hours 8
 // The second form asks whether a long run takes more and more memory: as many events as so many hours bring at 100 a
@@ -19,6 +20,7 @@
 #include <memory>
 
 #include "accrue/run/event_reader.h"
+#include "bench/limits.h"
 #include "ui/studio_fixture.h"
 
 using namespace accrue;
@@ -171,7 +173,7 @@ int main(int argc, char** argv) {
   StudioFixture studio("rate=10000");
   studio.window->show();
   if (!QTest::qWaitForWindowExposed(studio.window.get())) return 1;
-  std::printf("window exposed after %lld ms\n", static_cast<long long>(clock.elapsed()));
+  const double exposed = static_cast<double>(clock.nsecsElapsed()) * 1e-6;
 
   studio.document.reset(smallSpec(10'000'000), QStringLiteral("burst"));
   if (!QTest::qWaitFor([&] { return studio.preflight->isCurrent(); }, patience_ms)) return 1;
@@ -200,5 +202,8 @@ int main(int argc, char** argv) {
   for (const double each : memory) std::printf(" %.0f", each);
   std::printf("\n%.0f micro-steps of two ranks a second; %zu in the run folder, %zu in the window\n", rate,
               recorded(studio.control->run()->folder()), steps());
-  return 0;
+  accrue::bench::Limits limits;
+  limits.most("window exposed", exposed, 300);
+  limits.most("event loop delay in the burst, p99", at(burst, 0.99), 25);
+  return limits.exit_status();
 }

@@ -4,8 +4,7 @@
 
     check_code_export.py ACCRUE_RUN SOURCE WHICH      WHICH: pytorch, accelerate or lightning
 
-The tools need the Python environment of tests/bench (build/bench/venv); without it the test is skipped, and says how to
-make it. Both sides compute in float32 with sums in another order. One rounding is 6e-8 of a number, and twenty updates
+The tools are those of python_tools.py; without its environment the test is skipped, and says how to make it. Both sides compute in float32 with sums in another order. One rounding is 6e-8 of a number, and twenty updates
 of models so small carry few of them on: losses may differ by 2e-6 of themselves, of a float64 model by 1e-12. Rates are
 float64 on both sides.
 """
@@ -140,11 +139,10 @@ def check(accrue_run, python, work, target, name, text, changes):
 
 def main():
     accrue_run, source, target = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
-    python = source / "build/bench/venv/bin/python"
+    python = source / "build/python-tools/bin/python"
     module = {"pytorch": "torch"}.get(target, target)
     if not python.exists() or subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode != 0:
-        print(f"SKIPPED: no {module} here. Make the environment (2.2 GB to download, 5 GB on disk) with\n"
-              f"  cd {source}/tests/bench && python3 -c 'import side_by_side; side_by_side.ensure_environment()'")
+        print(f"SKIPPED: no {module} here. Make the environment (2.2 GB to download, 5 GB on disk) with\n  {source}/tests/support/python_tools.py")
         sys.exit(77)
     with tempfile.TemporaryDirectory() as work:
         for name, text, changes in CASES + (MORE if target == "pytorch" else []):

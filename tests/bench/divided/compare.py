@@ -15,8 +15,9 @@ import pathlib
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from side_by_side import ROOT, ensure_environment, initial_weights, run_accrue, run_python, say, spread, write_tokens
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1]), str(pathlib.Path(__file__).resolve().parents[2] / "support")]
+from python_tools import ensure_environment
+from side_by_side import ROOT, initial_weights, run_accrue, run_python, say, spread, write_tokens
 
 LAYOUTS = ("tensor", "pipeline", "interleaved")
 SCRIPT = pathlib.Path(__file__).resolve().parent / "train_divided.py"

@@ -24,7 +24,7 @@ class TestForecast : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void nothing_is_foretold_before_a_first_run() {
+  void nothing_is_predicted_before_a_first_run() {
     QVERIFY(!forecast_time(spec_of(4, 4), 1000, {}));
     // Neither from another model, nor from a run that ended before it trained.
     std::vector<EarlierRun> earlier = {{"other", spec_of(4, 4), 10.0, 1000}, {"empty", spec_of(4, 4), 0.0, 0}};

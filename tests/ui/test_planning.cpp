@@ -174,7 +174,7 @@ class TestPlanning : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(!missing->isEnabled(), patience_ms);
   }
 
-  void the_planner_foretells_from_an_earlier_run() {
+  void the_planner_predicts_from_an_earlier_run() {
     OpenStudio studio(smallSpec(20), "micro_ms=1");
     studio.press(Qt::Key_F5);
     QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);

@@ -73,7 +73,7 @@ void add_indexed_fields(FieldList& list) {
       .when(is_indexed_gpt)
       .elsewhere("Megatron-LM: eod");
   list.advanced(ACCRUE_FIELD(data.mask_end_of_document), "No loss after a document",
-                "Leaves what follows the end of a document out of the loss: it cannot be foretold.")
+                "Leaves what follows the end of a document out of the loss: it cannot be predicted.")
       .when(is_indexed_gpt)
       .elsewhere("Megatron-LM: --eod-mask-loss");
   list.advanced(ACCRUE_FIELD(data.reset_positions), "Positions begin again",
@@ -84,7 +84,8 @@ void add_indexed_fields(FieldList& list) {
                 "No token sees one of an earlier document. Attention then runs on plain operators.")
       .when(is_indexed_gpt)
       .elsewhere("Megatron-LM: --reset-attention-mask");
-  list.add(ACCRUE_FIELD(data.mask_probability), "Masked", "Share of the tokens that the model is to foretell.")
+  list.add(ACCRUE_FIELD(data.mask_probability), "Masked",
+           "Share of the tokens that are masked, for the model to predict.")
       .range(0.001, 0.99)
       .when(is_masked)
       .elsewhere("Megatron-LM: --mask-prob");

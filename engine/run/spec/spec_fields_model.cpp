@@ -23,7 +23,7 @@ bool is_dense(const RunSpec& spec) {
 }
 
 void add_transformer_fields(FieldList& list) {
-  list.add(ACCRUE_FIELD(model.layers), "Layers", "Transformer blocks, one behind the other; of a T5 the encoder's.")
+  list.add(ACCRUE_FIELD(model.layers), "Layers", "Number of transformer blocks; for a T5, of the encoder.")
       .range(1, 1000)
       .when(has_blocks)
       .elsewhere("transformers: n_layer, num_hidden_layers; Megatron-LM: --num-layers");
@@ -33,18 +33,17 @@ void add_transformer_fields(FieldList& list) {
       .range(1, 65536)
       .when(has_blocks)
       .elsewhere("transformers: n_embd, hidden_size; Megatron-LM: --hidden-size");
-  list.add(ACCRUE_FIELD(model.heads), "Attention heads",
-           "Attention heads of a block; each looks at width / heads numbers of a token.")
+  list.add(ACCRUE_FIELD(model.heads), "Attention heads", "Attention heads per block, each of size width / heads.")
       .range(1, 1024)
       .when(has_blocks)
       .elsewhere("transformers: n_head, num_attention_heads; Megatron-LM: --num-attention-heads");
   list.add(ACCRUE_FIELD(model.context), "Context",
-           "Tokens the model sees at once, and the length of a training sample; of a T5 the encoder's.")
+           "Sequence length, which is also the length of a training sample; for a T5, of the encoder.")
       .range(1, 1048576, "tokens")
       .when(has_blocks)
       .elsewhere("transformers: n_positions, max_position_embeddings; nanoGPT: block_size; Megatron-LM: --seq-length");
   list.add(ACCRUE_FIELD(model.vocabulary), "Vocabulary",
-           "How many different tokens there are; 256 where a token is a byte of text.")
+           "Number of distinct tokens; 256 where a token is a byte of text.")
       .range(2, 4194304, "token kinds")
       .when(has_blocks)
       .elsewhere("transformers: vocab_size; Megatron-LM: --vocab-size");
@@ -77,25 +76,25 @@ void add_transformer_fields(FieldList& list) {
       .when(is_bert)
       .elsewhere("Megatron-LM: --bert-no-binary-head");
   list.add(ACCRUE_FIELD(model.decoder_layers), "Decoder layers",
-           "Blocks of a T5's decoder. Left out: as many as layers.")
+           "Number of blocks in a T5's decoder. Left out: as many as layers.")
       .range(1, 1000)
       .when(is_t5)
       .elsewhere("transformers: num_decoder_layers; Megatron-LM: --decoder-num-layers");
   list.add(ACCRUE_FIELD(model.decoder_context), "Decoder context",
-           "Tokens that a T5's decoder sees at once. Left out: as many as context.")
+           "Sequence length of a T5's decoder. Left out: as many as context.")
       .range(1, 1048576, "tokens")
       .when(is_t5)
       .elsewhere("Megatron-LM: --decoder-seq-length");
 }
 
 void add_dense_fields(FieldList& list) {
-  list.add(ACCRUE_FIELD(model.inputs), "Inputs",
-           "Numbers in one sample's x. 1 for sequences, where each number is a position of its own.")
+  list.add(
+          ACCRUE_FIELD(model.inputs), "Inputs",
+          "Input features: the numbers in one sample's x. 1 for sequences, where each number is a position of its own.")
       .range(1, 1048576)
       .when(is_dense)
       .elsewhere("PyTorch: in_features");
-  list.add(ACCRUE_FIELD(model.outputs), "Outputs",
-           "Numbers the model answers with: columns of y, or classes with cross-entropy.")
+  list.add(ACCRUE_FIELD(model.outputs), "Outputs", "Output features: columns of y, or classes with cross-entropy.")
       .range(1, 1048576)
       .when(is_dense)
       .elsewhere("PyTorch: out_features");
@@ -108,10 +107,10 @@ void add_dense_fields(FieldList& list) {
                 "Whether the outputs of each hidden layer are normalised over the micro-batch, without parameters and "
                 "without running statistics. An accumulated update then never equals that of one large batch.")
       .when([](const RunSpec& spec) { return spec.model.kind == ModelKind::mlp; });
-  list.add(ACCRUE_FIELD(model.activation), "Activation", "What follows each hidden layer.")
+  list.add(ACCRUE_FIELD(model.activation), "Activation", "Activation function after each hidden layer.")
       .when(is_mlp)
       .elsewhere("transformers: hidden_act");
-  list.add(ACCRUE_FIELD(model.bias), "Bias", "Whether the layers add a learned constant.").when(is_dense);
+  list.add(ACCRUE_FIELD(model.bias), "Bias", "Whether the layers have a bias.").when(is_dense);
 }
 
 }  // namespace

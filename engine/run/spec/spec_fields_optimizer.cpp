@@ -64,12 +64,11 @@ void add_optimizer_fields(FieldList& list) {
            "parameter by its norm, and Lars so scales momentum.")
       .notes(optimizer_notes)
       .elsewhere("transformers: optim; Megatron-LM: --optimizer");
-  list.add(ACCRUE_FIELD(optimizer.lr), "Learning rate",
-           "The peak of the schedule: what an update multiplies its step by.")
+  list.add(ACCRUE_FIELD(optimizer.lr), "Learning rate", "Peak learning rate of the schedule.")
       .above(0, 1e6)
       .elsewhere("transformers: learning_rate; Megatron-LM: --lr; Caffe: base_lr");
   list.add(ACCRUE_FIELD(optimizer.weight_decay), "Weight decay",
-           "Pull of the weights towards zero; matrices and embeddings only, not biases and norms.")
+           "Decay of the weights towards zero, of matrices and embeddings, not of biases and norms.")
       .range(0, 1e3)
       .elsewhere("Megatron-LM: --weight-decay");
   list.advanced(
@@ -107,12 +106,14 @@ void add_optimizer_fields(FieldList& list) {
       .range(0, 1e6)
       .when([](const RunSpec& spec) { return spec.optimizer.decoupled_lr.has_value(); })
       .elsewhere("Megatron-LM: --decoupled-min-lr");
-  list.add(ACCRUE_FIELD(optimizer.momentum), "Momentum", "Share of the last step that the next one keeps.")
+  list.add(ACCRUE_FIELD(optimizer.momentum), "Momentum",
+           "Momentum: the share of the previous step that is added to the next one.")
       .range(0, 1)
       .when(with_momentum)
       .elsewhere("Megatron-LM: --sgd-momentum");
-  list.advanced(ACCRUE_FIELD(optimizer.dampening), "Dampening",
-                "What the gradient's share of the momentum is lowered by, from a parameter's second update on.")
+  list.advanced(
+          ACCRUE_FIELD(optimizer.dampening), "Dampening",
+          "Dampening of the momentum: a gradient enters it times 1 - dampening, from a parameter's second update on.")
       .range(0, 1)
       .when(of_fused_sgd)
       .elsewhere("Colossal-AI: dampening");
@@ -124,11 +125,11 @@ void add_optimizer_fields(FieldList& list) {
                 "Whether weight decay joins the step after the momentum, which then does not remember it.")
       .when(of_fused_sgd)
       .elsewhere("Colossal-AI: wd_after_momentum");
-  list.advanced(ACCRUE_FIELD(optimizer.beta1), "Beta 1", "Memory of the mean of the gradients.")
+  list.advanced(ACCRUE_FIELD(optimizer.beta1), "Beta 1", "Decay rate of the running mean of the gradients.")
       .range(0, 0.999999)
       .when(of_moments)
       .elsewhere("transformers: adam_beta1; Megatron-LM: --adam-beta1; Colossal-AI: betas");
-  list.advanced(ACCRUE_FIELD(optimizer.beta2), "Beta 2", "Memory of the mean of the squared gradients.")
+  list.advanced(ACCRUE_FIELD(optimizer.beta2), "Beta 2", "Decay rate of the running mean of the squared gradients.")
       .range(0, 0.999999)
       .when(of_moments)
       .elsewhere("transformers: adam_beta2; Megatron-LM: --adam-beta2; Colossal-AI: betas");
@@ -141,7 +142,8 @@ void add_optimizer_fields(FieldList& list) {
       .elsewhere("transformers: adam_epsilon; Megatron-LM: --adam-eps; Colossal-AI: eps, epsilon");
   list.fields.back().derived = [](const RunSpec& spec) { return SpecValue(epsilon_of(spec.optimizer)); };
   list.advanced(ACCRUE_FIELD(optimizer.bias_correction), "Bias correction",
-                "Whether moments that began at zero are made up for in the first updates. Left out: yes, for Lamb no.")
+                "Whether the bias of the moments towards zero is corrected in the first updates. Left out: yes; for "
+                "Lamb, no.")
       .when(with_correction)
       .elsewhere("Colossal-AI: bias_correction");
   list.fields.back().derived = [](const RunSpec& spec) { return SpecValue(!of_lamb(spec)); };
@@ -154,8 +156,8 @@ void add_optimizer_fields(FieldList& list) {
       .when(of_lamb)
       .elsewhere("Colossal-AI: adam");
   list.advanced(ACCRUE_FIELD(optimizer.max_grad_norm), "FusedLAMB clips at",
-                "Longest gradient that FusedLAMB uses, as the L2 norm over all parameters, after clip_norm. 0 switches "
-                "its clipping off.")
+                "FusedLAMB's own clipping, after clip_norm: the largest L2 norm of the gradient over all parameters. 0 "
+                "switches it off.")
       .range(0, 1e9)
       .when(of_fused_lamb)
       .elsewhere("Colossal-AI: max_grad_norm");
@@ -168,7 +170,7 @@ void add_optimizer_fields(FieldList& list) {
       .when(of_fused_lamb)
       .elsewhere("Colossal-AI: use_nvlamb");
   list.advanced(ACCRUE_FIELD(optimizer.eeta), "Trust coefficient",
-                "How far a parameter moves in a step of rate 1, as a part of its norm.")
+                "Trust coefficient: how far a parameter moves in a step of rate 1, relative to its norm.")
       .above(0, 1)
       .when(of_lars)
       .elsewhere("Colossal-AI: eeta");
@@ -183,8 +185,8 @@ void add_optimizer_fields(FieldList& list) {
       .when([](const RunSpec& spec) { return with_files(spec) && spec.optimizer.nvme_offload_fraction > 0.0; })
       .elsewhere("Colossal-AI: nvme_offload_dir");
   list.add(ACCRUE_FIELD(optimizer.clip_norm), "Clip at norm",
-           "Longest gradient an update may use, as the L2 norm over all parameters; longer ones are shortened to it. 0 "
-           "switches clipping off.")
+           "Largest L2 norm of the gradient over all parameters; larger gradients are scaled down to it. 0 switches "
+           "clipping off.")
       .range(0, 1e9)
       .elsewhere(
           "transformers: max_grad_norm; llm-pytorch: max_norm; MMEngine: clip_grad; Megatron-LM: --clip-grad; "
@@ -244,15 +246,15 @@ void add_schedule_fields(FieldList& list) {
       .range(0, 1e6)
       .when([](const RunSpec& spec) { return spec.schedule.kind != ScheduleKind::constant; })
       .elsewhere("Megatron-LM: --min-lr");
-  list.add(ACCRUE_FIELD(schedule.gamma), "Gamma", "Factor of the exponential schedule a position.")
+  list.add(ACCRUE_FIELD(schedule.gamma), "Gamma", "Factor per position of the exponential schedule.")
       .above(0, 1)
       .when([](const RunSpec& spec) { return spec.schedule.kind == ScheduleKind::exponential; })
       .elsewhere("PyTorch: gamma");
   list.add(ACCRUE_FIELD(schedule.decay_fraction), "Decaying part",
-           "Last part of a WSD schedule, in which the rate falls.")
+           "The part of a WSD schedule, at its end, in which the rate falls.")
       .above(0, 1)
       .when([](const RunSpec& spec) { return spec.schedule.kind == ScheduleKind::wsd; });
-  list.add(ACCRUE_FIELD(schedule.decay_tail), "Decaying part falls", "How the rate falls in the last part of WSD.")
+  list.add(ACCRUE_FIELD(schedule.decay_tail), "Decaying part falls", "How the rate falls at the end of WSD.")
       .when([](const RunSpec& spec) { return spec.schedule.kind == ScheduleKind::wsd; })
       .elsewhere("Megatron-LM: --lr-wsd-decay-style");
   list.advanced(ACCRUE_FIELD(schedule.total), "Length",

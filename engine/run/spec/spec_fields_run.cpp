@@ -33,19 +33,21 @@ bool recomputes_blocks(const RunSpec& spec) {
 
 void add_parallel_fields(FieldList& list) {
   list.add(ACCRUE_FIELD(parallel.data), "Data-parallel ranks",
-           "Processes that hold the whole model and share the samples among them.")
+           "Data-parallel replicas of the model, which share the samples among them.")
       .range(1, 1024, "ranks")
       .elsewhere(
           "PyTorch: world_size; Accelerate: num_processes; torchrun: --nproc-per-node; Lightning: devices; DeepSpeed: "
           "num_gpus; Megatron-LM: data_parallel_size");
-  list.advanced(ACCRUE_FIELD(parallel.tensor), "Tensor-parallel ranks", "Ranks that share each layer's matrices.")
+  list.advanced(ACCRUE_FIELD(parallel.tensor), "Tensor-parallel ranks",
+                "Tensor-parallel ranks, which share each layer's matrices.")
       .range(1, 1024, "ranks")
       .elsewhere("Megatron-LM: --tensor-model-parallel-size");
-  list.advanced(ACCRUE_FIELD(parallel.pipeline), "Pipeline stages", "Ranks that each hold some of the layers.")
+  list.advanced(ACCRUE_FIELD(parallel.pipeline), "Pipeline stages",
+                "Pipeline stages, each of which holds some of the layers.")
       .range(1, 1024, "ranks")
       .elsewhere("Megatron-LM: --pipeline-model-parallel-size");
   list.advanced(ACCRUE_FIELD(parallel.virtual_pipeline), "Chunks of a stage",
-                "Groups of layers that each pipeline stage holds; a T5 has one.")
+                "Chunks: groups of layers that each pipeline stage holds; a T5 has one.")
       .range(1, 1024)
       .elsewhere("Megatron-LM: --num-virtual-stages-per-pipeline-rank");
   list.advanced(ACCRUE_FIELD(parallel.pipeline_order), "Pipeline order",
@@ -81,8 +83,8 @@ void add_parallel_fields(FieldList& list) {
       .when([](const RunSpec& spec) { return spec.parallel.zero > 0; })
       .elsewhere("Megatron-LM: --overlap-param-gather");
   list.advanced(ACCRUE_FIELD(parallel.recompute), "Recomputation",
-                "What the backward computes again in place of keeping it. selective: the attention between its "
-                "matrices. full: whole blocks.")
+                "Which activations the backward recomputes instead of keeping them. selective: those of the attention "
+                "between its matrices. full: those of whole blocks.")
       .elsewhere(
           "Megatron-LM: --recompute-granularity, recompute_activations; PyTorch: checkpoint; transformers: "
           "gradient_checkpointing");
@@ -130,13 +132,14 @@ void add_launch_fields(FieldList& list) {
                 "How long a rank waits for the others in one exchange before the run is given up.")
       .above(0, 86400, "s")
       .elsewhere("PyTorch: timeout; Megatron-LM: --distributed-timeout-minutes");
-  list.advanced(ACCRUE_FIELD(launch.join_timeout_s), "Join time-out", "How long the ranks may take to meet.")
+  list.advanced(ACCRUE_FIELD(launch.join_timeout_s), "Join time-out",
+                "How long the ranks may take to find each other at the start.")
       .above(0, 86400, "s");
   list.advanced(ACCRUE_FIELD(launch.stall_timeout_s), "Stall time-out",
                 "A rank without progress for this long is reported as stalled.")
       .above(0, 86400, "s");
   list.advanced(ACCRUE_FIELD(launch.max_restarts), "Restarts",
-                "How often the run restarts by itself from its last checkpoint after a rank was lost.")
+                "How often the run restarts by itself, from its last checkpoint, after a rank was lost.")
       .range(0, 1000)
       .elsewhere("torchrun: --max-restarts");
 }

@@ -64,6 +64,10 @@ class StepRunner::TimedLink final : public StageLink {
     const auto timing = timers_.run(forward ? "forward-recv" : "backward-recv");
     link_.receive(operation, tensor);
   }
+  void push() override { link_.push(); }
+  void compare(const PipelineShape& shape, const std::vector<std::vector<PipelineOperation>>& by_stage) override {
+    link_.compare(shape, by_stage);
+  }
   void finish() override { link_.finish(); }
 
  private:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors between pipeline stages as messages of the pipeline axis. A send is started and left to the backend, so that
 // the stage goes on computing; few are left open at once, because each keeps its tensor. Each message says what it is,
-// so stages whose schedules differ find out at the first message that the other did not mean.
+// so stages whose operations come apart find out at the first message that the other did not mean, where the backend
+// compares what messages say; whether they have one schedule they ask each other before they begin.
 #pragma once
 
 #include <deque>
@@ -18,6 +19,8 @@ class MessageLink final : public StageLink {
 
   void send(const PipelineOperation& operation, const at::Tensor& tensor) override;
   void receive(const PipelineOperation& operation, at::Tensor& tensor) override;
+  void push() override { pipeline_.push(); }
+  void compare(const PipelineShape& shape, const std::vector<std::vector<PipelineOperation>>& by_stage) override;
   void finish() override { wait_until_open(0); }
 
  private:

@@ -23,6 +23,7 @@ const std::vector<PipelineOperation>& WindowExecutor::operations(const PipelineS
   if (stages_ != shape.stages) throw std::invalid_argument("the schedule is for another number of stages");
   auto lists = pipeline_schedule(shape);
   if (!lists) throw std::invalid_argument(lists.error().text());
+  if (stages_ > 1) link_->compare(shape, *lists);
   operations_ = std::move((*lists)[static_cast<std::size_t>(stage_)]);
   listed_ = shape;
   lent_.clear();
@@ -64,6 +65,7 @@ bool WindowExecutor::is_first_of_micro_step(const PipelineOperation& operation) 
 void WindowExecutor::forward(const PipelineOperation& operation, WindowWork& work) {
   const Batch& batch = work.batch(operation.micro_step);
   if (batch.empty()) return;
+  if (stages_ > 1) link_->push();
   work.starts(operation);
   const ThreadLoan loan(lent_threads(operation));
   Flight& flight = this->flight(operation);
@@ -92,6 +94,7 @@ void WindowExecutor::compute_forward(const PipelineOperation& operation, const B
 
 void WindowExecutor::backward(const PipelineOperation& operation, WindowWork& work) {
   if (!work.batch(operation.micro_step).empty()) {
+    if (stages_ > 1) link_->push();
     work.starts(operation);
     const ThreadLoan loan(lent_threads(operation));
     Flight& flight = this->flight(operation);

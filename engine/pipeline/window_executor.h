@@ -27,6 +27,12 @@ class StageLink {
   virtual void send(const PipelineOperation& operation, const at::Tensor& tensor) = 0;
   /// Fills the tensor with what the other stage sends.
   virtual void receive(const PipelineOperation& operation, at::Tensor& tensor) = 0;
+  /// Before a computation: what was sent so far need not wait for its end.
+  virtual void push() {}
+  /// Of the lists that all stages are about to run. Throws std::invalid_argument on every stage where they differ.
+  /// Collective: the stages.
+  virtual void compare(const PipelineShape& /*shape*/,
+                       const std::vector<std::vector<PipelineOperation>>& /*by_stage*/) {}
   /// At the end of a list: returns when all that was sent has left.
   virtual void finish() {}
 };
@@ -60,7 +66,8 @@ class WindowExecutor {
   /// All stages share this host: in lists that are asked for from here on, computations use what idle stages lend
   /// (pipeline_threads.h), as far as their tasks can (models/lent_threads.h).
   void share_host(const StageHost& host) { host_ = host; }
-  /// The operations of this stage in a window of that shape. Throws std::invalid_argument where the schedule has none.
+  /// The operations of this stage in a window of that shape. Throws std::invalid_argument where the schedule has none,
+  /// or where the stages ask for different ones. Collective over the stages, if the shape is another than last time.
   const std::vector<PipelineOperation>& operations(const PipelineShape& shape);
   /// Runs them; ends early where the work does. Collective over the stages.
   void run(const std::vector<PipelineOperation>& operations, WindowWork& work);

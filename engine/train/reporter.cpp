@@ -196,7 +196,8 @@ void Reporter::resumed(const TrainingCursor& cursor) {
 void Reporter::collective(const CollectiveRecord& record) {
   if (computing_) compute_ns_ -= record.end_ns - record.begin_ns;
   // Training alone leaves calls under way when its phase ends; each belongs to the window in which it began.
-  const bool in_training = trains_ || record.begin_ns < phase_ns_;
+  // What is compared to find a mistake no plan counts.
+  const bool in_training = (trains_ || record.begin_ns < phase_ns_) && record.purpose != CollectivePurpose::check;
   const bool in_last = record.begin_ns < window_ns_;
   if (in_training && (!in_last || last_counts_)) {
     Sent& sent = (in_last ? sent_ : of_window_)[record.axis];

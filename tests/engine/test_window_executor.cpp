@@ -4,6 +4,7 @@
 
 #include <QtTest/QTest>
 
+#include "pipeline/message_link.h"
 #include "support/split_model.h"
 #include "support/test_program.h"
 
@@ -30,6 +31,53 @@ void compare(const Trained& found, const Trained& wanted) {
   QCOMPARE(found.gradients.size(), wanted.gradients.size());
   for (std::size_t i = 0; i < wanted.gradients.size(); ++i) QVERIFY(at::equal(found.gradients[i], wanted.gradients[i]));
 }
+
+/// The first of several stages; writes down what it is asked for, and answers with zeros at once.
+struct NotedCalls final : Communicator {
+  explicit NotedCalls(std::int64_t ranks) : ranks_(ranks) {}
+  std::int64_t rank() const override { return 0; }
+  std::int64_t size() const override { return ranks_; }
+  std::string axis() const override { return "pipeline"; }
+  std::string backend() const override { return "noted"; }
+  void push() override { noted += " push"; }
+
+  using Call = std::unique_ptr<PendingCall>;
+  Call do_all_reduce(at::Tensor, Reduce, Waits) override { return {}; }
+  Call do_reduce_scatter(at::Tensor, at::Tensor, Waits) override { return {}; }
+  Call do_all_gather(at::Tensor out, at::Tensor in, Waits) override {
+    out.copy_(in.expand_as(out));
+    return {};
+  }
+  Call do_broadcast(at::Tensor, std::int64_t) override { return {}; }
+  Call do_send(at::Tensor, std::int64_t, MessageLabel) override {
+    noted += " send";
+    return {};
+  }
+  Call do_receive(at::Tensor tensor, std::int64_t, MessageLabel) override {
+    noted += " receive";
+    tensor.zero_();
+    return {};
+  }
+  Call do_barrier() override { return {}; }
+
+  std::string noted;
+
+ private:
+  std::int64_t ranks_;
+};
+
+struct NotedLayer final : Layer {
+  NotedLayer(std::int64_t index, std::string& to) : Layer(index), noted(to) {}
+  at::Tensor forward(const Batch& batch, const at::Tensor& received) override {
+    noted += " F";
+    return Layer::forward(batch, received);
+  }
+  void backward(const at::Tensor& outputs, const at::Tensor& gradient) override {
+    noted += " B";
+    Layer::backward(outputs, gradient);
+  }
+  std::string& noted;
+};
 
 }  // namespace
 
@@ -78,6 +126,20 @@ class TestWindowExecutor : public QObject {
   void an_undivided_model_has_nothing_to_receive() {
     const auto model = make_model({}, 1);
     QVERIFY_EXCEPTION_THROWN((void)model->empty_input({}), std::logic_error);
+  }
+
+  /// A backend that keeps messages for the next call sends them on before the stage computes again: by hand, the first
+  /// of four stages in a window of five.
+  void what_was_sent_leaves_before_the_next_computation() {
+    NotedCalls pipeline(4);
+    NotedLayer layer(0, pipeline.noted);
+    MessageLink link(pipeline);
+    WindowExecutor executor({&layer}, 4, 0, &link);
+    SplitWork work(made_batches(5));
+    executor.run(executor.operations({.stages = 4, .micro_steps = 5}), work);
+    QCOMPARE(QString::fromStdString(pipeline.noted),
+             QString(" push F send push F send push F send push F send receive push B push F send receive push B"
+                     " receive push B receive push B receive push B"));
   }
 
   void what_does_not_fit_a_stage_is_refused() {

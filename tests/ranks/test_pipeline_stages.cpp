@@ -63,6 +63,27 @@ int run_stage(RankContext& rank) {
   return 0;
 }
 
+/// Stage 1 has another schedule than stage 0. Arguments: backend.
+int run_two_schedules(RankContext& rank) {
+  const auto joined = join_ranks(
+      rank,
+      CommOptions{.backend = backend_named(rank.arguments[0]), .timeout = std::chrono::minutes(1), .run_id = "test"});
+  const Mesh mesh = taken(Mesh::build(*joined.rendezvous, {.pipeline = 2}));
+  using enum PipelineSchedule;
+  const PipelineShape shape{
+      .schedule = rank.rank == 0 ? one_forward_one_backward : all_forward_all_backward, .stages = 2, .micro_steps = 4};
+  const StageLayers own(shape, rank.rank);
+  MessageLink link(mesh.pipeline());
+  WindowExecutor executor(own.parts, 2, rank.rank, &link);
+  SplitWork work(made_batches(4));
+  try {
+    executor.run(executor.operations(shape), work);
+  } catch (const std::invalid_argument& error) {
+    rank.report(error.what());
+  }
+  return 0;
+}
+
 /// One stage is not there to receive.
 int run_beside_a_lost_stage(RankContext& rank) {
   const auto joined = join_ranks(rank, backend_named(rank.arguments[0]));
@@ -220,6 +241,24 @@ class TestPipelineStages : public QObject {
     }
   }
 
+  /// Before a message is sent, so on a backend that compares none as well; long before the calls' time-out of a minute.
+  void stages_with_different_schedules_name_them_data() {
+    QTest::addColumn<QString>("backend");
+    QTest::newRow("shm") << "shm";
+    QTest::newRow("gloo") << "gloo";
+  }
+  void stages_with_different_schedules_name_them() {
+    QFETCH(QString, backend);
+    const auto outcomes = RankGroup("run_two_schedules", 2, {.arguments = {backend.toStdString()}}).finish(20s);
+    ACCRUE_ALL_RANKS_OK(outcomes);
+    for (const RankOutcome& each : outcomes) {
+      QCOMPARE(each.lines.size(), std::size_t{1});
+      const QString said = QString::fromStdString(each.lines.front());
+      QVERIFY2(said.contains("stage 1 runs all_forward_all_backward over 4 micro-steps"), qPrintable(said));
+      QVERIFY2(said.contains("stage 0 runs one_forward_one_backward over 4 micro-steps"), qPrintable(said));
+    }
+  }
+
   void a_lost_stage_is_an_error_on_the_others_data() {
     QTest::addColumn<QString>("backend");
     QTest::newRow("shm") << "shm";
@@ -239,6 +278,7 @@ class TestPipelineStages : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestPipelineStages, {{"run_stage", run_stage},
+                                           {"run_two_schedules", run_two_schedules},
                                            {"run_on_lent_threads", run_on_lent_threads},
                                            {"run_beside_a_lost_stage", run_beside_a_lost_stage}})
 

@@ -5,9 +5,9 @@
 //
 // A start_...() begins a call and returns at once; its tensors belong to the call until wait() has returned. Started
 // calls need no further help from this thread: two ranks may start to send to each other and wait afterwards. Two
-// backends ask for more care. NCCL sends a message together with the next call on the group: both sides must start the
-// message before any other call on the group, and wait for it before they wait for anything else. Over shared memory
-// the time-out of a started collective runs from its start.
+// backends ask for more care. NCCL sends a message together with the next call on the group, or at the next push():
+// both sides must start the message before any other call on the group, and wait for it before they wait for anything
+// else. Over shared memory the time-out of a started collective runs from its start.
 //
 // Errors: a lost peer or a time-out throws CommError (caught at the rank's one seam); nothing in memory is to be
 // trusted afterwards, and the group cannot be used again. std::invalid_argument: tensors or ranks that do not fit;
@@ -50,7 +50,9 @@ struct CollectiveRecord {
   std::string op;          ///< "all_reduce", "reduce_scatter", "all_gather", "broadcast", "send", "receive", "barrier"
   std::int64_t bytes = 0;  ///< payload of this rank: what it gives, or receives
   std::int64_t begin_ns = 0;  ///< CLOCK_MONOTONIC
-  std::int64_t end_ns = 0;    ///< of the operation, which may be before wait()
+  /// Of the operation, which may be before wait(). Over NCCL, of one whose result stays on the device, when the wait
+  /// for it was queued there.
+  std::int64_t end_ns = 0;
   CollectivePurpose purpose = CollectivePurpose::agreement;
   MessageLabel::What message = MessageLabel::What::tensor;  ///< of a "send" or "receive"
 };
@@ -73,7 +75,8 @@ struct TrafficCounters {
 class PendingCall {
  public:
   virtual ~PendingCall() = default;
-  /// Returns when the call has ended: CLOCK_MONOTONIC of that moment. Throws CommError. Called once.
+  /// Returns when the call has ended, or on a device when all that is queued later waits for its end: CLOCK_MONOTONIC
+  /// of that moment. Throws CommError. Called once.
   virtual std::int64_t wait() = 0;
 };
 
@@ -154,6 +157,9 @@ class Communicator {
   }
   [[nodiscard]] Work start_receive(at::Tensor& tensor, std::int64_t from, MessageLabel label = {});
   void barrier();
+  /// Sends on what was started and may be held back to travel with the next call. Messages that both sides start before
+  /// they push travel together, so two ranks may send to each other then; afterwards they are as blocking calls.
+  virtual void push() {}
 
   /// Memory in which gradients may live so that a reduction needs no copy (the shm mapping); an ordinary tensor
   /// elsewhere. Shapes: returns [numel], zeroed. Collective: the whole axis, in the same order.

@@ -14,7 +14,7 @@ enum class CollectivePurpose : std::uint8_t {
   parameters,   ///< weights and buffers: from rank 0 at the start, of the ranks that updated them, for the final file
   activations,  ///< between ranks that compute one model together; their gradients as well
   agreement,    ///< counts, norms and flags by which all ranks decide alike, and whatever names none of the others
-  check,        ///< the exactness check
+  check,        ///< what ranks compare to find a mistake: the exactness check, their schedules, their batches
   evaluation,
   checkpoint
 };

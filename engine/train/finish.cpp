@@ -52,15 +52,18 @@ std::string told_to_all_stages(const Training& training, const std::string& hash
   return told;
 }
 
-/// Replicas that were kept equal by construction are equal to the bit; anything else is damage worth a word.
-void compare_replicas(Training& training, const std::string& hash) {
+/// Each rank's hash is of its own copies of what every tensor rank holds. What was kept equal by construction is equal
+/// to the bit; anything else is damage worth a word. Replicas that never reduce are meant to differ. Collective: the
+/// world.
+void compare_copies(Training& training, const std::string& hash) {
+  const bool replicas_differ = training.plan().knobs.reduce_when == ReduceWhen::never;
+  Communicator& ranks = replicas_differ ? training.mesh.model() : training.mesh.world();
   const at::Tensor mine = numbers_of(hash);
-  at::Tensor all = at::empty({training.mesh.data().size(), mine.numel()}, at::kLong);
-  training.mesh.data().all_gather(all, mine);
+  at::Tensor all = at::empty({ranks.size(), mine.numel()}, at::kLong);
+  ranks.all_gather(all, mine);
   if ((all == mine).all().item<bool>()) return;
-  training.report.warn_first(
-      "internal", "the ranks do not hold equal parameters at the end of the run",
-      "Replicas drifted apart: use an earlier checkpoint, and check the memory of this machine.");
+  training.report.warn_first("internal", "the ranks do not hold equal parameters at the end of the run",
+                             "Copies drifted apart: use an earlier checkpoint, and check the memory of this machine.");
 }
 
 /// The same of the copies of a tied embedding, which get the same updates. Collective: the world.
@@ -89,7 +92,7 @@ Result<std::string> write_final_weights(Training& training) {
   const NamedTensors parameters = whole_parameters(training);
   const std::string hash =
       told_to_all_stages(training, training.mesh.first_stage() ? weights_sha256(parameters) : std::string());
-  if (training.plan().knobs.reduce_when != ReduceWhen::never) compare_replicas(training, hash);
+  compare_copies(training, hash);
   compare_tied_copies(training);
   if (!training.report.first() || training.order.run_dir.empty()) return hash;
   if (auto written = write_model_file(training.order.run_dir / "final", parameters); !written)

@@ -40,19 +40,18 @@ std::string name_of(const Mesh& mesh, std::int64_t tensor) {
 
 }  // namespace
 
-void demand_same_batch(const megatron::Batch& batch, const Mesh& mesh) {
+void demand_same_batch(const megatron::Batch& batch, const Mesh& mesh, const std::string& giver) {
   Communicator& axis = mesh.tensor();
   if (axis.size() == 1) return;
   const std::string own = hash_of(batch);
   const auto length = static_cast<std::int64_t>(own.size());
   at::Tensor mine = at::empty({length}, at::kByte), all = at::empty({axis.size(), length}, at::kByte);
   std::ranges::copy(own, mine.mutable_data_ptr<std::uint8_t>());
-  axis.all_gather(all, mine);
+  axis.all_gather(all, mine, CollectivePurpose::check);
   const std::uint8_t* const first = all.const_data_ptr<std::uint8_t>();
   for (std::int64_t rank = 1; rank < axis.size(); ++rank) {
     if (std::equal(first, first + length, first + rank * length)) continue;
-    throw std::invalid_argument("the plug-in library gave " + name_of(mesh, rank) + " another batch than " +
-                                name_of(mesh, 0) +
+    throw std::invalid_argument(giver + " gave " + name_of(mesh, rank) + " another batch than " + name_of(mesh, 0) +
                                 ": tensor-parallel ranks read for themselves, and must get the same batch");
   }
 }

@@ -24,6 +24,7 @@
 #include "train/evaluate.h"
 #include "train/finish.h"
 #include "train/measurement.h"
+#include "train/same_batch.h"
 #include "train/train_window.h"
 #include "train/training.h"
 
@@ -44,6 +45,17 @@ void warn_at_start(Training& training) {
   for (const std::string& defect : spec.accumulation.replay)
     training.report.warn_first("teaching", "this run reproduces a defect of the original: " + defect,
                                "Remove it from accumulation.replay for the run that was meant.");
+}
+
+/// Tensor-parallel ranks read for themselves: the first batch shows whether they read the same. A plug-in library's
+/// data sets give the numbers of samples here, and are compared as they are read.
+void compare_first_batch(Training& training) {
+  const auto next = training.window.peek();
+  if (!next || training.tensor.size() == 1) return;
+  const Batch batch = training.feed.batch(*next);
+  const bool own = batch.targets.defined();
+  demand_same_batch(own ? megatron::named_batch(batch, training.spec().model.kind) : megatron::Batch(), training.mesh,
+                    "the data");
 }
 
 /// Everything between two windows. True: the ranks have agreed to end here.
@@ -103,6 +115,7 @@ Result<TrainOutcome> train_run(const RunOrder& order, const Mesh& mesh, std::int
   warn_at_start(training);
   if (auto resumed = resume(training); !resumed) return tl::unexpected(resumed.error());
 
+  compare_first_batch(training);
   if (order.paused) channel.hold_here();
   const auto end = train_windows(training);
   if (!end) return tl::unexpected(end.error());

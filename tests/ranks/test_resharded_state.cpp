@@ -9,6 +9,7 @@
 #include "accrue/data/data_source.h"
 #include "support/gathered_state.h"
 #include "support/joined_rank.h"
+#include "support/quiet_channel.h"
 #include "support/training_body.h"
 #include "train/checkpointing.h"
 
@@ -54,16 +55,6 @@ TrainingScript script_of(const Layout& layout, const std::string& dtype, const s
                   std::string("parallel.sequence=") + (layout.sequence ? "true" : "false")},
           .run_dir = run_dir};
 }
-
-class QuietChannel final : public RankChannel {
- public:
-  void send(EventBody) override {}
-  void progress(const char*, std::int64_t, std::int64_t) override {}
-  Gate before_micro_step(std::int64_t, const std::function<void()>&) override { return {}; }
-  BoundaryRequests boundary_requests() override { return {}; }
-  void hold_here() override {}
-  void close() override {}
-};
 
 /// Reads the newest checkpoint of one folder and saves what it has read to another. Arguments: the layout's place in
 /// the list, the number type, both folders.

@@ -190,6 +190,8 @@ class TestSharedMemory : public QObject {
     QTest::newRow("gone") << QStringLiteral("gone") << QStringLiteral("No such file");
     QTest::newRow("a file") << QStringLiteral("file") << QStringLiteral("no memory made by memfd_create");
     QTest::newRow("a size that can change") << QStringLiteral("unsealed") << QStringLiteral("not sealed");
+    QTest::newRow("another user's") << QStringLiteral("another user's sealed")
+                                    << QStringLiteral("belongs to user 65534");
     QTest::newRow("another size") << QStringLiteral("sealed") << QStringLiteral("4096 bytes instead of 8192");
   }
   void a_segment_is_checked_before_it_is_mapped() {
@@ -198,6 +200,10 @@ class TestSharedMemory : public QObject {
     int fd = 999;
     if (what.endsWith(QStringLiteral("sealed"))) fd = ::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (what.endsWith(QStringLiteral("sealed"))) QCOMPARE(::ftruncate(fd, 4096), 0);
+    if (what == QStringLiteral("another user's sealed")) {
+      if (::geteuid() != 0) QSKIP("only root can give memory away");
+      QCOMPARE(::fchown(fd, 65534, 65534), 0);
+    }
     if (what == QStringLiteral("sealed")) QCOMPARE(::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
     if (what == QStringLiteral("file")) {
       fd = ::open(QDir::tempPath().toLocal8Bit().constData(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);

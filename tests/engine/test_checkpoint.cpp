@@ -233,7 +233,7 @@ class TestCheckpoint : public QObject {
 
   void another_format_ends_the_search_and_says_what_to_do() {
     Folder folder{1, 2};
-    for (const int version : {1, 7}) {
+    for (const int version : {1, 2, 4, 7}) {
       resign_manifest(folder.checkpoints() / "step-2", [&](auto& json) { json["version"] = version; });
       const auto opened = folder.open();
       VERIFY_FAILS(opened, ErrorCode::config, "version " + std::to_string(version));
@@ -246,7 +246,7 @@ class TestCheckpoint : public QObject {
     Folder folder{1, 2};
     constexpr int depth = 480'000;
     put_bytes(folder.checkpoints() / "step-2" / "manifest.json",
-              signed_manifest("{\"schema\":\"accrue-checkpoint\",\"version\":2,\"deep\":" + std::string(depth, '[') +
+              signed_manifest("{\"schema\":\"accrue-checkpoint\",\"version\":3,\"deep\":" + std::string(depth, '[') +
                               std::string(depth, ']') + "}"));
     folder.refuses_newest("nested deeper");
   }

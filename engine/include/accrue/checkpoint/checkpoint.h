@@ -4,7 +4,7 @@
 // manifest last, fsync the folder, rename, fsync the parent; never write into a committed folder. Retention renames to
 // .trash-* first and never drops the last two or the last finite one.
 //
-// Format 2: every tensor is stored with its name, the shape of the whole and the slice that a file holds, and any rank
+// Every tensor is stored with its name, the shape of the whole and the slice that a file holds, and any rank
 // may write any slice. A reader requests a slice by name and gets it from whichever files hold it, so ranks in one
 // layout can read what ranks in another wrote. A tensor that a file holds whole is an ordinary safetensors entry.
 //

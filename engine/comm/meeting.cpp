@@ -90,26 +90,16 @@ class Meeting {
     return hosts;
   }
 
-  static std::string heard_key(std::int64_t rank) { return "heard/" + std::to_string(rank); }
-
-  bool all_have_heard(const std::vector<std::int64_t>& missing) {
-    for (std::int64_t rank = 0; rank < identity_.world; ++rank) {
-      if (std::ranges::count(missing, rank) == 0 && !store_->check({heard_key(rank)})) return false;
-    }
-    return true;
-  }
-
   tl::unexpected<Error> given_up() {
-    std::vector<std::int64_t> missing;
-    for (std::int64_t rank = 0; rank < identity_.world; ++rank) {
-      if (!store_->check({rank_key(rank)})) missing.push_back(rank);
+    std::vector<std::int64_t> missing, present;
+    for (std::int64_t rank = 0; rank < identity_.world; ++rank)
+      (store_->check({rank_key(rank)}) ? present : missing).push_back(rank);
+    if (missing.empty()) {
+      missing.push_back(latest());
+      std::erase(present, latest());
     }
-    if (missing.empty()) missing.push_back(latest());
-    // The host of the store stays until the ranks that did come have read the same, or they would only see it vanish.
-    exchange_.publish(heard_key(identity_.rank), "yes");
-    const auto farewell = Clock::now() + kFarewell;
-    while (identity_.rank == 0 && !all_have_heard(missing) && Clock::now() < farewell)
-      std::this_thread::sleep_for(kLongestPoll);
+    // The ranks that did come read the same, or they would only see the store vanish.
+    take_leave(*store_, identity_.rank, identity_.rank == 0, present, kFarewell);
     return tl::unexpected(not_all_joined(missing, identity_, options_));
   }
 

@@ -7,6 +7,10 @@
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
 #include "error_text.h"
 #include "guarded_store.h"
 #include "shared_segment.h"
@@ -32,7 +36,7 @@ Result<RankStore> open_inherited(const RankIdentity& identity) {
   try {
     return RankStore{
         c10::make_intrusive<c10d::FileStore>("/proc/self/fd/" + std::to_string(identity.store_fd), kNeverRemove),
-        "in memory that the launcher handed over"};
+        "in memory that the launcher handed over", false};
   } catch (const std::exception& error) {
     return fail(ErrorCode::rendezvous,
                 "the ranks' store in inherited memory cannot be opened: " + first_line(error.what()), identity.source,
@@ -62,7 +66,7 @@ Result<RankStore> open_tcp(const RankIdentity& identity, const CommOptions& opti
   try {
     StorePtr store = c10::make_intrusive<c10d::TCPStore>(host, how);
     if (!identity.secret.empty()) store = c10::make_intrusive<GuardedStore>(std::move(store), identity.secret);
-    return RankStore{std::move(store), std::move(place)};
+    return RankStore{std::move(store), std::move(place), how.isServer};
   } catch (const std::exception& error) {
     return fail(ErrorCode::rendezvous,
                 "rank " + std::to_string(identity.rank) + " could not reach the ranks' meeting point " + host + ":" +
@@ -82,8 +86,33 @@ Result<RankStore> open_rank_store(const RankIdentity& identity, const CommOption
   return identity.store_fd >= 0 ? open_inherited(identity) : open_tcp(identity, options);
 }
 
+void take_leave(c10d::Store& store, std::int64_t rank, bool hosts, const std::vector<std::int64_t>& others,
+                std::chrono::milliseconds patience) {
+  constexpr std::chrono::milliseconds shortest_poll{1}, longest_poll{20};
+  using Clock = std::chrono::steady_clock;
+  const auto key_of = [](std::int64_t each) { return "left/" + std::to_string(each); };
+  try {
+    store.set(key_of(rank), std::vector<std::uint8_t>{1});
+    if (!hosts) return;
+    const auto until = Clock::now() + patience;
+    auto pause = shortest_poll;
+    for (const std::int64_t other : others) {
+      for (; !store.check({key_of(other)}); pause = std::min(pause * 2, longest_poll)) {
+        if (Clock::now() >= until) return;
+        std::this_thread::sleep_for(pause);
+      }
+    }
+  } catch (const std::exception&) {
+    // The store has gone with its host: there is nobody to take leave of.
+  }
+}
+
 void StoreExchange::publish(const std::string& key, const std::string& value) {
-  store_->set(key, std::vector<std::uint8_t>(value.begin(), value.end()));
+  try {
+    store_->set(key, std::vector<std::uint8_t>(value.begin(), value.end()));
+  } catch (const std::exception&) {
+    // The store is gone, which the next fetch() answers.
+  }
 }
 
 std::optional<std::string> StoreExchange::fetch(const std::string& key, std::chrono::milliseconds timeout) {

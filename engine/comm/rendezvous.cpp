@@ -82,6 +82,14 @@ class StoreRendezvous final : public Rendezvous {
       return own_group(groups).empty() ? nullptr : single_communicator(axis);
     }
     const auto store = c10::make_intrusive<c10d::PrefixStore>("group/" + std::to_string(groups_++), store_.store);
+    auto built = build(store, axis, groups, valid);
+    leave(*store, built.has_value());
+    return built;
+  }
+
+ private:
+  Result<std::unique_ptr<Communicator>> build(const StorePtr& store, const std::string& axis,
+                                              const std::vector<RankList>& groups, const Result<void>& valid) const {
     const RankList members = own_group(groups);
     Result<void> able = valid;
     if (able && members.size() > 1) able = check_backend(members);
@@ -95,7 +103,15 @@ class StoreRendezvous final : public Rendezvous {
     return made;
   }
 
- private:
+  /// Rank 0's program may end as soon as it has the communicator, and its store with it. After a failure not all may
+  /// have come.
+  void leave(c10d::Store& store, bool built) const {
+    std::vector<std::int64_t> others;
+    for (std::int64_t rank = 1; rank < identity_.world; ++rank) others.push_back(rank);
+    constexpr std::chrono::milliseconds farewell{1000};
+    take_leave(store, identity_.rank, store_.is_here, others, built ? options_.join_timeout : farewell);
+  }
+
   RankList own_group(const std::vector<RankList>& groups) const {
     for (const RankList& group : groups) {
       if (std::ranges::count(group, identity_.rank) > 0) return group;
@@ -175,6 +191,7 @@ class StoreRendezvous final : public Rendezvous {
   /// all.
   Result<void> agree(const StorePtr& store, const std::string& round, const std::string& axis, const std::string& same,
                      const Result<void>& mine) const {
+    using Clock = std::chrono::steady_clock;
     StoreExchange exchange(store);
     const auto key_of = [&](std::int64_t rank) { return round + "/" + std::to_string(rank); };
     const auto late = [&](std::int64_t rank) {
@@ -186,7 +203,6 @@ class StoreRendezvous final : public Rendezvous {
     exchange.publish(key_of(identity_.rank), mine ? "+" + same : "!" + encode(mine.error()));
     if (identity_.rank == 0) {
       std::string outcome = "+";
-      using Clock = std::chrono::steady_clock;
       const auto deadline = Clock::now() + options_.join_timeout;  // of all ranks together
       for (std::int64_t rank = 0; rank < identity_.world && outcome == "+"; ++rank) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
@@ -207,8 +223,12 @@ class StoreRendezvous final : public Rendezvous {
       exchange.publish(round, outcome);
     }
     // Rank 0 itself may wait for a rank that does not come.
+    const auto deadline = Clock::now() + 2 * options_.join_timeout;
     const auto outcome = exchange.fetch(round, 2 * options_.join_timeout);
     if (!mine) return tl::unexpected(mine.error());
+    if (!outcome && Clock::now() < deadline)
+      return fail(ErrorCode::rendezvous, "the meeting point was lost as the ranks built the " + axis + " axis",
+                  identity_.source, "Rank 0 hosts it and has probably ended: see its log");
     if (!outcome) return tl::unexpected(late(0));
     if (outcome->starts_with('!')) return tl::unexpected(decode(outcome->substr(1)));
     return {};

@@ -13,6 +13,7 @@
 #include <QDir>
 #include <QElapsedTimer>
 #include <QFile>
+#include <QSet>
 #include <QtTest/QTest>
 #include <cerrno>
 #include <csignal>
@@ -178,6 +179,29 @@ int ends_at_once(RankContext& rank) {
   return 0;
 }
 
+/// Rank 0 hosts the store, and its program ends as soon as it has its communicator.
+int ends_after_meeting(RankContext& rank) {
+  const auto joined = join_ranks(rank, backend_named(rank.arguments.at(0)));
+  if (rank.rank == 0) ::_exit(0);
+  return 0;
+}
+
+/// Rank 0 ends when it has joined; the others then look for a communicator.
+int finds_no_store(RankContext& rank) {
+  expect_the_signal();
+  const RankIdentity identity = taken(rank_identity(environment, rank.store_fd));
+  const auto rendezvous = taken(Rendezvous::join(identity, CommOptions{.join_timeout = 20s, .run_id = "test"}));
+  rank.report("joined");
+  wait_for_the_signal();
+  if (rank.rank == 0) ::_exit(0);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto made = rendezvous->communicator(RankGrid{.data = rank.world}, Axis::data);
+  if (made) return 1;
+  DEMAND(std::chrono::steady_clock::now() - begin < 10s);
+  rank.report(made.error().text());
+  return made.error().code == ErrorCode::rendezvous ? 0 : 2;
+}
+
 int cannot_join(RankContext& rank) {
   const auto begin = std::chrono::steady_clock::now();
   const auto joined = Rendezvous::join(taken(rank_identity(environment, rank.store_fd)),
@@ -236,6 +260,16 @@ char state_of(pid_t pid) {
   const QByteArray stat = file.readAll();
   const auto name_end = stat.lastIndexOf(')');
   return name_end > 0 && name_end + 2 < stat.size() ? stat.at(name_end + 2) : '?';
+}
+
+/// The inodes of the shared segments that a process maps.
+QSet<QByteArray> segments_of(pid_t pid) {
+  QSet<QByteArray> inodes;
+  QFile maps(QStringLiteral("/proc/%1/maps").arg(pid));
+  if (!maps.open(QIODevice::ReadOnly)) return inodes;
+  for (const QByteArray& line : maps.readAll().split('\n'))
+    if (line.contains("/memfd:accrue ")) inodes.insert(line.simplified().split(' ').value(4));
+  return inodes;
 }
 
 /// A rank as errors name it.
@@ -380,6 +414,27 @@ class TestLostRanks : public QObject {
     for (int round = 0; round < 3; ++round) ACCRUE_ALL_RANKS_OK(RankGroup("ends_at_once", 3).finish(60s));
   }
 
+  void a_store_outlives_the_building_of_a_communicator_data() { backends(); }
+  void a_store_outlives_the_building_of_a_communicator() {
+    QFETCH(QString, backend);
+    for (int round = 0; round < 20; ++round)
+      ACCRUE_ALL_RANKS_OK(
+          RankGroup("ends_after_meeting", 4, {.arguments = {backend.toStdString()}, .hand_over_store = false})
+              .finish(60s));
+  }
+
+  void a_store_that_is_gone_is_an_error_and_not_an_exception() {
+    RankGroup ranks("finds_no_store", 2, {.hand_over_store = false});
+    for (const int rank : {0, 1}) QVERIFY(!ranks.wait_for(rank, "joined", 60s).empty());
+    ranks.send_signal(0, SIGUSR1);
+    QVERIFY(ranks.wait_for_end(0));
+    ranks.send_signal(1, SIGUSR1);
+    const auto outcomes = ranks.finish(30s);
+    ACCRUE_ALL_RANKS_OK(outcomes);
+    QVERIFY2(contains(outcomes[1].lines.back(), "the meeting point was lost as the ranks built the data axis"),
+             outcomes[1].text().c_str());
+  }
+
   void says_how_many_joined_and_who_is_missing() {
     RankGroup ranks("cannot_join", 3, {.leave_out = {1}});
     const auto outcomes = ranks.finish(30s);
@@ -455,25 +510,25 @@ class TestLostRanks : public QObject {
   }
 
   void leaves_no_shared_memory_behind() {
-    const auto names = [] {
-      return QDir(QStringLiteral("/dev/shm"))
-          .entryList(QDir::Files | QDir::NoDotAndDotDot)
-          .filter(QStringLiteral("accrue"));
-    };
+    const auto files = [] { return QDir(QStringLiteral("/dev/shm")).entryList(QDir::Files); };
+    const QStringList before = files();
     RankGroup ranks("stands_still", 2, {.arguments = {"shm"}});
     for (const int rank : {0, 1}) QVERIFY(!ranks.wait_for(rank, "standing", 60s).empty());
-    QVERIFY(names().isEmpty());  // there is no name even while it is in use
+    const QSet<QByteArray> segments = segments_of(ranks.pid(0));
+    QVERIFY(!segments.isEmpty());
+    QCOMPARE(segments_of(ranks.pid(1)), segments);
     for (const int rank : {0, 1}) ranks.send_signal(rank, SIGKILL);
     for (const auto& each : ranks.finish(10s)) QCOMPARE(each.signal, SIGKILL);
-    QVERIFY(names().isEmpty());
+    for (const QString& pid : QDir(QStringLiteral("/proc")).entryList(QDir::Dirs))
+      QVERIFY2(!segments_of(pid.toInt()).intersects(segments), qPrintable(pid));
   }
 };
 
 ACCRUE_RANK_TEST_MAIN(TestLostRanks,
                       {RANK_BODY(waits_for_the_last), RANK_BODY(waits_for_a_message), RANK_BODY(waits_for_a_slow_stage),
                        RANK_BODY(one_leaves), RANK_BODY(cannot_join_by_secret), RANK_BODY(waits_for_a_signal),
-                       RANK_BODY(ends_at_once), RANK_BODY(cannot_join), RANK_BODY(stands_still),
-                       RANK_BODY(joins_and_ends)})
+                       RANK_BODY(ends_at_once), RANK_BODY(ends_after_meeting), RANK_BODY(finds_no_store),
+                       RANK_BODY(cannot_join), RANK_BODY(stands_still), RANK_BODY(joins_and_ends)})
 
 }  // namespace test_lost_ranks
 #include "test_lost_ranks.moc"

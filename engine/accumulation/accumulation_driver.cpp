@@ -37,9 +37,15 @@ std::optional<MicroPlan> AccumulationDriver::next() {
 }
 
 void AccumulationDriver::agree(GradSync& sync) {
-  if (name_of_steps_.empty() || std::exchange(agreed_, true)) return;
+  if (name_of_steps_.empty()) return;
   const std::int64_t set = window_->position().next_steps();
-  sync.agree(name_of_steps_, {set > 0 ? set : window_->shape().steps});
+  const WindowShape& shape = window_->shape();
+  std::vector<NamedNumber> mine = {{name_of_steps_, set > 0 ? set : shape.steps},
+                                   {"the run's length in micro-steps (-1: open)", shape.max_iters.value_or(-1)}};
+  if (declared_) mine.push_back(*declared_);
+  if (mine == agreed_) return;
+  agreed_ = std::move(mine);
+  sync.agree(agreed_);
 }
 
 void AccumulationDriver::before_forward(const DrivenModels& models) {

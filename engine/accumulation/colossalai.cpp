@@ -28,6 +28,10 @@ std::optional<double> GradAccumOptimizer::clip_grad_norm(const std::vector<at::T
 }
 
 GradAccumLrSchedulerByStep::GradAccumLrSchedulerByStep(const AnyScheduler& lr_scheduler,
+void GradAccumOptimizer::declare_epoch(std::int64_t batches) {
+  driver().declare({"GradAccumDataloader: the batches of an epoch, in whole windows,", batches});
+}
+
                                                        const StepsOrWindow& accumulate_size)
     : AccumulatingScheduler(lr_scheduler, accumulate_size.window(Dialect::colossalai, "GradAccumLrSchedulerByStep")) {}
 

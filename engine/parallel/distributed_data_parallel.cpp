@@ -375,8 +375,8 @@ std::int64_t DistributedDataParallel::arrivals() const {
   return state_->arrivals;
 }
 
-void DistributedDataParallel::agree(const std::string& what, const std::vector<std::int64_t>& values) {
-  agree_on(what, values, state_->axis);
+void DistributedDataParallel::agree(const std::vector<NamedNumber>& numbers) {
+  agree_on(numbers, state_->axis);
 }
 
 void DistributedDataParallel::leave_local() {

@@ -137,14 +137,17 @@ void broadcast_packed(const NamedTensors& tensors, Communicator& axis) {
   }
 }
 
-void agree_on(const std::string& what, const std::vector<std::int64_t>& values, Communicator& axis) {
+void agree_on(const std::vector<NamedNumber>& numbers, Communicator& axis) {
   if (axis.size() == 1) return;
-  const auto count = static_cast<std::int64_t>(values.size());
-  const at::Tensor all = gathered(values, axis);
+  const auto count = static_cast<std::int64_t>(numbers.size());
+  std::vector<std::int64_t> mine;
+  for (const NamedNumber& each : numbers) mine.push_back(each.value);
+  const at::Tensor all = gathered(mine, axis);
   const auto* value = all.const_data_ptr<std::int64_t>();
   for (std::int64_t at = count; at < axis.size() * count; ++at) {
     if (value[at] == value[at % count]) continue;
-    throw std::invalid_argument(what + " is " + std::to_string(value[at % count]) + " on rank 0 of the axis and " +
+    throw std::invalid_argument(numbers[static_cast<std::size_t>(at % count)].name + " is " +
+                                std::to_string(value[at % count]) + " on rank 0 of the axis and " +
                                 std::to_string(value[at]) + " on rank " + std::to_string(at / count) +
                                 "; give all ranks the same");
   }

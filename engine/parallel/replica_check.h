@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "accrue/comm/communicator.h"
+#include "accrue/comm/grad_sync.h"
 
 namespace accrue {
 
@@ -23,9 +24,9 @@ void broadcast_values(const NamedTensors& tensors, Communicator& axis);
 /// The same by one broadcast a type: for small tensors, often. Collective: the axis.
 void broadcast_packed(const NamedTensors& tensors, Communicator& axis);
 
-/// Throws std::invalid_argument on every rank where values differ, naming the first rank whose differ from rank 0's.
-/// Every rank passes equally many. Collective: the axis.
-void agree_on(const std::string& what, const std::vector<std::int64_t>& values, Communicator& axis);
+/// Throws std::invalid_argument on every rank where a number differs, naming the first rank whose differs from rank
+/// 0's. Every rank passes equally many. Collective: the axis.
+void agree_on(const std::vector<NamedNumber>& numbers, Communicator& axis);
 
 /// Which parameters any rank's backward reached; `mine`: which ones this rank's did; `reduced`: the reduced gradients,
 /// equal on all ranks. A reduced gradient with a non-zero element proves that some rank reached it; only for those that

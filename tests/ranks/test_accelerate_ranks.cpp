@@ -497,6 +497,25 @@ int resumes_inside_a_group(RankContext& rank) {
   return 0;
 }
 
+/// N is changed at run time: on both ranks, or on rank 1 alone.
+int steps_set_later(RankContext& rank) {
+  auto axis = join_ranks(rank);
+  const bool both = rank.arguments.at(0) == "both";
+  TrainedLine t(with_plugin({.num_steps = 2}), 0.001, 0.0, axis.data.get());
+  int updates = 0;
+  const std::string error = error_of([&] {
+    for (int m = 0; m < 10; ++m) {
+      if (m == 4 && (both || rank.rank == 1)) t.accelerator.set_gradient_accumulation_steps(3);
+      updates += t.micro_step(1.0, points({1.0})) == StepOutcome::updated;
+    }
+  });
+  if (both)
+    DEMAND(error.empty() && updates == 4);
+  else
+    DEMAND(contains(error, "the ranks call different collectives"));
+  return 0;
+}
+
 const RankCases cases = {{"the token recipe divides by the tokens of all ranks", token_recipe},
                          {"ten batches reduce at 4, 8, 10 and move the schedule once per rank", ten_batches},
                          {"syncing each batch changes communication only", sync_each_batch},
@@ -512,7 +531,8 @@ const RankCases cases = {{"the token recipe divides by the tokens of all ranks",
                          {"join_uneven_inputs works on a CPU", join_scope},
                          {"streams of unknown length end together", streams},
                          {"an overflow on one rank discards the group on both", overflow_on_one_rank},
-                         {"gather and reduce over ranks", gathers_and_reduces}};
+                         {"gather and reduce over ranks", gathers_and_reduces},
+                         {"another N of all ranks takes effect, of one is said", steps_set_later, {"both", "one"}}};
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include "accrue/accumulation/colossalai.h"
 #include "accrue/accumulation/llm.h"
 #include "accrue/accumulation/llm_amp.h"
+#include "accrue/accumulation/mmengine/colossalai_optim_wrapper.h"
 #include "accrue/parallel/distributed_data_parallel.h"
 #include "support/rank_cases.h"
 #include "support/rank_checks.h"
@@ -257,25 +258,69 @@ int overflow_on_one_rank(RankContext& context) {
   return 0;
 }
 
+/// Twelve micro-steps of a loop that its optimizer alone drives.
+void train(const Line& line, BaseOptimizer& optimizer) {
+  for (int m = 0; m < 12; ++m) {
+    optimizer.zero_grad();
+    optimizer.backward(line.loss(1.0));
+    optimizer.step();
+  }
+}
+
+/// One system's loop, by its name, in which rank 1 has another N or another length than rank 0 where `apart` says so.
 /// The ranks' first reductions meet, whatever micro-step they are in.
-int other_steps_on_rank_1(RankContext& rank) {
+void train_apart(const std::string& system, const std::string& apart, const RankContext& rank) {
   const auto joined = join_ranks(rank);
   Line line;
   DistributedDataParallel ddp(line, *joined.data);
   torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(0.1));
-  llm::GradientAccumulationOptimizer optimizer(sgd, &ddp, rank.rank == 1 ? 3 : 2);
-  const std::string error = refused([&] {
-    for (int m = 0; m < 6; ++m) {
-      optimizer.backward(line.loss(1.0));
-      optimizer.step();
+  const bool other = rank.rank == 1;
+  const std::int64_t steps = other && apart == "steps" ? 3 : 2;
+  if (system == "llm") {
+    llm::GradientAccumulationOptimizer optimizer(sgd, &ddp, steps);
+    train(line, optimizer);
+  } else if (system == "colossalai") {
+    const std::size_t batches = !other ? 8 : apart == "length" ? 10 : apart == "tail" ? 9 : 8;
+    std::vector<int> values(batches, 1);
+    RangeSource<std::vector<int>> source(values, static_cast<std::int64_t>(batches));
+    auto made = colossalai::accumulate_gradient(&ddp, sgd, source, steps);
+    train(line, *made.optimizer);
+  } else {
+    const auto wrapper = system == "mmengine"
+                             ? std::make_shared<mmengine::OptimWrapper>(
+                                   sgd, mmengine::OptimWrapperOptions{.accumulative_counts = steps, .sync = &ddp})
+                             : std::make_shared<mmengine::ColossalAIOptimWrapper>(
+                                   sgd, mmengine::make_booster(mmengine::torch_ddp_plugin(), ddp), steps);
+    wrapper->initialize_count_status(line, 0, other && apart == "length" ? 7 : 12);
+    for (std::int64_t m = 0; m < wrapper->max_counts(); ++m) {
+      // A resume of rank 1 alone, between two windows.
+      if (m == 4 && other && apart == "later") wrapper->initialize_count_status(line, 4, 7);
+      mmengine::train_step(*wrapper, line, [&] { return line.loss(1.0); });
     }
-  });
-  DEMAND(contains(error, "is 2 on rank 0 of the axis and 3 on rank 1"));
+  }
+}
+
+/// arguments: the system, and what differs.
+int ranks_apart(RankContext& rank) {
+  const std::string system = rank.arguments.at(0), apart = rank.arguments.at(1);
+  const std::string error = error_of([&] { train_apart(system, apart, rank); });
+  const std::string expected = apart == "steps"         ? "is 2 on rank 0 of the axis and 3 on rank 1"
+                               : apart == "later"       ? "the ranks call different collectives"
+                               : system == "colossalai" ? "is 8 on rank 0 of the axis and 10 on rank 1"
+                                                        : "is 12 on rank 0 of the axis and 7 on rank 1";
+  if (apart == "tail")
+    DEMAND(error.empty());
+  else if (!contains(error, expected))
+    throw std::runtime_error("instead of " + expected + ": " + error);
   return 0;
 }
 
 const RankCases cases = {
-    {"another N on one rank is said at the first reduction", other_steps_on_rank_1},
+    {"another N or length on one rank is said at the next reduction",
+     ranks_apart,
+     {"llm steps", "colossalai steps", "colossalai length", "mmengine steps", "mmengine length", "mmengine later",
+      "booster steps", "booster length", "booster later"}},
+    {"tails of other lengths, which are dropped, change nothing", ranks_apart, {"colossalai tail"}},
     {"llm reduces where it means to, or as the original does",
      llm_over_the_reducer,
      {"intended plain at_finish", "intended plain when_ready", "intended mixed at_finish", "actual plain at_finish"}},

@@ -31,6 +31,7 @@ class SyncBooster final : public Booster {
   }
 
   void reduce(BaseOptimizer&) override { sync_.finish(); }
+  void agree(const std::vector<NamedNumber>& numbers) override { sync_.agree(numbers); }
 
  private:
   Plugin plugin_;

@@ -58,8 +58,8 @@ class AccumulatingOptimizer : public OptimizerWrapper {
  public:
   /// loss / N, and its gradient added. Within a window nothing is reduced; after the window's last backward the model's
   /// gradients are reduced and waited for: collective then, on the model's axis. Errors: throws std::logic_error,
-  /// before anything is counted, where it has to reduce and a no_sync scope is open; and on all ranks, at the first
-  /// reduction, std::invalid_argument where they do not accumulate as many micro-steps.
+  /// before anything is counted, where it has to reduce and a no_sync scope is open; and on all ranks, at the next
+  /// reduction, std::invalid_argument where they differ in N.
   void backward(const at::Tensor& loss, BackwardOptions options = {}) override;
   /// The inner step, where the window's update is due; else accumulated. The window is closed before the inner step.
   StepOutcome step(const Closure& closure = {}) override;

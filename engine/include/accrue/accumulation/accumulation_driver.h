@@ -81,13 +81,16 @@ class AccumulationDriver {
 
   /// Before the forward of a micro-step that reduces: buffers follow rank 0. Collective: the models' axis, as are
   /// reduce() and settle(). Errors: throws std::invalid_argument on all ranks, in whichever of the three comes first,
-  /// where the ranks do not accumulate as many micro-steps.
+  /// where the ranks differ in N, in the length of the run or in what was declared. They compare these again when they
+  /// have changed, which all ranks do alike: where some do not, their collectives are different ones.
   void before_forward(const DrivenModels& models);
   void before_forward() { before_forward(models_); }
   /// The same after a backward, where the next micro-step reduces.
   void before_next_forward();
+  /// What else the ranks must have alike for their windows to meet, beside N and the length of the run.
+  void declare(NamedNumber number) { declared_ = std::move(number); }
 
-  /// What a micro-step that does not reduce holds on to for its forward and backward; empty for one that reduces.
+  /// A scope that suppresses reduction during a micro-step's forward and backward; empty for one that reduces.
   Cover cover(bool reduces) const;
   /// Throws std::logic_error where a scope of the caller's keeps a model from reducing.
   void require_open() const;
@@ -115,8 +118,9 @@ class AccumulationDriver {
   SharedWindow window_;
   ClearGradients gate_;
   std::string name_of_steps_;
+  std::optional<NamedNumber> declared_;
   DrivenModels models_;
-  bool agreed_ = false;               ///< that all ranks accumulate alike
+  std::vector<NamedNumber> agreed_;   ///< what the ranks were last seen to have alike
   std::optional<MicroPlan> planned_;  ///< the current micro-step of a planned run
 };
 

@@ -46,6 +46,9 @@ class GradAccumOptimizer final : public AccumulatingOptimizer {
   std::optional<double> clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm);
 
  protected:
+  /// Batches that this rank's loader yields an epoch: the ranks compare them as they compare N, because windows run on
+  /// over the ends of epochs and would meet those of other epochs.
+  void declare_epoch(std::int64_t batches);
   const char* name() const override { return "GradAccumOptimizer"; }
 };
 
@@ -99,8 +102,9 @@ GradAccumHandlers wrap_handlers(const GradientHandlers& handlers, const SharedWi
 
 /// The four wrappers over one window, also for N = 1. `model` may be null where handlers reduce, or nothing does.
 /// `dataloader` and what is given by reference must outlive the answer. Errors: throws std::invalid_argument for N < 1,
-/// a loader without a length, an empty handler. `replay`: clip_partial_sums, drain_early, narrow_no_sync. Source:
-/// colossalai.utils.gradient_accumulation.accumulate_gradient.
+/// a loader without a length, an empty handler; and backward() on all ranks, at the first reduction of `model`, where
+/// they differ in N or in the batches that their loaders yield. `replay`: clip_partial_sums, drain_early,
+/// narrow_no_sync. Source: colossalai.utils.gradient_accumulation.accumulate_gradient.
 template <typename Batch>
 Accumulated<Batch> accumulate_gradient(GradSync* model, const AnyOptimizer& optimizer, BatchSource<Batch>& dataloader,
                                        std::int64_t accumulate_size, const GradientHandlers& gradient_handlers = {},
@@ -119,6 +123,7 @@ Accumulated<Batch> accumulate_gradient(GradSync* model, const AnyOptimizer& opti
 /// nothing within a window, so step() belongs after every backward. Source: colossalai.engine.Engine.
 class Engine {
  public:
+  made.optimizer->declare_epoch(*made.dataloader->length());
   Engine(std::shared_ptr<GradAccumOptimizer> optimizer, GradAccumHandlers gradient_handlers = {},
          double clip_grad_norm = 0.0);
 

@@ -9,6 +9,13 @@
 
 namespace accrue {
 
+/// What all ranks must have alike.
+struct NamedNumber {
+  std::string name;  ///< as the user knows it
+  std::int64_t value = 0;
+  bool operator==(const NamedNumber&) const = default;
+};
+
 class GradSync {
  public:
   virtual ~GradSync() = default;
@@ -19,12 +26,12 @@ class GradSync {
   /// Before the forward of a micro-step that reduces: what the forward reads and changes (buffers) becomes rank 0's.
   /// Does nothing while sync is off. Collective: the axis.
   virtual void before_forward() {}
-  /// How many gradients backwards have brought since construction: another number than before says that one has come,
-  /// whoever ran the backward. Always 0 of one that does not count them.
+  /// Gradients received since construction. A change means that a backward has run. Always 0 for implementations that
+  /// do not count.
   virtual std::int64_t arrivals() const { return 0; }
-  /// Throws std::invalid_argument on every rank where the values differ between ranks; `what` begins the message.
-  /// Collective: the axis, as many values on every rank.
-  virtual void agree(const std::string& /*what*/, const std::vector<std::int64_t>& /*values*/) {}
+  /// Throws std::invalid_argument on every rank where a number differs between ranks; its name begins the message.
+  /// Collective: the axis, as many numbers on every rank.
+  virtual void agree(const std::vector<NamedNumber>& /*numbers*/) {}
 
   /// While it lives, gradients accumulate locally and nothing is reduced. Restores what was in force on every exit.
   /// Scopes nest.

@@ -81,7 +81,7 @@ class DistributedDataParallel final : public GradSync {
   /// Collective: the whole axis.
   void finish() override;
   std::int64_t arrivals() const override;
-  void agree(const std::string& what, const std::vector<std::int64_t>& values) override;
+  void agree(const std::vector<NamedNumber>& numbers) override;
   /// Declares that the gradients since the last finish() stay local to this rank and will not be reduced. Otherwise,
   /// with several ranks and sync on, a parameter that changes between its gradient's arrival and finish() means that
   /// the reduction was forgotten, and the next backward or zero_grad() throws std::logic_error.

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "accrue/accumulation/base_optimizer.h"
 #include "accrue/comm/grad_sync.h"
@@ -52,6 +53,8 @@ class Booster {
   virtual void backward(const at::Tensor& loss, BaseOptimizer& optimizer, BackwardOptions options = {}) = 0;
   /// Reduces what no_sync let accumulate: for a step that comes before its time. Collective.
   virtual void reduce(BaseOptimizer& optimizer) = 0;
+  /// As GradSync::agree().
+  virtual void agree(const std::vector<NamedNumber>& /*numbers*/) {}
 };
 
 /// A plugin over a GradSync, such as DistributedDataParallel; one that cannot do without reducing does so after every

@@ -16,6 +16,7 @@ class BoosterSync final : public GradSync {
   bool sync_enabled() const override { return !booster->in_no_sync(); }
   void set_sync_enabled(bool enabled) override;
   void finish() override;
+  void agree(const std::vector<NamedNumber>& numbers) override { booster->agree(numbers); }
   void backward(const at::Tensor& loss, BackwardOptions options);
 
   std::shared_ptr<Booster> booster;

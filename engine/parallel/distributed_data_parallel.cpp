@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accrue/parallel/distributed_data_parallel.h"
 
+#include <c10/util/Exception.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <stdexcept>
 #include <unordered_set>
@@ -209,7 +211,7 @@ struct DistributedDataParallel::State {
   void restart();
   void settle_reached();
   bool stepped_without_finish(std::size_t parameter) const;
-  void check_finished() const;
+  bool any_stepped_without_finish() const;
 
   Communicator& axis;
   DataParallelOptions options;
@@ -248,9 +250,10 @@ bool DistributedDataParallel::State::stepped_without_finish(std::size_t i) const
   return unfinished[i] && *unfinished[i] != mark_of(parameters[i]);
 }
 
-void DistributedDataParallel::State::check_finished() const {
+bool DistributedDataParallel::State::any_stepped_without_finish() const {
   for (std::size_t i = 0; i < parameters.size(); ++i)
-    if (stepped_without_finish(i)) throw std::logic_error(forgotten_finish);
+    if (stepped_without_finish(i)) return true;
+  return false;
 }
 
 void DistributedDataParallel::State::coming(std::size_t parameter) {
@@ -336,6 +339,8 @@ DistributedDataParallel::DistributedDataParallel(torch::nn::Module& module, Comm
 }
 
 DistributedDataParallel::~DistributedDataParallel() {
+  // The last window of a program: no later backward can say it. Where an error is under way it has been said.
+  if (std::uncaught_exceptions() == 0 && state_->any_stepped_without_finish()) TORCH_WARN(forgotten_finish);
   state_->release_parameters();
 }
 
@@ -384,7 +389,7 @@ void DistributedDataParallel::leave_local() {
 }
 
 void DistributedDataParallel::zero_grad() {
-  state_->check_finished();
+  if (state_->any_stepped_without_finish()) throw std::logic_error(forgotten_finish);
   leave_local();
   state_->restart();
   for (GradArena& each : state_->arenas) each.zero();

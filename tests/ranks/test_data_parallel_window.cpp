@@ -194,6 +194,23 @@ int says_that_finish_was_forgotten(RankContext& rank) {
   DEMAND(says([&ddp = ddp] { ddp.zero_grad(); }));
   optimizer.zero_grad();
   DEMAND(says([&net = net] { net.out.sum().backward(); }));
+  // After the last window there is nothing but the destructor to say it.
+  for (const bool finishes : {true, false}) {
+    struct : c10::WarningHandler {
+      void process(const c10::Warning& warning) override { text += warning.msg(); }
+      std::string text;
+    } noted;
+    const c10::WarningUtils::WarningHandlerGuard guard(&noted);
+    {
+      Net last(3);
+      DistributedDataParallel reducer(last, axis);
+      torch::optim::SGD sgd(last.parameters(), torch::optim::SGDOptions(0.1));
+      last.out.sum().backward();
+      if (finishes) reducer.finish();
+      sgd.step();
+    }
+    DEMAND(contains(noted.text, "call finish()") != finishes);
+  }
   return 0;
 }
 

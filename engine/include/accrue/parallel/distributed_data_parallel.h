@@ -66,6 +66,7 @@ class DistributedDataParallel final : public GradSync {
   /// module and the axis must outlive this. Collective: the whole axis. Errors: throws std::invalid_argument naming the
   /// first parameter that differs between ranks (in name, shape, dtype or requires_grad) or is not of that kind.
   DistributedDataParallel(torch::nn::Module& module, Communicator& axis, DataParallelOptions options = {});
+  /// Warns where a parameter changed before gradients of the last window were reduced; see leave_local().
   ~DistributedDataParallel() override;
 
   bool sync_enabled() const override;
@@ -84,7 +85,7 @@ class DistributedDataParallel final : public GradSync {
   void agree(const std::vector<NamedNumber>& numbers) override;
   /// Declares that the gradients since the last finish() stay local to this rank and will not be reduced. Otherwise,
   /// with several ranks and sync on, a parameter that changes between its gradient's arrival and finish() means that
-  /// the reduction was forgotten, and the next backward or zero_grad() throws std::logic_error.
+  /// the reduction was forgotten, and the next backward or zero_grad() throws std::logic_error; the destructor warns.
   void leave_local();
   /// Drops all gradients and clears the arenas. Module::zero_grad() and Optimizer::zero_grad() may be called instead.
   /// After a backward that threw, call this before the next window begins.

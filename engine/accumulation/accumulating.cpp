@@ -133,6 +133,11 @@ void AccumulatingScheduler::step(std::optional<std::int64_t> epoch) {
   }
 }
 
+std::string AccumulatingScheduler::text() const {
+  return std::string(name()) + ": one step per window of " + std::to_string(window_->shape().steps) + "\n" +
+         inner().text();
+}
+
 StateDict AccumulatingScheduler::state_dict() const {
   return with_window(inner().state_dict(), *window_);
 }

@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <ostream>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -135,10 +136,20 @@ void LambdaLR::apply() {
 StepLR::StepLR(torch::optim::Optimizer& optimizer, std::int64_t step_size, double gamma)
     : LambdaLR(optimizer, step_factor(step_size, gamma)) {}
 
-void SchedulerWrapper::print_lr(std::ostream& out) const {
+std::string BaseScheduler::text() const {
   const auto rates = get_last_lr();
+  std::ostringstream text;
   for (std::size_t i = 0; i < rates.size(); ++i)
-    out << "learning rate of parameter group " << i << ": " << rates[i] << '\n';
+    text << (i == 0 ? "" : "\n") << "learning rate of parameter group " << i << ": " << rates[i];
+  return text.str();
+}
+
+std::ostream& operator<<(std::ostream& out, const BaseScheduler& scheduler) {
+  return out << scheduler.text();
+}
+
+void SchedulerWrapper::print_lr(std::ostream& out) const {
+  out << BaseScheduler::text() << '\n';
 }
 
 void warn_of_schedule_before_step() {

@@ -4,6 +4,7 @@
 // Source: colossalai.utils.gradient_accumulation, colossalai.engine.Engine.
 #include "accrue/accumulation/colossalai.h"
 
+#include <ostream>
 #include <stdexcept>
 #include <string>
 
@@ -27,11 +28,11 @@ std::optional<double> GradAccumOptimizer::clip_grad_norm(const std::vector<at::T
   return accrue::clip_grad_norm(parameters, max_norm);
 }
 
-GradAccumLrSchedulerByStep::GradAccumLrSchedulerByStep(const AnyScheduler& lr_scheduler,
 void GradAccumOptimizer::declare_epoch(std::int64_t batches) {
   driver().declare({"GradAccumDataloader: the batches of an epoch, in whole windows,", batches});
 }
 
+GradAccumLrSchedulerByStep::GradAccumLrSchedulerByStep(const AnyScheduler& lr_scheduler,
                                                        const StepsOrWindow& accumulate_size)
     : AccumulatingScheduler(lr_scheduler, accumulate_size.window(Dialect::colossalai, "GradAccumLrSchedulerByStep")) {}
 
@@ -58,6 +59,15 @@ void GradAccumGradientHandler::handle_gradient() {
   if (!due || handled_at_ == window_->micro_steps_done()) return;
   handled_at_ = window_->micro_steps_done();
   inner_->handle_gradient();
+}
+
+std::string GradAccumGradientHandler::text() const {
+  return "GradAccumGradientHandler: once per window of " + std::to_string(window_->shape().steps) + "\n" +
+         inner_->text();
+}
+
+std::ostream& operator<<(std::ostream& out, const GradAccumGradientHandler& handler) {
+  return out << handler.text();
 }
 
 GradAccumHandlers wrap_handlers(const GradientHandlers& handlers, const SharedWindow& window) {

@@ -10,7 +10,10 @@
 #include <ATen/ops/zeros_like.h>
 
 #include <map>
+#include <ostream>
 #include <stdexcept>
+
+#include "accrue/run/counted.h"
 
 namespace accrue::colossalai {
 namespace {
@@ -55,13 +58,25 @@ void reduce(const std::vector<at::Tensor>& parameters, double divisor, Communica
   for (const auto& [dtype, gradients] : by_dtype) reduce_flat(gradients, divisor, group);
 }
 
+std::string scope_of(const std::vector<at::Tensor>& parameters, const Communicator& group) {
+  return counted(static_cast<std::int64_t>(parameters.size()), "parameter") + " over " + counted(group.size(), "rank");
+}
+
 }  // namespace
+
+std::ostream& operator<<(std::ostream& out, const BaseGradientHandler& handler) {
+  return out << handler.text();
+}
 
 DataParallelGradientHandler::DataParallelGradientHandler(std::vector<at::Tensor> parameters, Communicator& group)
     : parameters_(std::move(parameters)), group_(group) {}
 
 void DataParallelGradientHandler::handle_gradient() {
   reduce(parameters_, static_cast<double>(group_.size()), group_);
+}
+
+std::string DataParallelGradientHandler::scope() const {
+  return scope_of(parameters_, group_);
 }
 
 MoeGradientHandler::MoeGradientHandler(std::vector<at::Tensor> replicated, Communicator& data,
@@ -79,12 +94,22 @@ void MoeGradientHandler::handle_gradient() {
   for (DataParallelGradientHandler& each : groups_) each.handle_gradient();
 }
 
+std::string MoeGradientHandler::text() const {
+  std::string text = "MoeGradientHandler";
+  for (const DataParallelGradientHandler& each : groups_) text += "\n" + each.text();
+  return text;
+}
+
 PipelineSharedModuleGradientHandler::PipelineSharedModuleGradientHandler(std::vector<at::Tensor> shared,
                                                                          Communicator& stages)
     : shared_(std::move(shared)), stages_(stages) {}
 
 void PipelineSharedModuleGradientHandler::handle_gradient() {
   reduce(shared_, 1.0, stages_);
+}
+
+std::string PipelineSharedModuleGradientHandler::text() const {
+  return "PipelineSharedModuleGradientHandler: " + scope_of(shared_, stages_);
 }
 
 GradientReduction choose_reduction(const ParallelSetup& setup) {

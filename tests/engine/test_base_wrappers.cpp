@@ -17,10 +17,16 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "accrue/accumulation/accelerate/accelerator.h"
 #include "accrue/accumulation/base_optimizer.h"
 #include "accrue/accumulation/base_scheduler.h"
+#include "accrue/accumulation/colossalai.h"
 #include "accrue/accumulation/llm.h"
+#include "accrue/accumulation/mmengine/optim_wrapper.h"
+#include "accrue/comm/rendezvous.h"
 #include "support/refusals.h"
+#include "support/table.h"
+#include "support/ten_batches.h"
 #include "support/test_program.h"
 #include "support/window_positions.h"
 
@@ -30,6 +36,20 @@ using namespace accrue;
 using namespace accrue::test;
 
 namespace {
+
+#define ADAM                          \
+  "Adam (\n"                          \
+  "Parameter Group 0: 1 parameters\n" \
+  "    lr: 0.1\n"                     \
+  "    betas: (0.9, 0.999)\n"         \
+  "    eps: 1e-08\n"                  \
+  "    weight_decay: 0\n"             \
+  "    amsgrad: false\n"              \
+  ")"
+#define RATE "learning rate of parameter group 0: 0.1"
+
+/// Prints something made over an optimizer.
+using Print = std::function<void(std::ostream&, torch::optim::Optimizer&)>;
 
 struct Weight {
   at::Tensor w = at::ones({3}, at::kDouble).requires_grad_();
@@ -299,22 +319,89 @@ class TestBaseWrappers : public QObject {
     QVERIFY(refused([&] { wrap(libtorchs, sgd)->step(3); }).find("cannot go to a position") != std::string::npos);
   }
 
-  void optimizers_print_what_they_are() {
+  void everything_prints_what_it_is_data() {
+    const Rows<Print, QByteArray> row;
+    row(
+        "an optimizer", [](auto& out, auto& adam) { out << *wrap(adam); }, ADAM);
+    row(
+        "llm's optimizer",
+        [](auto& out, auto& adam) {
+          llm::GradientAccumulationOptimizer optimizer(adam, nullptr, 4);
+          optimizer.backward(Weight().loss());
+          out << optimizer;
+        },
+        "GradientAccumulationOptimizer: 1 of 4 micro-steps done\n" ADAM);
+    row(
+        "Colossal-AI's optimizer", [](auto& out, auto& adam) { out << colossalai::GradAccumOptimizer(adam, 4); },
+        "GradAccumOptimizer: 0 of 4 micro-steps done\n" ADAM);
+    row(
+        "MMEngine's wrapper",
+        [](auto& out, auto& adam) { out << mmengine::OptimWrapper(adam, {.accumulative_counts = 4}); },
+        "Type: OptimWrapper\n_accumulative_counts: 4\noptimizer:\n" ADAM);
+    row(
+        "a schedule", [](auto& out, auto& adam) { out << decay_of(adam); }, RATE);
+    row(
+        "llm's schedule",
+        [](auto& out, auto& adam) {
+          auto decay = decay_of(adam);
+          out << llm::GradientAccumulationLRScheduler(decay, 4);
+        },
+        "GradientAccumulationLRScheduler: one step per window of 4\n" RATE);
+    row(
+        "Colossal-AI's schedule",
+        [](auto& out, auto& adam) {
+          auto decay = decay_of(adam);
+          out << colossalai::GradAccumLrSchedulerByStep(decay, 4);
+        },
+        "GradAccumLrSchedulerByStep: one step per window of 4\n" RATE);
+    row(
+        "a handler",
+        [](auto& out, auto& adam) {
+          const auto axis = single_communicator();
+          out << colossalai::GradAccumGradientHandler(
+              std::make_shared<colossalai::DataParallelGradientHandler>(adam.param_groups()[0].params(), *axis), 4);
+        },
+        "GradAccumGradientHandler: once per window of 4\nDataParallelGradientHandler: 1 parameter over 1 rank");
+    row(
+        "a handler of experts",
+        [](auto& out, auto& adam) {
+          const auto axis = single_communicator();
+          const auto parameters = adam.param_groups()[0].params();
+          out << colossalai::MoeGradientHandler(parameters, *axis,
+                                                std::vector<colossalai::MoeGradientHandler::Group>{{{}, axis.get()}});
+        },
+        "MoeGradientHandler\nDataParallelGradientHandler: 1 parameter over 1 rank\n"
+        "DataParallelGradientHandler: 0 parameters over 1 rank");
+    row(
+        "Accelerate's plug-in", [](auto& out, auto&) { out << accelerate::GradientAccumulationPlugin{.num_steps = 4}; },
+        "GradientAccumulationPlugin(num_steps=4, adjust_scheduler=True, sync_with_dataloader=True, "
+        "sync_each_batch=False)");
+    row(
+        "an Accelerator",
+        [](auto& out, auto&) {
+          const auto axis = single_communicator();
+          out << accelerate::Accelerator({.gradient_accumulation_steps = 4}, *axis);
+        },
+        "Num processes: 1\nProcess index: 0\nDevice: cpu\nMixed precision type: no\nSync Gradients: true\n"
+        "At end of current dataloader: false\nExtra samples added: -1\nGradient accumulation plugin: num_steps 4, "
+        "adjust_scheduler true, sync_with_dataloader true, sync_each_batch false\n");
+    row(
+        "Accelerate's optimizer and schedule",
+        [](auto& out, auto& adam) {
+          const auto axis = single_communicator();
+          accelerate::Accelerator accelerator({.gradient_accumulation_steps = 4}, *axis);
+          auto& optimizer = accelerator.prepare(adam);
+          out << optimizer << '\n' << accelerator.prepare(std::make_shared<LambdaLR>(decay_of(adam)), {&optimizer});
+        },
+        "AcceleratedOptimizer\n" ADAM "\nAcceleratedScheduler at position 0\n" RATE);
+  }
+  void everything_prints_what_it_is() {
+    const auto [print, text] = current_row<Print, QByteArray>();
     Weight weight;
     torch::optim::Adam adam({weight.w}, torch::optim::AdamOptions(0.1));
-    llm::GradientAccumulationOptimizer optimizer(adam, nullptr, 4);
-    optimizer.backward(weight.loss());
-    std::ostringstream text;
-    text << optimizer;
-    QCOMPARE(text.str(), std::string("GradientAccumulationOptimizer: 1 of 4 micro-steps done\n"
-                                     "Adam (\n"
-                                     "Parameter Group 0: 1 parameters\n"
-                                     "    lr: 0.1\n"
-                                     "    betas: (0.9, 0.999)\n"
-                                     "    eps: 1e-08\n"
-                                     "    weight_decay: 0\n"
-                                     "    amsgrad: false\n"
-                                     ")"));
+    std::ostringstream out;
+    print(out, adam);
+    QCOMPARE(QByteArray::fromStdString(out.str()), text);
   }
 
   void a_closure_computes_the_gradients_of_its_step() {

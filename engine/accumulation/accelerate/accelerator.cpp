@@ -8,6 +8,7 @@
 #include <ATen/Context.h>
 
 #include <algorithm>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -158,6 +159,15 @@ const GradientState& Accelerator::state() const {
 
 Communicator& Accelerator::axis() {
   return impl_->axis;
+}
+
+std::ostream& operator<<(std::ostream& out, const Accelerator& accelerator) {
+  const AcceleratorOptions& options = accelerator.state().options();
+  const char* const precisions[] = {"no", "fp16", "bf16"};
+  return out << "Num processes: " << accelerator.num_processes() << "\nProcess index: " << accelerator.process_index()
+             << "\nDevice: " << options.device.str()
+             << "\nMixed precision type: " << precisions[static_cast<std::size_t>(options.mixed_precision)] << '\n'
+             << accelerator.state();
 }
 
 }  // namespace accrue::accelerate

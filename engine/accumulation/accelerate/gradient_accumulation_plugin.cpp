@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <ostream>
 #include <stdexcept>
 
 namespace accrue::accelerate {
@@ -26,6 +27,15 @@ std::int64_t number_in(const std::string& text) {
 }
 
 }  // namespace
+
+std::ostream& operator<<(std::ostream& out, const GradientAccumulationPlugin& plugin) {
+  const auto word = [](bool yes) { return yes ? "True" : "False"; };
+  return out << "GradientAccumulationPlugin(num_steps="
+             << (plugin.num_steps ? std::to_string(*plugin.num_steps) : "None")
+             << ", adjust_scheduler=" << word(plugin.adjust_scheduler)
+             << ", sync_with_dataloader=" << word(plugin.sync_with_dataloader)
+             << ", sync_each_batch=" << word(plugin.sync_each_batch) << ')';
+}
 
 std::int64_t checked_steps(std::int64_t steps) {
   if (steps >= 1) return steps;

@@ -101,9 +101,13 @@ class AccumulatingScheduler : public SchedulerWrapper {
   StateDict state_dict() const override;
   void load_state_dict(const StateDict& state) override;
 
+  /// "NAME: one step per window of 4", and what it wraps.
+  std::string text() const override;
   const AccumulationWindow& window() const { return *window_; }
 
  protected:
+  /// What the system calls it.
+  virtual const char* name() const = 0;
   AccumulatingScheduler(const AnyScheduler& scheduler, SharedWindow window);
   virtual void step_inner(std::optional<std::int64_t> epoch) { inner().step(epoch); }
 

@@ -74,6 +74,8 @@ class SchedulerWrapper : public BaseScheduler {
   void load_state_dict(const StateDict& state) override { inner_->load_state_dict(state); }
 
   std::vector<double> get_lr() const { return get_last_lr(); }
+  std::string text() const override { return inner_->text(); }
+
   /// One line per parameter group.
   void print_lr(std::ostream& out) const;
   BaseScheduler& inner() { return *inner_; }

@@ -9,8 +9,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "accrue/accumulation/base_optimizer.h"
@@ -33,7 +35,12 @@ class BaseScheduler {
   virtual StateDict state_dict() const = 0;
   /// Sets the position and the optimizer's rates. Errors: throws std::invalid_argument naming what is missing.
   virtual void load_state_dict(const StateDict& state) = 0;
+
+  /// The rates in force, one line per parameter group; a wrapper's name goes before them.
+  virtual std::string text() const;
 };
+
+std::ostream& operator<<(std::ostream& out, const BaseScheduler& scheduler);
 
 /// A scheduler of LibTorch's family. LibTorch shows of it only how often it stepped and the rates in force, so that is
 /// its whole state: one that remembers more, as a best metric or patience, starts over. Such schedulers count

@@ -21,8 +21,10 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "accrue/accumulation/accumulating.h"
@@ -44,11 +46,11 @@ class GradAccumOptimizer final : public AccumulatingOptimizer {
   /// Replay::clip_partial_sums is the original since September 2023: the running sum is clipped in every micro-step,
   /// and a max_norm of 0 zeroes it.
   std::optional<double> clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm);
-
- protected:
   /// Batches that this rank's loader yields an epoch: the ranks compare them as they compare N, because windows run on
   /// over the ends of epochs and would meet those of other epochs.
   void declare_epoch(std::int64_t batches);
+
+ protected:
   const char* name() const override { return "GradAccumOptimizer"; }
 };
 
@@ -67,6 +69,9 @@ class GradAccumLrSchedulerByStep final : public AccumulatingScheduler {
                                                         std::int64_t accumulate_size) {
     return total_windows(epoch_shape(dataloader.length(), accumulate_size)).updates;
   }
+
+ protected:
+  const char* name() const override { return "GradAccumLrSchedulerByStep"; }
 };
 
 /// A handler that acts once a window. Over a shared window it acts where the optimizer's step is due, once, and so
@@ -79,6 +84,8 @@ class GradAccumGradientHandler final {
 
   /// Errors: throws std::logic_error over a shared window where the step was taken without this handler.
   void handle_gradient();
+  /// "GradAccumGradientHandler: once per window of 4", and what it wraps.
+  std::string text() const;
 
  private:
   std::shared_ptr<BaseGradientHandler> inner_;
@@ -86,6 +93,8 @@ class GradAccumGradientHandler final {
   bool counts_;                   ///< the window is this handler's own
   std::int64_t handled_at_ = -1;  ///< the micro-step whose window was reduced last: a sum is never taken twice
 };
+
+std::ostream& operator<<(std::ostream& out, const GradAccumGradientHandler& handler);
 
 using GradientHandlers = std::vector<std::shared_ptr<BaseGradientHandler>>;
 using GradAccumHandlers = std::vector<std::shared_ptr<GradAccumGradientHandler>>;
@@ -114,6 +123,7 @@ Accumulated<Batch> accumulate_gradient(GradSync* model, const AnyOptimizer& opti
   Accumulated<Batch> made;
   made.optimizer = std::make_shared<GradAccumOptimizer>(optimizer, window, model);
   made.dataloader = std::make_shared<GradAccumDataloader<Batch>>(dataloader, accumulate_size, replay);
+  made.optimizer->declare_epoch(*made.dataloader->length());
   made.gradient_handlers = wrap_handlers(gradient_handlers, window);
   if (lr_scheduler) made.lr_scheduler = std::make_shared<GradAccumLrSchedulerByStep>(lr_scheduler, window);
   return made;
@@ -123,7 +133,6 @@ Accumulated<Batch> accumulate_gradient(GradSync* model, const AnyOptimizer& opti
 /// nothing within a window, so step() belongs after every backward. Source: colossalai.engine.Engine.
 class Engine {
  public:
-  made.optimizer->declare_epoch(*made.dataloader->length());
   Engine(std::shared_ptr<GradAccumOptimizer> optimizer, GradAccumHandlers gradient_handlers = {},
          double clip_grad_norm = 0.0);
 

@@ -11,7 +11,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <iosfwd>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -23,13 +25,22 @@ class BaseGradientHandler {
  public:
   virtual ~BaseGradientHandler() = default;
   virtual void handle_gradient() = 0;
+  /// What it is, and what it reduces over how many ranks.
+  virtual std::string text() const { return "gradient handler"; }
 };
+
+std::ostream& operator<<(std::ostream& out, const BaseGradientHandler& handler);
 
 /// The mean over the data-parallel ranks. `group` must outlive the handler, here and below.
 class DataParallelGradientHandler : public BaseGradientHandler {
  public:
   DataParallelGradientHandler(std::vector<at::Tensor> parameters, Communicator& group);
   void handle_gradient() override;
+  std::string text() const override { return "DataParallelGradientHandler: " + scope(); }
+
+ protected:
+  /// "3 parameters over 2 ranks"
+  std::string scope() const;
 
  private:
   std::vector<at::Tensor> parameters_;
@@ -40,6 +51,7 @@ class DataParallelGradientHandler : public BaseGradientHandler {
 class SequenceParallelGradientHandler final : public DataParallelGradientHandler {
  public:
   using DataParallelGradientHandler::DataParallelGradientHandler;
+  std::string text() const override { return "SequenceParallelGradientHandler: " + scope(); }
 };
 
 /// Parameters that every rank has, over the data-parallel ranks; each expert's, over the ranks that hold that expert.
@@ -52,6 +64,8 @@ class MoeGradientHandler final : public BaseGradientHandler {
   /// Errors: throws std::invalid_argument where an expert has no group.
   MoeGradientHandler(std::vector<at::Tensor> replicated, Communicator& data, const std::vector<Group>& experts);
   void handle_gradient() override;
+  /// The replicated parameters' handler, then each expert's, line by line.
+  std::string text() const override;
 
  private:
   std::vector<DataParallelGradientHandler> groups_;
@@ -62,6 +76,7 @@ class PipelineSharedModuleGradientHandler final : public BaseGradientHandler {
  public:
   PipelineSharedModuleGradientHandler(std::vector<at::Tensor> shared, Communicator& stages);
   void handle_gradient() override;
+  std::string text() const override;
 
  private:
   std::vector<at::Tensor> shared_;
@@ -79,6 +94,7 @@ class ZeROGradientHandler final : public BaseGradientHandler {
  public:
   explicit ZeROGradientHandler(SyncsGradients& optimizer) : optimizer_(optimizer) {}
   void handle_gradient() override { optimizer_.sync_grad(); }
+  std::string text() const override { return "ZeROGradientHandler"; }
 
  private:
   SyncsGradients& optimizer_;

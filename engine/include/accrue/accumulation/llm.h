@@ -58,6 +58,7 @@ class GradientAccumulationLRScheduler final : public AccumulatingScheduler {
 
  protected:
   void step_inner(std::optional<std::int64_t> epoch) override;
+  const char* name() const override { return "GradientAccumulationLRScheduler"; }
 
  private:
   torch::optim::Optimizer* frozen_;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "accrue/accumulation/accelerate/accelerated_optimizer.h"
@@ -24,6 +25,9 @@ class AcceleratedScheduler final : public SchedulerWrapper {
   /// Inner steps taken.
   std::int64_t position() const { return schedule_.position; }
 
+  std::string text() const override {
+    return "AcceleratedScheduler at position " + std::to_string(position()) + "\n" + inner().text();
+  }
   StateDict state_dict() const override;
   void load_state_dict(const StateDict& state) override;
 

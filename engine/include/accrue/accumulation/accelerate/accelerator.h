@@ -24,6 +24,7 @@
 
 #include <concepts>
 #include <filesystem>
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -232,5 +233,8 @@ class Accelerator {
 
   std::unique_ptr<AcceleratorImpl> impl_;
 };
+
+/// As the original's AcceleratorState and GradientState print themselves.
+std::ostream& operator<<(std::ostream& out, const Accelerator& accelerator);
 
 }  // namespace accrue::accelerate

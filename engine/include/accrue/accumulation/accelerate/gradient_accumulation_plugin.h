@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <optional>
 #include <string>
 
@@ -23,6 +24,9 @@ struct GradientAccumulationPlugin {
   /// Reduces after every micro-step: less memory under sharding, more traffic, the same update.
   bool sync_each_batch = false;
 };
+
+/// As the original prints itself.
+std::ostream& operator<<(std::ostream& out, const GradientAccumulationPlugin& plugin);
 
 /// Reads one environment variable; std::getenv in programs, a table in tests.
 using Environment = std::function<std::optional<std::string>(const char* name)>;

@@ -223,7 +223,7 @@ int index_data(const DataIndexOptions& options) {
     const IndexRange range = (*matrix)[i] ? elements_of(*(*matrix)[i], dataset->sequences()) : IndexRange{};
     if (range.size() == 0) {
       if (i < options.samples.size() && options.samples[i] > 0)
-        std::fprintf(stderr, "accrue-run: %s was left out: --split gives it none of %s\n",
+        std::fprintf(stderr, "accrue-run: %s skipped: --split assigns it none of %s\n",
                      std::string(to_string(dataset_splits[i])).c_str(),
                      counted(dataset->sequences(), "sequence").c_str());
       continue;

@@ -150,7 +150,7 @@ class TestTextDataset : public QObject {
     QVERIFY(data({"index", prefix, "--seq-length", "4"}).out.startsWith("train: sequences 0 to 1, 18 tokens"));
     const Outcome asked = data({"index", prefix, "--seq-length", "4", "--samples", "4,2"});
     QCOMPARE(asked.status, 0);
-    QVERIFY2(asked.err.contains("valid was left out: --split gives it none of 2 sequences"), qPrintable(asked.err));
+    QVERIFY2(asked.err.contains("valid skipped: --split assigns it none of 2 sequences"), qPrintable(asked.err));
     const Outcome none = data({"index", prefix, "--seq-length", "100"});
     QCOMPARE(none.status, 0);
     QVERIFY2(none.err.contains("train has no sample: 18 tokens do not fill one of 100"), qPrintable(none.err));

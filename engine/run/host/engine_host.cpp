@@ -116,7 +116,7 @@ Result<void> check_branch_request(const BranchPoint& from, const RunPlan& plan) 
                             plan.totals.updates, from.checkpoint.update),
                 "run.updates", "Make the branch longer, or take an earlier checkpoint");
   if (from.checkpoint.position > 0 && recounts_micro_steps(from.spec, plan.spec))
-    return fail(ErrorCode::config, "was taken inside a window, whose micro-steps would become others",
+    return fail(ErrorCode::config, "was taken inside a window, and the branch would cut that window differently",
                 from.checkpoint_dir().string(), "Branch from a checkpoint between two windows");
   return {};
 }

@@ -159,8 +159,8 @@ void check_indexed(const RunSpec& spec, Findings& findings) {
   if (data.weights.size() == 1 && data.paths.size() == 1)
     findings.note("data.weights", "a single dataset gives all samples, whatever its weight");
   if (data.consumed_samples.size() > 3)
-    findings.error("data.consumed_samples", "has a number too many", std::ssize(data.consumed_samples),
-                   "those of training, evaluation and test");
+    findings.error("data.consumed_samples", "has more entries than training, validation and test",
+                   std::ssize(data.consumed_samples), "those of training, validation and test");
   const std::int64_t batch = spec.accumulation.micro_batch * spec.parallel.data;
   const std::int64_t consumed = consumed_samples_of(data, DatasetSplit::train);
   if (is_cyclic(data) && batch > 0 && consumed % batch != 0)

@@ -69,8 +69,8 @@ class AccumulatingOptimizer : public OptimizerWrapper {
   /// The inner state, and the window's position under "window.". The gradients of an open window are not part of it.
   StateDict state_dict() const override;
   /// Continues at the micro-step of the window where the state was taken. The state of a plain optimizer leaves the
-  /// window where it is, as the originals' do. Errors: as BaseOptimizer's, and for a state from inside a window of
-  /// another N that has as many micro-steps as a window has here, for such a window cannot end.
+  /// window where it is, as the originals' do. Errors: as BaseOptimizer's, and for a state taken after N or more
+  /// micro-steps of a longer window, because that window could never end here.
   void load_state_dict(const StateDict& state) override;
 
   /// "NAME: 2 of 4 micro-steps done", and what it wraps.
@@ -113,7 +113,7 @@ class AccumulatingScheduler : public SchedulerWrapper {
 
  private:
   SharedWindow window_;
-  bool warned_ = false;  ///< or has seen a step of the optimizer before its own
+  bool warned_ = false;  ///< has warned, or has seen the optimizer step first
 };
 
 }  // namespace accrue

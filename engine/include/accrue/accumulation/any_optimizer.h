@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a wrapper is made over, however the caller holds it: LibTorch's own object, one of ours by reference, or one of
-// ours shared. By reference, the caller keeps it alive as long as the wrapper; shared, the wrapper does. And what every
-// wrapper is: what it does not override goes to what it was made over. Thread: the training thread.
+// ours shared. By reference, the caller keeps it alive as long as the wrapper; shared, the wrapper does. Also the base
+// of all wrappers: calls that a wrapper does not override are forwarded to the wrapped object. Thread: the training
+// thread.
 #pragma once
 
 #include <concepts>
@@ -73,9 +74,9 @@ class SchedulerWrapper : public BaseScheduler {
   StateDict state_dict() const override { return inner_->state_dict(); }
   void load_state_dict(const StateDict& state) override { inner_->load_state_dict(state); }
 
-  std::vector<double> get_lr() const { return get_last_lr(); }
   std::string text() const override { return inner_->text(); }
 
+  std::vector<double> get_lr() const { return get_last_lr(); }
   /// One line per parameter group.
   void print_lr(std::ostream& out) const;
   BaseScheduler& inner() { return *inner_; }

@@ -30,7 +30,7 @@ struct BackwardOptions {
   bool create_graph = false;  ///< the gradients are themselves differentiable
 };
 
-/// Computes the loss again, with its gradients; what some optimizers ask for within their step.
+/// Computes the loss and its gradients anew; some optimizers call it within their step.
 using Closure = std::function<at::Tensor()>;
 
 class BaseOptimizer {
@@ -39,8 +39,8 @@ class BaseOptimizer {
 
   /// Adds the gradient of `loss` (shape [], with a graph) to the parameters' gradients.
   virtual void backward(const at::Tensor& loss, BackwardOptions options = {}) = 0;
-  /// One update, or what became of it: a step that is not taken is said, never silent. `closure` goes to the innermost
-  /// optimizer, where the step is taken.
+  /// One update; the outcome tells when the step was not taken. `closure` goes to the innermost optimizer, where the
+  /// step is taken.
   virtual StepOutcome step(const Closure& closure = {}) = 0;
   /// Drops the gradients, so that a parameter that is not used next has none and is left alone by the next step; with
   /// set_to_none false zeroes those that are there.
@@ -75,19 +75,19 @@ struct OptimizerConfig {
   std::string type;  ///< SGD, Adam, AdamW, RMSprop, Adagrad, or Colossal-AI's: CPUAdam, ...
   std::map<std::string, std::vector<double>> settings;  ///< by the names of its options; yes and no are 1 and 0
 };
-/// Makes it over one parameter group; the answer owns it. Errors: throws std::invalid_argument that names a type or a
-/// setting that there is none of, and what there is.
+/// Makes it over one parameter group; the answer owns it. Errors: throws std::invalid_argument, which
+/// names the unknown type or setting and lists the known ones.
 std::shared_ptr<BaseOptimizer> build_optimizer(const std::vector<at::Tensor>& parameters,
                                                const OptimizerConfig& config);
 
 /// Numbers in a StateDict.
 at::Tensor state_number(double value);
 at::Tensor state_number(std::int64_t value);
-/// Entries of a StateDict. Errors: throws std::invalid_argument if `name` is not there or is something else.
+/// Entries of a StateDict. Errors: throws std::invalid_argument if `name` is missing or of another kind.
 const at::Tensor& tensor_of(const StateDict& state, const std::string& name);
 double real_of(const StateDict& state, const std::string& name);
 std::int64_t integer_of(const StateDict& state, const std::string& name);
-/// integer_of() for what counts from 0. Errors: also for one that is negative, or more than anything counts to.
+/// integer_of() for what counts from 0. Errors: also for one that is negative or above the largest valid count.
 std::int64_t count_of(const StateDict& state, const std::string& name);
 /// Entries of `part` under "prefix.", and back.
 void put_under(StateDict& state, const std::string& prefix, const StateDict& part);
@@ -95,7 +95,7 @@ StateDict take_under(const StateDict& state, const std::string& prefix);
 
 /// Where a window stands, as state, and back: what makes a wrapper resumable inside a window.
 StateDict window_state(const WindowPosition& position);
-/// Errors: throws std::invalid_argument naming the entry that is missing or that no window counts to.
+/// Errors: throws std::invalid_argument naming the entry that is missing or outside the valid counts.
 WindowPosition window_position(const StateDict& state);
 
 }  // namespace accrue

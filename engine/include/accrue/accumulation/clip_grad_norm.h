@@ -22,8 +22,8 @@ std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters);
 at::Tensor gradient_norm(const std::vector<at::Tensor>& gradients, double norm_type);
 
 /// Scales the gradients of `parameters`, in place, so that their common norm is at most max_norm; parameters without a
-/// gradient are left out. Returns the norm before, 0 without gradients; where that is not finite, what is left in the
-/// gradients is of no use. Errors: throws std::runtime_error for such a norm, if error_if_nonfinite says so.
+/// gradient are left out. Returns the norm before, 0 without gradients; if that is not finite, the gradients are
+/// unusable. Errors: throws std::runtime_error for such a norm, if error_if_nonfinite says so.
 /// Source: the role of torch.nn.utils.clip_grad_norm_ (Pascanu et al., On the difficulty of training recurrent neural
 /// networks).
 double clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm, const ClipNormOptions& options = {});

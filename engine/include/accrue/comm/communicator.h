@@ -34,7 +34,7 @@ struct CommError : std::runtime_error {
 
 enum class Reduce { sum, max };  ///< a NaN on any rank wins the maximum
 
-/// What a message between stages is, on both of its sides; otherwise a plain tensor.
+/// Describes a message between stages; sender and receiver must pass the same label.
 struct MessageLabel {
   enum class What : std::int32_t { tensor, input, gradient, parameter };
   What what = What::tensor;

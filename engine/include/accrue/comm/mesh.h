@@ -43,7 +43,7 @@ class Mesh {
   bool last_stage() const { return at().pipeline == grid_.pipeline - 1; }
   /// One rank decides and reports for the run: the world's first.
   bool speaks() const { return rank_ == 0; }
-  /// One replica writes what all replicas hold: the first along data.
+  /// State that is replicated along data is written by data rank 0.
   bool writes() const { return first_of(Axis::data); }
 
  private:

@@ -37,8 +37,8 @@ struct RankIdentity {
   std::string attempt;       ///< torchrun's restart count: one agent store serves all attempts
 };
 
-/// Reads the environment through `get` (std::getenv in programs, a table in tests). Errors: config (a number that is
-/// none, a rank outside its world, RANK without WORLD_SIZE or the reverse, no meeting point).
+/// Reads the environment through `get` (std::getenv in programs, a table in tests). Errors: config (a value that is
+/// not a number, a rank outside its world, RANK without WORLD_SIZE or the reverse, no meeting point).
 Result<RankIdentity> rank_identity(const std::function<std::optional<std::string>(const char*)>& get,
                                    int store_fd = -1);
 
@@ -47,7 +47,7 @@ struct CommOptions {
   std::chrono::milliseconds timeout{std::chrono::minutes(30)};  ///< of one call
   std::chrono::milliseconds join_timeout{60000};
   std::string run_id;  ///< keeps runs apart that meet in one store
-  // What the caller's user sets the two by; a time-out names it.
+  // Names of the options that set these two time-outs; error messages quote them.
   std::string timeout_option = "CommOptions::timeout";
   std::string join_timeout_option = "CommOptions::join_timeout";
 };

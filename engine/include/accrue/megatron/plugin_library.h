@@ -5,8 +5,8 @@
 //   ACCRUE_PLUGIN("mine", registry) { registry.custom_loss_function.add("focal", focal_loss); }
 //
 // It exports two C symbols: accrue_plugin_abi, what it was built with, and accrue_plugin_register, which is called
-// where all of that is what the rank was built with. Classes of Accrue and LibTorch cross this line, so nothing less
-// will do. Thread: the training thread loads, before it trains.
+// only if the rank was built with the same. Classes of Accrue and LibTorch cross this line, so all of it must match.
+// Thread: the training thread loads, before it trains.
 #pragma once
 
 #include <torch/headeronly/version.h>

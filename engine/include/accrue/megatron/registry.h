@@ -59,8 +59,8 @@ struct Registry {
   std::vector<PluginEntry> entries() const;
 };
 
-/// The plug-in with what its names stand for; what a program gave itself stays. Errors: throws std::invalid_argument
-/// for a name that the registry does not have, with the nearest that it has.
+/// Resolves the plug-in's names; values that the program set itself are kept. Errors: throws std::invalid_argument for
+/// an unknown name. The error suggests the nearest registered name.
 MegatronLMPlugin with_registered(MegatronLMPlugin plugin, const Registry& registry);
 /// "name = value" pairs, as a spec has them. Errors: throws std::invalid_argument for one without "=".
 StepKeywords step_keywords(const std::vector<std::string>& pairs);

@@ -19,7 +19,7 @@ class BertClassifier : public torch::nn::Module {
  public:
   /// `spec`: of kind bert, with the binary head, to whose training the pooler belongs. Weights are drawn from `seed`,
   /// the same on every rank; the axis divides the encoder, and every rank has the whole of the new layer.
-  /// Errors: throws std::invalid_argument where the spec is none of a BERT with a pooler, or cannot be divided.
+  /// Errors: throws std::invalid_argument where the spec is not that of a BERT with a pooler, or cannot be divided.
   BertClassifier(const ModelSpec& spec, std::int64_t labels, std::uint64_t seed, const TensorAxis& axis = {});
 
   /// Reads inputs, padding and types. Shapes: [B, T] -> [B, labels]. Collective: the tensor axis.

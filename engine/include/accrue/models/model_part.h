@@ -28,8 +28,8 @@ class ModelPart : public torch::nn::Module {
   /// The loss of the last part's outputs against batch.targets.
   virtual LossSum loss(const at::Tensor& outputs, const Batch& batch) = 0;
   /// Of the last part's outputs, where it classifies tokens: this rank's logits [B, T, classes / tensor ranks], or
-  /// [B T, ...] where the outputs are rows (sequence parallelism), and the loss of every token [B, T], where a target
-  /// of -100 has some finite one. Collective: the tensor axis. Errors: std::logic_error elsewhere.
+  /// [B T, ...] where the outputs are rows (sequence parallelism), and the loss of every token [B, T], finite but
+  /// meaningless for a target of -100. Collective: the tensor axis. Errors: std::logic_error elsewhere.
   virtual at::Tensor logits(const at::Tensor& outputs) const;
   virtual at::Tensor token_losses(const at::Tensor& outputs, const Batch& batch) const;
   /// Where the part before this one is on another stage: a tensor of the shape, type and device of its outputs for the

@@ -19,7 +19,7 @@ namespace accrue {
 
 class RandomStreams {
  public:
-  /// Starts the stream anew; makes it if there is none of that name.
+  /// Restarts the stream; creates it if it does not exist.
   void seed(const std::string& name, at::Device device, std::uint64_t seed);
 
   /// While it lives, the default generator of the device draws from the stream.
@@ -43,7 +43,7 @@ class RandomStreams {
   /// Of the device's default generator and all of its streams.
   State state(at::Device device) const;
 
-  /// While it lives, generators draw again what they drew from that state on; afterwards they go on where they stood.
+  /// While it lives, generators draw again what they drew from that state on; then their present state is restored.
   class Replay {
    public:
     explicit Replay(const State& state);

@@ -32,7 +32,7 @@ class AcceleratedOptimizer final : public OptimizerWrapper {
   /// Gradients of a window that is still open stay. The replay switch zero_before_backward goes by the flag alone.
   void zero_grad(bool set_to_none = true) override;
 
-  /// The last step on a boundary found an overflow. Off a boundary it keeps its answer.
+  /// The last step on a boundary found an overflow. Off a boundary the answer is still that of the last one.
   bool step_was_skipped() const { return skipped_; }
   /// What became of the last step().
   StepOutcome outcome() const { return outcome_; }

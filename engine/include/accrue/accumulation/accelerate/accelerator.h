@@ -133,7 +133,7 @@ class Accelerator {
   [[nodiscard]] AccumulateScope accumulate(Models&... models) {
     return accumulate_models({index_of(models)...});
   }
-  /// The models do not reduce what was computed while it lives, also where its backward comes later.
+  /// The models do not reduce gradients of forwards that ran while it lives, even if the backward runs later.
   template <typename... Models>
   [[nodiscard]] NoSyncScope no_sync(Models&... models) {
     return no_sync_models({index_of(models)...});

@@ -58,7 +58,7 @@ struct UpdateSettings {
   bool set_to_none = true;  ///< for zero_grad()
 };
 
-/// Its state is the optimizer's own. Counts are in no state: who resumes calls initialize_count_status().
+/// Its state is the optimizer's own. Counts are not saved: after a resume, call initialize_count_status().
 class OptimWrapper : public OptimizerWrapper {
  public:
   /// Errors: throws std::invalid_argument for accumulative_counts below 1 or above a million, a clip_grad without a
@@ -106,9 +106,9 @@ class OptimWrapper : public OptimizerWrapper {
   /// {"momentum": one per parameter group}, and "base_momentum" likewise: the first beta of Adam's kind, the momentum
   /// of SGD and RMSprop, else 0.
   std::map<std::string, std::vector<double>> get_momentum() const;
-  /// The options of an optimizer with several parameter groups as none of them changed them, so that one rate can be
-  /// shown: its defaults, at a rate that has moved by the factor of the first group's since the wrapper was made. Null
-  /// for an optimizer that had one group then.
+  /// The optimizer's default options, before per-group overrides, so that one rate can be shown for several groups. The
+  /// rate has moved by the same factor as the first group's since the wrapper was made. Null for an optimizer that had
+  /// one group then.
   std::unique_ptr<torch::optim::OptimizerOptions> base_param_settings() const;
   /// Norm of the gradients before the last step() clipped them; nothing before that, or where clipping is by value.
   std::optional<double> grad_norm() const { return grad_norm_; }

@@ -9,7 +9,7 @@ namespace accrue {
 
 /// "No space left on device"; "File too large: a file may hold at most 32.0 KiB (ulimit -f)".
 std::string system_words(int error);
-/// What to do about it; empty where nobody knows.
+/// What to do about it; empty if there is no advice.
 std::string system_hint(int error);
 
 }  // namespace accrue

@@ -14,7 +14,7 @@ namespace accrue {
 
 struct BlendIndex {
   IndexArray dataset_index;         ///< int16: which set
-  IndexArray dataset_sample_index;  ///< int64: its how manieth sample
+  IndexArray dataset_sample_index;  ///< int64: the index of the sample in that set
 };
 
 /// The samples that each set must offer, and those that the blend takes from it: 0.5 % fewer, rounded up.

@@ -22,8 +22,8 @@ struct SplitBounds {
 /// One for each split; none for a split that gets nothing.
 using SplitMatrix = std::array<std::optional<SplitBounds>, 3>;
 
-/// One to three proportions, of any sum, between any signs that belong to no number; those left out are 0.
-/// Errors: config.
+/// One to three proportions, of any sum, separated by any characters that are not part of a number; those left out are
+/// 0. Errors: config.
 Result<SplitMatrix> parse_split(std::string_view text);
 /// Whole elements of so many: both bounds rounded to the nearest, halves to the even number.
 IndexRange elements_of(const SplitBounds& bounds, std::int64_t elements);

@@ -3,9 +3,9 @@
 //   HASH-GPTDataset-SPLIT-description.txt, -document_index.npy, -sample_index.npy, -shuffle_index.npy
 //   HASH-BERTMaskedWordPieceDataset-description.txt, -sample_index.npy, and with T5 in place of BERT
 //   HASH-BlendedDataset-SPLIT-description.txt, -dataset_index.npy, -dataset_sample_index.npy
-// HASH is the MD5 of the description, a JSON text of everything that the indices follow from, but for the corpus: that
-// is named, and may change under its name. So a -corpus.txt of ours stands beside the files, with a hash of the corpus
-// that they were built of; to files of Megatron-LM's, which have none, applies that they are not older than the corpus.
+// HASH is the MD5 of the description, a JSON text of everything that the indices follow from. Of the corpus it has
+// only the name, under which the contents may change. So Accrue keeps a -corpus.txt beside the files, with a hash of
+// the corpus that they were built from. Megatron-LM's files have none; they must not be older than the corpus.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NumPy's RandomState, draw for draw: the indices of Megatron-LM's data sets are shuffled with it, and who wants the
-// same samples in the same order needs the same numbers. For anything else use mix64.h.
+// NumPy's RandomState, draw for draw: the indices of Megatron-LM's data sets are shuffled with it, and to get the
+// same samples in the same order, the same numbers are needed. For anything else use mix64.h.
 #pragma once
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.randperm of a seeded CPU generator, draw for draw: Megatron-LM's cyclic loader takes its order from it, and who
-// wants the same samples in the same order needs the same numbers. For anything else use mix64.h.
+// torch.randperm of a seeded CPU generator, draw for draw: Megatron-LM's cyclic loader takes its order from it, and to
+// get the same samples in the same order, the same numbers are needed. For anything else use mix64.h.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace accrue {
 
-/// As many numbers, and more, PyTorch shuffles in another way: a remainder of 32 bits is even enough for lists that are
-/// short beside 2^32 alone.
+/// From this length on PyTorch shuffles in another way, because the remainder of a 32-bit number is uniform enough only
+/// for lists that are short compared with 2^32.
 inline constexpr std::int64_t long_randperm = std::numeric_limits<std::uint32_t>::max() / 20;
 
 /// The numbers 0, ..., size - 1. Fisher and Yates, from the front; of a long list inside out, with draws of 64 bits.

@@ -21,7 +21,7 @@ class EventQueue {
   explicit EventQueue(std::size_t capacity = 65536) : capacity_(capacity) {}
 
   void push(RunEvent event) { push(std::span(&event, 1)); }
-  /// Moves them in; whoever drains the first of them drains all.
+  /// Moves a batch in; the batch is never split between two drains.
   void push(std::span<RunEvent> together);
   /// Takes everything that waits, oldest first.
   std::vector<RunEvent> drain();

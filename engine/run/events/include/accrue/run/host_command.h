@@ -30,8 +30,8 @@ struct HostCommand {
   std::int64_t steps = 0;  ///< set_steps: N from the next window on
 };
 
-/// Asks the process that trains the run in this folder, and answers the state it was in then; what the command brings
-/// about is told by events. Waits at most a few seconds. Errors: not a run, no process trains it (config), no answer
+/// Asks the process that trains the run in this folder, and answers the state it was in then; its effects arrive
+/// as events. Waits at most a few seconds. Errors: not a run, no process trains it (config), no answer
 /// comes (peer_lost), or the reason of the refusal (config).
 Result<std::string> ask_run(const std::filesystem::path& run_dir, const HostCommand& command);
 

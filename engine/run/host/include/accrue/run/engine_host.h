@@ -61,14 +61,14 @@ class EngineHost {
   /// Continues an interrupted, stopped or failed run from its newest checkpoint that verifies, or from the one whose
   /// folder is given (<run>/checkpoints/step-<n>); from the start if there are no checkpoints at all. Where there are
   /// some and none verifies, the run fails and leaves them as they are. Orphans that still save are waited for.
-  /// `plugins`: where libraries lie now that the run began with, if not where its record says. Errors: not a run
+  /// `plugins`: new locations of the run's plug-in libraries, if they have moved. Errors: not a run
   /// folder, complete already, of a newer version, trained by another process, a limit of this process is too low, a
   /// file in `plugins` that is none of the run's libraries.
   Result<std::filesystem::path> resume(const std::filesystem::path& run_dir,
                                        const std::vector<std::string>& plugins = {});
   /// Starts a run that goes on from another's checkpoint, which is copied into the new folder; the other run is only
   /// read. Errors: as start(), and the plan's spec differs in what it has to keep (check_branch) or ends before
-  /// the checkpoint, the data changed, the checkpoint was taken inside a window whose micro-steps become others.
+  /// the checkpoint, the data changed, the checkpoint was taken inside a window that the branch would cut differently.
   Result<std::filesystem::path> branch(const BranchPoint& from, RunRequest request);
   /// Follows a run that another process hosts: history from events.jsonl, commands through its control socket.
   Result<void> attach(const std::filesystem::path& run_dir);

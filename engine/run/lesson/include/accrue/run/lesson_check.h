@@ -32,7 +32,7 @@ CheckResult judge(const LessonCheck& check, const LessonStep& step, const Lesson
 /// Nothing missed, nothing open.
 bool is_done(const LessonStep& step, const Lesson& lesson, const std::vector<RunFacts>& runs);
 
-/// A word to a class whose runs cannot have the bits of the file; empty where they can, or it has none.
+/// A note for a class whose runs cannot reproduce the file's bits; empty where they can, or the file has none.
 std::string other_processor(const Lesson& lesson, const std::vector<RunFacts>& runs);
 
 }  // namespace accrue

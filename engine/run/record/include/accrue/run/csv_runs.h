@@ -22,7 +22,7 @@ namespace accrue {
 struct CsvRun {
   std::string id;                   ///< empty in a table of another tool
   TensorboardLog log;               ///< a scalar for each column or quantity
-  std::map<std::string, Error> no;  ///< of a column that cannot be a scalar: its first field that is no number
+  std::map<std::string, Error> no;  ///< of a column that cannot be a scalar: its first field that is not a number
 };
 
 /// The runs of a file, in its order; at least one. `seconds`: since 1970, when the file was written; times in it that

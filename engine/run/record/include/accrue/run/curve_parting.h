@@ -29,8 +29,8 @@ inline constexpr double noise_limit = 3.0;
 ///
 /// Curves that begin equal (same seed, same order of samples) part where they first differ by more than rounding.
 /// Others differ from the start, by chance: they part where the difference leaves the level that it had before by more
-/// than noise_limit standard deviations and stays away; or at once, if that level itself is no chance. Empty: they do
-/// not part. Where only one is finite they do.
+/// than noise_limit standard deviations and stays away; or at once, if that level is itself more than chance. Empty:
+/// they do not part. Where only one is finite they do.
 std::optional<Parting> curve_parting(std::span<const double> first, std::span<const double> second);
 /// They differ from the first point on, by more than rounding, and there are fewer than fewest_points: whether they
 /// part cannot be said.

@@ -35,8 +35,8 @@ std::optional<RunSpec> keep_samples(const RunSpec& edited, std::string_view key,
 std::vector<std::int64_t> nearest_kept(const RunSpec& edited, std::string_view key, SampleLock lock,
                                        std::int64_t samples);
 
-/// All divisors of a positive number, ascending. Of one beyond 10^13 those above four million, and what they divide it
-/// by, are left out.
+/// All divisors of a positive number, ascending. Above 10^13, divisors larger than four million and their cofactors are
+/// omitted.
 std::vector<std::int64_t> divisors_of(std::int64_t number);
 
 }  // namespace accrue

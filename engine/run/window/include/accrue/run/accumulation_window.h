@@ -104,8 +104,8 @@ struct WindowShape {
   bool operator==(const WindowShape&) const = default;
 };
 
-/// Where a window stands between two micro-steps: what a checkpoint keeps, so that a run continues whatever happened to
-/// its plan. Only a window moves it; besides, it can be written down and read back whole, by for_each_field.
+/// Where a window stands between two micro-steps; saved in checkpoints. Only a window changes it; for_each_field()
+/// serialises it.
 class WindowPosition {
  public:
   std::int64_t micro_step() const { return micro_step_; }  ///< done
@@ -206,8 +206,8 @@ class AccumulationWindow {
   bool take_boundary();
   /// Call-driven: the scheduler's step is called once; how many inner steps it takes (K13, K12).
   std::int64_t call_schedule();
-  /// The same for one of several schedules, each of which knows how far it is. `skipped`: an update that it belongs to
-  /// was skipped at the boundary that the last micro-step is. The window stays as it is.
+  /// The same for one of several schedules, each of which knows how far it is. `skipped`: the last
+  /// micro-step was a boundary, and one of this schedule's optimizers skipped its update. The window stays as it is.
   std::int64_t call_schedule(FollowingSchedule& schedule, bool skipped) const;
 
   /// Passes over the micro-steps up to that many updates from now, as if next() had been called for each of them, or to

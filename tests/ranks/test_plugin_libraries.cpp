@@ -37,10 +37,10 @@ class TestPluginLibraries : public QObject {
     return arguments;
   }
   /// The last update of a run of the preset.
-  QJsonObject last_update(const QStringList& sets, bool with_library = true) {
+  QJsonObject last_update(const QStringList& sets, const char* name = "examples/libplugin_library.so") {
     const QString dir = path(QStringLiteral("run%1").arg(++count_));
     QStringList arguments{"run", toy(), "--quiet", "--out", dir};
-    if (with_library) arguments << "--plugin" << library();
+    if (name != nullptr) arguments << "--plugin" << library(name);
     const Outcome ended = accrue_run(with_sets(arguments, sets));
     if (ended.status != 0) qFatal("%s", qUtf8Printable(ended.err));
     QFile events(dir + "/events.jsonl");
@@ -64,7 +64,7 @@ class TestPluginLibraries : public QObject {
  private Q_SLOTS:
   /// Half the loss at twice the rate is the same update, to the last bit.
   void a_loss_of_the_library_trains() {
-    const auto own = last_update({}, false);
+    const auto own = last_update({}, nullptr);
     const auto half = last_update(plain() << named("custom_loss_function", "half_square") << "optimizer.lr=0.04");
     QCOMPARE(weight(half), weight(own));
     QCOMPARE(half["loss"].toDouble(), own["loss"].toDouble() / 2);
@@ -97,6 +97,35 @@ class TestPluginLibraries : public QObject {
     // Started at 3: 3 - 0.02 * 7.5 * 1.
     const QStringList prepared = QStringList(sets) << named("custom_prepare_model_function", "from_three");
     QVERIFY(std::abs(weight(last_update(prepared)) - 2.85) < 1e-12);
+  }
+
+  /// By hand: the first step of AdamW takes a weight from 1 to 1 - 0.1 * 0.1 - 0.1, by its decay and its rate. A weight
+  /// without a gradient is not decayed, and its moments do not move it on.
+  void a_parameter_that_no_backward_reached_is_left_alone_data() {
+    const Rows<int, int> row;
+    row("N = 1", 1, 1);
+    row("N = 2", 2, 1);
+    row("N = 1 on two ranks", 1, 2);
+    row("N = 2 on two ranks", 2, 2);
+  }
+  void a_parameter_that_no_backward_reached_is_left_alone() {
+    const auto [steps, ranks] = current_row<int, int>();
+    QStringList x;
+    for (int i = 1; i <= 20; ++i) x << QStringLiteral("[%1]").arg(i);
+    const QString points = QStringLiteral("=[%1]").arg(x.join(QLatin1Char(',')));
+    const auto update = last_update(
+        plain(steps) << named("custom_model_provider_function", "heads") << named("custom_loss_function", "mean_output")
+                     << "data.x" + points << "data.y" + points << "accumulation.micro_batch=1"
+                     << QStringLiteral("parallel.data=%1").arg(ranks) << "optimizer.kind=adamw"
+                     << "optimizer.lr=0.1"
+                     << "optimizer.weight_decay=0.1",
+        "bin/accrue_faulty_plugin.so");
+    const auto weights = update["weights"].toArray();
+    QCOMPARE(weights.size(), 3);
+    QVERIFY2(weights[0].toDouble() < 0.7, qPrintable(QString::number(weights[0].toDouble())));
+    QVERIFY2(std::abs(weights[1].toDouble() - 0.89) < 1e-7,
+             qPrintable(QString::number(weights[1].toDouble(), 'g', 17)));
+    QCOMPARE(weights[2].toDouble(), 1.0);
   }
 
   /// A GPT of zeros has a loss of log 256 at every token; samples without key tokens weigh 1.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plug-in library whose parts fail: a loss that throws, and batches that are other ones on every rank.
+// A plug-in library of parts that are not as they should be: a loss that throws, batches that are other ones on every
+// rank, and a model with heads that are seldom used, or never.
 #include <unistd.h>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/ones.h>
 
 #include <stdexcept>
 
@@ -23,9 +25,30 @@ Batch of_this_process(DataIter& data) {
   return batch;
 }
 
+/// Weights of 1, whose gradients are those of the mean output: `once` is used where x is 1, `never` nowhere.
+struct Heads final : ModelChunk {
+  Heads() {
+    always = register_parameter("always", at::ones({1, 1}, at::kDouble));
+    once = register_parameter("once", at::ones({1, 1}, at::kDouble));
+    never = register_parameter("never", at::ones({1, 1}, at::kDouble));
+  }
+  Tensors forward(const Batch& batch) override {
+    const at::Tensor& x = batch.at("inputs");
+    return {(x == 1.0).any().item<bool>() ? x * always + once : x * always};
+  }
+  at::Tensor always, once, never;
+};
+
+LossOut mean_output(const Batch& /*batch*/, const Tensors& outputs) {
+  const at::Tensor loss = outputs.at(0).mean();
+  return {loss, std::nullopt, {{"mean output", loss.detach()}}};
+}
+
 }  // namespace
 
 ACCRUE_PLUGIN("Faults", registry) {
+  registry.custom_model_provider_function.add("heads", [](const ChunkPlace&) { return std::make_shared<Heads>(); });
+  registry.custom_loss_function.add("mean_output", mean_output);
   registry.custom_loss_function.add("undefined", undefined_loss);
   registry.custom_get_batch_function.add("of_this_process", of_this_process);
 }

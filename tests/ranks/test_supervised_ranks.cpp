@@ -265,9 +265,12 @@ class TestSupervisedRanks : public QObject {
     QVERIFY2(run.trains(), run.errors());
     const auto ranks = ranks_in(dir);
     QCOMPARE(ranks.size(), std::size_t{2});
+    QElapsedTimer since;
+    since.start();
     for (const pid_t rank : ranks) ::kill(rank, number);
     run.signal(number);
     QVERIFY2(run.ends_with(130), run.errors());
+    QVERIFY2(since.elapsed() < 30000, qPrintable(QStringLiteral("ended after %1 ms").arg(since.elapsed())));
     const auto stopped = read_run(dir);
     QCOMPARE(stopped->state, std::string("stopped"));
     QCOMPARE(stopped->last_checkpoint, "step-" + std::to_string(stopped->updates));

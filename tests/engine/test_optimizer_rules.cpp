@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Colossal-AI's rules, in the classes and on flat memory: against the originals where these could be run (Lamb and Lars
 // of colossalai 0.5.0 under PyTorch 1.13.1), against LibTorch's optimizers where these compute the same, and against
-// values that were worked out by hand.
+// values that were worked out by hand. `--instructions generic|AVX2|AVX512` has the kernels of that set computed with,
+// in place of the best that this CPU has.
 #include <ATen/ATen.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
@@ -12,6 +13,7 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "accrue/optim/flat_optimizer.h"
 #include "accrue/optim/lamb.h"
@@ -40,6 +42,9 @@ using namespace accrue::test;
 using torch::optim::Optimizer;
 
 namespace {
+
+/// What the command line asks for; empty: the best set of this CPU.
+std::string_view asked_instructions;
 
 using Numbers = std::vector<double>;
 
@@ -177,6 +182,13 @@ class TestOptimizerRules : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
+  void initTestCase() {
+    if (asked_instructions.empty()) return;
+    for (const auto set : {InstructionSet::avx512, InstructionSet::avx2, InstructionSet::generic})
+      if (asked_instructions == name_of(set)) limit_instruction_set(set);
+    if (asked_instructions != name_of(instruction_set())) QSKIP("this CPU lacks these instructions");
+  }
+
   void one_number_follows_its_rule_data() {
     QTest::addColumn<QString>("name");
     QTest::addColumn<std::vector<double>>("expected");
@@ -410,7 +422,17 @@ class TestOptimizerRules : public QObject {
   }
 };
 
-ACCRUE_TEST_MAIN(TestOptimizerRules)
+static const TestFile test_file(__FILE__, [](int argc, char** argv) {
+  if (argc > 2 && std::string_view(argv[1]) == "--instructions") {
+    asked_instructions = argv[2];
+    argv[2] = argv[0];
+    argc -= 2;
+    argv += 2;
+  }
+  const QCoreApplication application(argc, argv);
+  TestOptimizerRules tests;
+  return QTest::qExec(&tests, argc, argv);
+});
 
 }  // namespace test_optimizer_rules
 #include "test_optimizer_rules.moc"

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <QtTest>
+#include <csignal>
 #include <filesystem>
 
 #include "accrue/checkpoint/tensor_archive.h"
@@ -125,6 +126,40 @@ class TestOptimizerLayouts : public QObject {
     script.resume_from = "newest";
     const auto ended = trained(script);
     VERIFY_FINISHED(ended);
+    QCOMPARE(ended.front().weights_sha256, whole.front().weights_sha256);
+    QVERIFY(std::filesystem::is_empty(std::string(files)));
+  }
+
+  void a_killed_run_goes_on_from_states_in_files_data() {
+    QTest::addColumn<QString>("kind");
+    QTest::addColumn<QStringList>("layout");
+    for (const char* kind : {"CPUAdam", "HybridAdam"}) {
+      QTest::addRow("%s", kind) << kind << QStringList();
+      QTest::addRow("%s, two sharded replicas", kind) << kind << QStringList{"parallel.data=2", "parallel.zero=1"};
+    }
+  }
+  void a_killed_run_goes_on_from_states_in_files() {
+    QFETCH(QString, kind);
+    QFETCH(QStringList, layout);
+    const RunFolder whole_dir, killed_dir, files;
+    TrainingScript script{.spec = spec_text(kind.toStdString(), "float32"), .run_dir = whole_dir};
+    for (const QString& each : layout) script.set.push_back(each.toStdString());
+    const auto whole = trained(script);
+    VERIFY_FINISHED(whole);
+    script.set.insert(script.set.end(),
+                      {"optimizer.nvme_offload_fraction=0.5",
+                       "optimizer.nvme_offload_dir=\"" + std::string(files) + "\"", "checkpoint.every_updates=2"});
+    script.run_dir = killed_dir;
+    // Within the last of six updates.
+    script.kill_before = 22;
+    const auto killed = trained(script);
+    QCOMPARE(killed.back().process.signal, SIGKILL);
+    QVERIFY(std::filesystem::is_empty(std::string(files)));
+    script.kill_before = 0;
+    script.resume_from = "newest";
+    const auto ended = trained(script);
+    VERIFY_FINISHED(ended);
+    QVERIFY(ended.front().all<Update>().front().update > 1);  // from a checkpoint
     QCOMPARE(ended.front().weights_sha256, whole.front().weights_sha256);
     QVERIFY(std::filesystem::is_empty(std::string(files)));
   }

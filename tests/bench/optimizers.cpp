@@ -3,7 +3,9 @@
 // of a GPT: at::_fused_adamw_, at::_fused_adam_ and at::_fused_sgd_, and foreach operators for LAMB and LARS. The two
 // take turns in one process; what is printed is the median time of each and their ratio, theirs over ours.
 //
-//   optimizers [rounds]     default 15
+//   optimizers [--check] [rounds]     default 15
+//
+// --check ends with 1 where a ratio is too low: below 1.0 for Adam and SGD, or below 2.0 for LAMB and LARS.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
@@ -12,6 +14,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -108,8 +111,11 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+constexpr double least_of_fused = 1.0, least_of_foreach = 2.0;
+bool all_fast = true;
+
 template <typename Class, typename Options>
-void compare(const char* name, const char* beside, int rounds, const Options& options,
+void compare(const char* name, const char* beside, double least, int rounds, const Options& options,
              const std::function<void(Theirs&)>& step) {
   Theirs theirs;
   Tensors params = tensors(true);
@@ -123,32 +129,40 @@ void compare(const char* name, const char* beside, int rounds, const Options& op
     of_ours.push_back(ours_ms);
     of_theirs.push_back(theirs_ms);
   }
-  std::printf("%-22s %8.2f ms   %-18s %8.2f ms   ratio %.2f\n", name, median(of_ours), beside, median(of_theirs),
-              median(of_theirs) / median(of_ours));
+  const double ratio = median(of_theirs) / median(of_ours);
+  const bool fast = ratio >= least;
+  all_fast = all_fast && fast;
+  std::printf("%-22s %8.2f ms   %-18s %8.2f ms   ratio %.2f%s\n", name, median(of_ours), beside, median(of_theirs),
+              ratio, fast ? "" : "  too low");
   std::fflush(stdout);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 15;
+  const bool check = argc > 1 && std::strcmp(argv[1], "--check") == 0;
+  const char* const given = argc > (check ? 2 : 1) ? argv[argc - 1] : "15";
+  const int rounds = std::max(1, std::atoi(given));
   const at::NoGradGuard no_grad;
   using namespace accrue;
   std::printf("30,000,000 float32 parameters, %d threads, median of %d\n", at::get_num_threads(), rounds);
   const auto adamw = [](Theirs& theirs) { theirs.adam(true); };
   const auto adam = [](Theirs& theirs) { theirs.adam(false); };
-  compare<CPUAdam>("CPUAdam", "_fused_adamw_", rounds, CPUAdamOptions().weight_decay(.1), adamw);
-  compare<CPUAdam>("CPUAdam, L2", "_fused_adam_", rounds, CPUAdamOptions().weight_decay(.1).adamw_mode(false), adam);
-  compare<HybridAdam>("HybridAdam", "_fused_adamw_", rounds, HybridAdamOptions().weight_decay(.1), adamw);
-  compare<FusedAdam>("FusedAdam", "_fused_adamw_", rounds, FusedAdamOptions().weight_decay(.1), adamw);
-  compare<FusedAdam>("FusedAdam, L2", "_fused_adam_", rounds, FusedAdamOptions().weight_decay(.1).adamw_mode(false),
-                     adam);
-  compare<FusedSGD>("FusedSGD, momentum", "_fused_sgd_", rounds, FusedSGDOptions(1e-3).weight_decay(.1).momentum(.9),
-                    [](Theirs& theirs) { theirs.sgd(.9); });
-  compare<Lamb>("Lamb", "foreach", rounds, LambOptions().weight_decay(.1), [](Theirs& theirs) { theirs.lamb(false); });
-  compare<FusedLAMB>("FusedLAMB", "foreach", rounds, FusedLAMBOptions().weight_decay(.1),
+  compare<CPUAdam>("CPUAdam", "_fused_adamw_", least_of_fused, rounds, CPUAdamOptions().weight_decay(.1), adamw);
+  compare<CPUAdam>("CPUAdam, L2", "_fused_adam_", least_of_fused, rounds,
+                   CPUAdamOptions().weight_decay(.1).adamw_mode(false), adam);
+  compare<HybridAdam>("HybridAdam", "_fused_adamw_", least_of_fused, rounds, HybridAdamOptions().weight_decay(.1),
+                      adamw);
+  compare<FusedAdam>("FusedAdam", "_fused_adamw_", least_of_fused, rounds, FusedAdamOptions().weight_decay(.1), adamw);
+  compare<FusedAdam>("FusedAdam, L2", "_fused_adam_", least_of_fused, rounds,
+                     FusedAdamOptions().weight_decay(.1).adamw_mode(false), adam);
+  compare<FusedSGD>("FusedSGD, momentum", "_fused_sgd_", least_of_fused, rounds,
+                    FusedSGDOptions(1e-3).weight_decay(.1).momentum(.9), [](Theirs& theirs) { theirs.sgd(.9); });
+  compare<Lamb>("Lamb", "foreach", least_of_foreach, rounds, LambOptions().weight_decay(.1),
+                [](Theirs& theirs) { theirs.lamb(false); });
+  compare<FusedLAMB>("FusedLAMB", "foreach", least_of_foreach, rounds, FusedLAMBOptions().weight_decay(.1),
                      [](Theirs& theirs) { theirs.fused_lamb(); });
-  compare<Lars>("Lars", "foreach", rounds, LarsOptions().weight_decay(.1).momentum(.9),
+  compare<Lars>("Lars", "foreach", least_of_foreach, rounds, LarsOptions().weight_decay(.1).momentum(.9),
                 [](Theirs& theirs) { theirs.lars(); });
-  return 0;
+  return check && !all_fast ? 1 : 0;
 }

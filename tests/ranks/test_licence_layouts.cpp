@@ -6,6 +6,7 @@
 #include <QtTest>
 #include <map>
 
+#include "support/layout.h"
 #include "support/places.h"
 #include "support/training_body.h"
 
@@ -16,28 +17,14 @@ using namespace accrue::test;
 
 namespace {
 
-struct Layout {
-  int data = 1;
-  int tensor = 1;
-  int pipeline = 1;
-  int chunks = 1;
-  bool sequence = false;
-  int zero = 0;
-  int world() const { return data * tensor * pipeline; }
-};
-
 /// An update has 16 samples, whoever takes them.
 TrainingScript script_of(const Layout& layout, const std::string& dtype, int updates) {
   QFile preset(sourcePath("resources/presets/licence.accrue"));
   if (!preset.open(QFile::ReadOnly)) return {};
-  const auto setting = [](const char* key, int value) { return std::string(key) + "=" + std::to_string(value); };
   return {.spec = preset.readAll().toStdString(),
-          .set = {"model.width=32", "model.context=32", "model.dtype=" + dtype, "launch.threads_per_rank=1",
-                  setting("accumulation.micro_batch", 4 / layout.data), setting("parallel.data", layout.data),
-                  setting("parallel.tensor", layout.tensor), setting("parallel.pipeline", layout.pipeline),
-                  setting("parallel.virtual_pipeline", layout.chunks), setting("parallel.zero", layout.zero),
-                  std::string("parallel.sequence=") + (layout.sequence ? "true" : "false"),
-                  setting("run.updates", updates)}};
+          .set = settings_of(layout,
+                             {"model.width=32", "model.context=32", "model.dtype=" + dtype, "launch.threads_per_rank=1",
+                              setting("accumulation.micro_batch", 4 / layout.data), setting("run.updates", updates)})};
 }
 
 /// The losses of all updates; empty if a rank did not finish.

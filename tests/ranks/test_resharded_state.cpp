@@ -9,6 +9,7 @@
 #include "accrue/data/data_source.h"
 #include "support/gathered_state.h"
 #include "support/joined_rank.h"
+#include "support/layout.h"
 #include "support/quiet_channel.h"
 #include "support/training_body.h"
 #include "train/checkpointing.h"
@@ -20,39 +21,28 @@ using namespace accrue::test;
 
 namespace {
 
-struct Layout {
-  const char* name = "";
-  int data = 1;
-  int tensor = 1;
-  int pipeline = 1;
-  int chunks = 1;
-  bool sequence = false;
-  int zero = 0;
-  int world() const { return data * tensor * pipeline; }
+struct NamedLayout {
+  const char* name;
+  Layout layout;
 };
 
-const std::vector<Layout> layouts{
-    {.name = "one rank"},
-    {.name = "two stages of two ranks", .tensor = 2, .pipeline = 2},
-    {.name = "four sharded replicas", .data = 4, .zero = 1},
-    {.name = "two stages of two chunks", .pipeline = 2, .chunks = 2},
-    {.name = "four ranks by rows", .tensor = 4, .sequence = true},
-    {.name = "two sharded replicas of two stages of two ranks", .data = 2, .tensor = 2, .pipeline = 2, .zero = 1},
+const std::vector<NamedLayout> layouts{
+    {"one rank", {}},
+    {"two stages of two ranks", {.tensor = 2, .pipeline = 2}},
+    {"four sharded replicas", {.data = 4, .zero = 1}},
+    {"two stages of two chunks", {.pipeline = 2, .chunks = 2}},
+    {"four ranks by rows", {.tensor = 4, .sequence = true}},
+    {"two sharded replicas of two stages of two ranks", {.data = 2, .tensor = 2, .pipeline = 2, .zero = 1}},
 };
 
 /// An update has 8 samples, whoever takes them. A vocabulary of 50 is padded to 52.
 TrainingScript script_of(const Layout& layout, const std::string& dtype, const std::string& run_dir) {
-  const auto setting = [](const char* key, int value) { return std::string(key) + "=" + std::to_string(value); };
   return {.spec =
               "accrue = 1\n[model]\nkind = \"gpt\"\nlayers = 4\nwidth = 16\nheads = 4\ncontext = 8\nvocabulary = 50\n"
               "vocabulary_multiple = 4\n[data]\nkind = \"synthetic\"\nsamples = 200\n[optimizer]\nkind = \"adamw\"\n"
               "lr = 3e-3\n[accumulation]\nsteps = 2\n[parallel]\nbucket_mb = 0.004\n[launch]\nthreads_per_rank = 1\n"
               "[run]\nupdates = 6\n",
-          .set = {"model.dtype=" + dtype, setting("accumulation.micro_batch", 4 / layout.data),
-                  setting("parallel.data", layout.data), setting("parallel.tensor", layout.tensor),
-                  setting("parallel.pipeline", layout.pipeline), setting("parallel.virtual_pipeline", layout.chunks),
-                  setting("parallel.zero", layout.zero),
-                  std::string("parallel.sequence=") + (layout.sequence ? "true" : "false")},
+          .set = settings_of(layout, {"model.dtype=" + dtype, setting("accumulation.micro_batch", 4 / layout.data)}),
           .run_dir = run_dir};
 }
 
@@ -60,7 +50,7 @@ TrainingScript script_of(const Layout& layout, const std::string& dtype, const s
 /// the list, the number type, both folders.
 int saves_what_it_reads(RankContext& rank) {
   const auto& words = rank.arguments;
-  RunOrder order = order_for(script_of(layouts.at(std::stoul(words[0])), words[1], words[2]));
+  RunOrder order = order_for(script_of(layouts.at(std::stoul(words[0])).layout, words[1], words[2]));
   order.resume_from = "newest";
   QuietChannel channel;
   const JoinedRank joined = join_ranks(rank, order.plan.backend);
@@ -101,7 +91,7 @@ class TestReshardedState : public QObject {
     QFETCH(int, second);
     const RunFolder to;
     const std::string from = trained(dtype.toStdString(), first);
-    const Layout& layout = layouts[static_cast<std::size_t>(second)];
+    const Layout& layout = layouts[static_cast<std::size_t>(second)].layout;
     RankGroup ranks("saves_what_it_reads", layout.world(),
                     {.arguments = {std::to_string(second), dtype.toStdString(), from, to}});
     ACCRUE_ALL_RANKS_OK(ranks.finish(60s));
@@ -117,7 +107,7 @@ class TestReshardedState : public QObject {
     auto [found, fresh] = folders_.try_emplace({dtype, index});
     if (fresh) {
       found->second = std::make_unique<RunFolder>();
-      const Layout& layout = layouts[static_cast<std::size_t>(index)];
+      const Layout& layout = layouts[static_cast<std::size_t>(index)].layout;
       TrainingScript script = script_of(layout, dtype, *found->second);
       script.stop_request = 3;
       const auto ranks = train(script, layout.world());

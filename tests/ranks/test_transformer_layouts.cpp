@@ -7,6 +7,7 @@
 
 #include "accrue/checkpoint/tensor_archive.h"
 #include "accrue/run/shard_layout.h"
+#include "support/layout.h"
 #include "support/licence_corpus.h"
 #include "support/places.h"
 #include "support/training_body.h"
@@ -17,17 +18,6 @@ using namespace accrue;
 using namespace accrue::test;
 
 namespace {
-
-struct Layout {
-  int data = 1;
-  int tensor = 1;
-  int pipeline = 1;
-  int chunks = 1;
-  bool sequence = false;
-  int zero = 0;
-  int split = 0;
-  int world() const { return data * tensor * pipeline; }
-};
 
 constexpr int updates = 30;
 
@@ -45,21 +35,15 @@ const std::string& corpus() {
 /// An update has 8 samples, whoever takes them.
 TrainingScript script_of(const std::string& kind, const Layout& layout, const std::string& dtype,
                          std::vector<std::string> more = {}) {
-  const auto setting = [](const char* key, int value) { return std::string(key) + "=" + std::to_string(value); };
   TrainingScript script{
       .spec =
           "accrue = 1\n[model]\nkind = \"" + kind + "\"\nlayers = " + (kind == "bert" ? "4" : "2") +
           "\nwidth = 32\nheads = 4\ncontext = 64\nvocabulary = 288\n" + (kind == "t5" ? "decoder_context = 48\n" : "") +
           "[data]\nkind = \"indexed\"\npaths = [\"licence\"]\nsplit = \"1\"\n[optimizer]\nkind = \"adamw\"\n"
           "lr = 3e-3\nclip_norm = 1.0\n[accumulation]\nsteps = 4\n[launch]\nthreads_per_rank = 1\n[run]\nseed = 3\n",
-      .set = {"model.dtype=" + dtype, setting("accumulation.micro_batch", 2 / layout.data),
-              setting("parallel.data", layout.data), setting("parallel.tensor", layout.tensor),
-              setting("parallel.pipeline", layout.pipeline), setting("parallel.virtual_pipeline", layout.chunks),
-              setting("parallel.zero", layout.zero),
-              std::string("parallel.sequence=") + (layout.sequence ? "true" : "false"),
-              setting("run.updates", updates)},
+      .set = settings_of(layout, {"model.dtype=" + dtype, setting("accumulation.micro_batch", 2 / layout.data),
+                                  setting("run.updates", updates)}),
       .base_dir = corpus()};
-  if (layout.split > 0) script.set.push_back(setting("parallel.split_stage", layout.split));
   script.set.insert(script.set.end(), more.begin(), more.end());
   return script;
 }

@@ -244,7 +244,12 @@ class TestDialects : public QObject {
     QCOMPARE(names.join(QLatin1String("; ")),
              QStringLiteral("Ten, CPUAdam; Ten, FusedAdam; Ten, FusedLAMB; Ten, FusedSGD; Ten, HybridAdam; Ten, Lamb; "
                             "Ten, Lars"));
-    for (const RunSeries* run : studio.library->table()->runs()) QCOMPARE(run->last().update, 3);
+    for (const RunSeries* run : studio.library->table()->runs()) {
+      QCOMPARE(run->last().update, 3);
+      QVERIFY(run->plan() && run->plan()->spec.run.update_norm);
+      QCOMPARE(run->series(Metric::updateNorm).size(), std::size_t{3});
+    }
+    QVERIFY(studio.find(updateNormPlot)->isVisible());
     QCOMPARE(studio.find<RunsPanel>("runsPanel")->shownRuns().size(), 7);
     QCOMPARE(studio.window->plots()->clock(), Clock::sample);
     QVERIFY(studio.document.spec() == spec);

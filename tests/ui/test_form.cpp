@@ -7,7 +7,12 @@
 #include <QLineEdit>
 #include <QScrollBar>
 #include <QWheelEvent>
+#include <algorithm>
+#include <map>
+#include <set>
 
+#include "accrue/run/megatron_fields.h"
+#include "models/run_text.h"
 #include "studio_fixture.h"
 #include "style/text_scale.h"
 #include "support/table.h"
@@ -15,7 +20,9 @@
 #include "widgets/arithmetic_panel.h"
 #include "widgets/field_form.h"
 #include "widgets/field_row.h"
+#include "widgets/field_section.h"
 #include "widgets/finding_note.h"
+#include "widgets/fold_button.h"
 #include "widgets/number_edit.h"
 #include "widgets/window_preview.h"
 
@@ -122,6 +129,12 @@ class TestForm : public QObject {
     QCOMPARE(remark->text(), QStringLiteral("2 (field); parallel.tensor = 2"));
     QCOMPARE(studio.find<QLabel>("remark.megatron.pp_degree")->text(),
              QStringLiteral("1 (default); changes nothing: parallel.pipeline is 1 in any case"));
+    // Grey is what has no effect.
+    const auto role = [form](const char* key) {
+      return form->row(QString::fromLatin1(key))->label()->foregroundRole();
+    };
+    QCOMPARE(role("megatron.pp_degree"), QPalette::PlaceholderText);
+    QCOMPARE(role("megatron.tp_degree"), QPalette::WindowText);
     // The key that it sets shows the value and is edited through the field alone.
     QVERIFY(!studio.find("field.parallel.tensor")->isEnabled());
     QCOMPARE(studio.find<QAbstractSpinBox>("field.parallel.tensor")->text(), QStringLiteral("2"));
@@ -131,6 +144,26 @@ class TestForm : public QObject {
     studio.press(Qt::Key_Z, Qt::ControlModifier);
     QVERIFY(studio.find("field.parallel.tensor")->isEnabled());
     QVERIFY(remark->text().isEmpty());
+  }
+
+  void the_fields_of_the_plugin_stand_in_the_sections_of_their_groups() {
+    OpenStudio studio;
+    std::map<MegatronGroup, const FieldSection*> sections;
+    QCOMPARE(megatron_fields().size(), std::size_t{43});
+    for (const MegatronField& field : megatron_fields()) {
+      const QString key = QString::fromStdString("megatron." + std::string(field.name));
+      const FieldRow* row = formOf(studio)->row(key);
+      const FieldSection* own = nullptr;
+      for (const auto* section : studio.window->findChildren<FieldSection*>())
+        if (std::ranges::count(section->rows(), row) > 0) own = section;
+      QVERIFY2(own, qPrintable(key));
+      QCOMPARE(sections.emplace(field.group, own).first->second, own);
+      const auto* name = own->findChild<FoldButton*>(QString(), Qt::FindDirectChildrenOnly);
+      QCOMPARE(name->text(), QStringLiteral("Megatron-LM: %1").arg(fromView(title(field.group))));
+    }
+    std::set<const FieldSection*> apart;
+    for (const auto& [group, section] : sections) apart.insert(section);
+    QCOMPARE(apart.size(), sections.size());
   }
 
   void an_edit_that_other_data_follow_from_reads_them_again() {

@@ -244,6 +244,7 @@ void Training::report_update(const accrue::MicroPlan& plan) {
   update.loss = last_loss_;
   update.lr = accrue::lr_at(order_.plan.curve, plan.schedule_position - plan.schedule_ticks);
   update.grad_norm = 1.0;
+  if (order_.plan.spec.run.update_norm) update.update_norm = 0.5;
   update.seconds = static_cast<double>(channel_.now_ns()) / 1e9;
   update.compute_seconds = update.seconds;
   update.reason = to_string(plan.reason);

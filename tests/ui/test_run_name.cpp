@@ -95,16 +95,46 @@ class TestRunName : public QObject {
     QCOMPARE(lossDifference(spec(4), other), std::string());
   }
 
+  void losses_of_other_models_or_data_cannot_data() {
+    QTest::addColumn<QString>("key");
+    QTest::addColumn<RunSpec>("one");
+    QTest::addColumn<RunSpec>("other");
+    const auto row = [](const char* key, const RunSpec& one, const auto& change) {
+      RunSpec other = one;
+      change(other);
+      QTest::newRow(key) << QString::fromLatin1(key) << one << other;
+    };
+    RunSpec dense = spec(4);
+    dense.model.kind = ModelKind::mlp;
+    RunSpec bert = spec(4);
+    bert.model.kind = ModelKind::bert;
+    row("model.kind", spec(4), [](RunSpec& other) { other.model.kind = ModelKind::mlp; });
+    row("model.vocabulary", spec(4), [](RunSpec& other) { other.model.vocabulary *= 2; });
+    row("model.context", spec(4), [](RunSpec& other) { other.model.context *= 2; });
+    row("model.label_smoothing", spec(4), [](RunSpec& other) { other.model.label_smoothing = 0.1; });
+    row("model.binary_head", bert, [](RunSpec& other) { other.model.binary_head = false; });
+    row("model.loss", dense, [](RunSpec& other) { other.model.loss = LossKind::cross_entropy; });
+    row("data.kind", spec(4), [](RunSpec& other) { other.data.kind = DataKind::csv; });
+    row("data.samples", spec(4), [](RunSpec& other) { other.data.samples *= 2; });
+  }
+
   void losses_of_other_models_or_data_cannot() {
-    RunSpec other = spec(4);
-    other.model.kind = ModelKind::mlp;
-    QCOMPARE(lossDifference(spec(4), other), std::string("model.kind"));
-    other = spec(4);
-    other.data.kind = DataKind::csv;
-    QCOMPARE(lossDifference(spec(4), other), std::string("data.kind"));
-    other = spec(4);
-    other.data.samples *= 2;
-    QCOMPARE(lossDifference(spec(4), other), std::string("data.samples"));
+    QFETCH(QString, key);
+    QFETCH(RunSpec, one);
+    QFETCH(RunSpec, other);
+    QCOMPARE(QString::fromStdString(lossDifference(one, other)), key);
+    QCOMPARE(QString::fromStdString(lossDifference(other, one)), key);
+  }
+
+  void a_loss_that_is_written_out_is_the_models_own() {
+    RunSpec dense = spec(4), tokens = spec(4);
+    dense.model.kind = ModelKind::mlp;
+    tokens.model.kind = ModelKind::gpt;
+    RunSpec mse = dense, cross_entropy = tokens;
+    mse.model.loss = LossKind::mse;
+    cross_entropy.model.loss = LossKind::cross_entropy;
+    QCOMPARE(lossDifference(dense, mse), std::string());
+    QCOMPARE(lossDifference(tokens, cross_entropy), std::string());
   }
 };
 

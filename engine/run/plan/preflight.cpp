@@ -56,10 +56,6 @@ BackendKind backend_of(const RunSpec& spec) {
   return spec.launch.device == DeviceKind::cuda ? BackendKind::nccl : BackendKind::shm;
 }
 
-LossKind loss_of(const ModelSpec& model) {
-  return model.loss.value_or(is_transformer(model.kind) ? LossKind::cross_entropy : LossKind::mse);
-}
-
 namespace {
 
 std::filesystem::path absolute_dir(const std::filesystem::path& dir) {

@@ -72,6 +72,5 @@ std::int64_t world_of(const RunSpec& spec);
 std::int64_t memory_of_rank(const RunSpec& spec, const HostFacts& host);
 std::int64_t threads_of(const RunSpec& spec, const HostFacts& host);
 BackendKind backend_of(const RunSpec& spec);
-LossKind loss_of(const ModelSpec& model);
 
 }  // namespace accrue::preflight_detail

@@ -7,6 +7,7 @@
 #include "accrue/run/counted.h"
 #include "accrue/run/data_split.h"
 #include "accrue/run/indexed_corpus.h"
+#include "accrue/run/model_loss.h"
 #include "plan_derivation.h"
 #include "preflight_checks.h"
 #include "spec_text.h"

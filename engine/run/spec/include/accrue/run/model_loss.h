@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// loss_of(): the loss that a model is trained with.
+#pragma once
+
+#include "accrue/run/run_spec.h"
+
+namespace accrue {
+
+inline LossKind loss_of(const ModelSpec& model) {
+  return model.loss.value_or(is_transformer(model.kind) ? LossKind::cross_entropy : LossKind::mse);
+}
+
+}  // namespace accrue

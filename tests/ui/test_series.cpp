@@ -16,6 +16,7 @@
 #include "models/rank_status.h"
 #include "models/run_series.h"
 #include "models/series_export.h"
+#include "models/smoothing.h"
 #include "support/test_program.h"
 
 namespace test_series {
@@ -447,15 +448,28 @@ class TestSeries : public QObject {
     for (const QList<QByteArray>* each : {&lines, &raw})
       QCOMPARE(each->first().trimmed(),
                QByteArray("run_id,run,metric,micro_step,update,sample,token,epoch,seconds,compute_seconds,value,"
-                          "smoothed,smoothing_weight"));
-    QVERIFY(raw[1].trimmed().endsWith(",,"));
+                          "smoothed,smoothing_weight,smoothing_formula"));
+    QVERIFY(raw[1].trimmed().endsWith(",,,"));
     const auto micros = static_cast<qsizetype>(micro(run).size());
     QCOMPARE(lines.size(), 1 + micros + 5 * 10 + 1);
-    QVERIFY(std::ranges::any_of(lines, [&](const QByteArray& line) {
+    // Of the formula, written out: the mean of the ten losses, each with nine tenths of the weight of the next.
+    double sum = 0.0, weights = 0.0;
+    for (std::size_t i = 0; i < 10; ++i) {
+      const double weight = std::pow(0.9, 9.0 - static_cast<double>(i));
+      sum += weight * updates(run).value(i);
+      weights += weight;
+    }
+    const auto is_last_loss = [&](const QByteArray& line) {
       const QList<QByteArray> cells = line.trimmed().split(',');
-      return cells.size() == 13 && cells[0] == run.id().toUtf8() && cells[2] == "loss" && cells[4] == "10" &&
-             cells[10].toDouble() == updates(run).value(9) && cells[12] == "0.9";
-    }));
+      return cells.size() > 12 && cells[0] == run.id().toUtf8() && cells[2] == "loss" && cells[4] == "10";
+    };
+    const auto line = std::ranges::find_if(lines, is_last_loss);
+    QVERIFY(line != lines.end());
+    const QList<QByteArray> cells = line->trimmed().split(',');
+    QCOMPARE(cells[10].toDouble(), updates(run).value(9));
+    QVERIFY2(std::abs(cells[11].toDouble() - sum / weights) < 1e-12, cells[11].constData());
+    QCOMPARE(cells[12], QByteArray("0.9"));
+    QVERIFY2(line->trimmed().endsWith(",\"" + smoothingFormula(0.9).toUtf8() + '"'), line->constData());
   }
 
   void a_parts_name_is_what_its_module_says() {

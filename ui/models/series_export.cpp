@@ -109,7 +109,8 @@ bool SeriesSnapshot::writeCsv(QIODevice& out, const GoOn& goOn) const {
   Writer writer(out, goOn, points_);
   writer << "run_id,run,metric";
   for (const Clock clock : allClocks) writer << "," << clockKey(clock).toLatin1();
-  writer << ",value,smoothed,smoothing_weight\r\n";
+  writer << ",value,smoothed,smoothing_weight,smoothing_formula\r\n";
+  const QByteArray formula = quoted(smoothingFormula(weight_));
   for (const Run& run : runs_) {
     const QByteArray names = quoted(run.id) + ',' + quoted(run.name) + ',';
     for (const Series& series : run.series) {
@@ -122,6 +123,8 @@ bool SeriesSnapshot::writeCsv(QIODevice& out, const GoOn& goOn) const {
         if (series.smoothed) writer << number(mean.next(series.values[i]));
         writer << ",";
         if (series.smoothed) writer << number(weight_);
+        writer << ",";
+        if (series.smoothed) writer << formula;
         writer << "\r\n";
         if (!writer.passed(1)) return false;
       }

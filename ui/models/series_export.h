@@ -23,9 +23,9 @@ class SeriesSnapshot {
 
   /// Asked now and then with how much is done, from 0 to 1; false gives it up.
   using GoOn = std::function<bool(double)>;
-  /// Columns run_id, run, metric, one per clock, value, smoothed, smoothing_weight; the first line names them. Where a
-  /// value is not smoothed, as of the learning rate, the last two are empty. UTF-8. False: given up, or the device took
-  /// not all; it says why.
+  /// Columns run_id, run, metric, one per clock, value, smoothed, smoothing_weight, smoothing_formula; the first line
+  /// names them. Where a value is not smoothed, as of the learning rate, the last three are empty. UTF-8. False: given
+  /// up, or the device took not all; it says why.
   bool writeCsv(QIODevice& out, const GoOn& goOn = {}) const;
   /// The same as one JSON object, with the formula of the smoothing, a run with its settings that differ and its series
   /// as arrays. A number that is not finite is spelled "nan", "inf" or "-inf".

@@ -6,6 +6,7 @@
 #include <QScrollBar>
 #include <QTableWidget>
 
+#include "accrue/run/lr_curve.h"
 #include "models/held_phases.h"
 #include "models/number_text.h"
 #include "studio_fixture.h"
@@ -29,12 +30,20 @@ class TestDebugger : public QObject {
 
  private Q_SLOTS:
   void f10_starts_paused_and_goes_through_every_phase() {
-    OpenStudio studio(smallSpec(), "micro_ms=2");
+    RunSpec spec = smallSpec();
+    spec.schedule.kind = ScheduleKind::cosine;
+    spec.run.updates = 10;
+    OpenStudio studio(spec, "micro_ms=2");
     studio.press(Qt::Key_F10);
     QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
     QCOMPARE(studio.control->ranks().ranks().at(0).micro_step, 0);
     studio.find<QDockWidget>("inspectorDock")->raise();
     auto* phases = studio.find<QTableWidget>("inspectorPhases");
+    auto* values = studio.find<QTableWidget>("inspectorValues");
+    const auto value = [&](int row, int column) {
+      const QTableWidgetItem* item = values->item(row, column);
+      return item ? item->text() : QString();
+    };
     auto* title = studio.find<QLabel>("windowPhase");
     const auto cell = [&](StepPhase phase, int column) {
       const auto row = std::ranges::find(allPhases, phase) - allPhases.begin();
@@ -56,7 +65,21 @@ class TestDebugger : public QObject {
         }
         if (phase == StepPhase::step)
           QCOMPARE(cell(phase, 2), QStringLiteral("%1 \u2192 %2").arg(valueText(0.0), valueText(1.0)));
+        // Of two weights: now, before the micro-step, and the sum of the gradients on each rank.
+        const double moved = phase >= StepPhase::step ? 1.0 : 0.0;
+        QTRY_COMPARE_WITH_TIMEOUT(value(0, 0), valueText(moved, 4), patience_ms);
+        QCOMPARE(value(1, 0), valueText(-moved, 4));
+        for (int row = 0; row < 2; ++row) QCOMPARE(value(row, 1), valueText(0.0, 4));
+        for (int rank = 0; rank < 2; ++rank) {
+          QCOMPARE(value(0, 2 + rank), valueText(micro, 4));
+          QCOMPARE(value(1, 2 + rank), valueText(rank, 4));
+        }
       }
+    // The learning rate of the first update and of the second, by the curve.
+    const LrCurve& curve = studio.control->run()->plan()->curve;
+    QVERIFY(lr_at(curve, 0) != lr_at(curve, 1));
+    QCOMPARE(cell(StepPhase::schedule, 1),
+             QStringLiteral("%1 \u2192 %2").arg(valueText(lr_at(curve, 0), 4), valueText(lr_at(curve, 1), 4)));
     // The full window's numbers stand beside those of the boundary.
     QCOMPARE(cell(StepPhase::scale, 1), QStringLiteral("\u00d7 %1").arg(valueText(0.25)));
     QVERIFY(studio.window->actions().stepPhase->isEnabled());

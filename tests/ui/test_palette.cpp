@@ -23,6 +23,7 @@ using Matrix = std::array<Vector, 3>;
 
 constexpr double leastDistance = 20.0;  // CIE76
 constexpr double leastContrast = 3.2;
+constexpr double leastApartInGrey = 1.8;  // ratio of luminances
 
 struct Sight {
   const char* name;
@@ -159,17 +160,33 @@ class TestPalette : public QObject {
   void states_stand_out_data() { addThemes(); }
 
   void states_stand_out() {
-    const ThemeColors& colors = theme();
-    for (const RunState state : {RunState::idle, RunState::running, RunState::paused, RunState::degraded,
-                                 RunState::failed, RunState::finished})
-      for (const QColor& ground : {colors.window, colors.surface})
-        QVERIFY(contrastRatio(stateColor(colors, state), ground) >= 4.5);
+    for (const ThemeColors& colors : {theme(), contrastColors(theme().dark)})
+      for (const RunState state : {RunState::idle, RunState::running, RunState::paused, RunState::degraded,
+                                   RunState::failed, RunState::finished})
+        for (const QColor& ground : {colors.window, colors.surface})
+          QVERIFY(contrastRatio(stateColor(colors, state), ground) >= 4.5);
   }
-  void kinds_of_work_are_told_apart_data() { addThemes(); }
+  void kinds_of_work_are_told_apart_data() {
+    QTest::addColumn<bool>("dark");
+    QTest::addColumn<bool>("contrast");
+    QTest::newRow("light") << false << false;
+    QTest::newRow("dark") << true << false;
+    QTest::newRow("high contrast, light") << false << true;
+    QTest::newRow("high contrast, dark") << true << true;
+  }
 
   void kinds_of_work_are_told_apart() {
-    const ThemeColors& colors = theme();
+    QFETCH(bool, contrast);
+    const ThemeColors& colors = contrast ? contrastColors(theme().dark) : theme();
     const std::array kinds = {colors.forward, colors.backward, colors.optimizerStep, colors.collective};
+    // On grey paper by lightness alone.
+    for (std::size_t a = 0; a < kinds.size(); ++a)
+      for (std::size_t b = a + 1; b < kinds.size(); ++b) {
+        const double apart = contrastRatio(kinds[a], kinds[b]);
+        QVERIFY2(apart >= leastApartInGrey, qPrintable(QStringLiteral("%1 and %2: %3").arg(a).arg(b).arg(apart)));
+      }
+    for (const QColor& color : {colors.backward, colors.optimizerStep, colors.collective})
+      QVERIFY(contrastRatio(color, colors.surface) >= 3.0);
     for (const Sight& sight : sights)
       for (std::size_t a = 0; a < kinds.size(); ++a)
         for (std::size_t b = a + 1; b < kinds.size(); ++b)

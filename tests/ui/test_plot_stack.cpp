@@ -83,6 +83,10 @@ class TestPlotStack : public QObject, PlotsFixture {
 
   void waiting_within_a_collective_is_not_its_colour() {
     const MadeRun made{.updates = 6};
+    struct Painted {
+      int collective = 0;
+      int waiting = 0;
+    };
     const auto painted = [&](std::int64_t lateNs) {
       std::vector<RunEvent> events = made.events(6);
       for (RunEvent& event : events)
@@ -94,12 +98,18 @@ class TestPlotStack : public QObject, PlotsFixture {
       area_->setClock(Clock::seconds);
       const QRect area = drawing(strip());
       const QRect first(area.left(), area.top(), area.width(), area.height() / 2);
-      return count(picture(), lightColors().collective, first, 0.93);
+      const QImage image = picture();
+      return Painted{count(image, lightColors().collective, first, 0.93),
+                     count(image, lightColors().waiting, first, 0.93)};
     };
-    const int together = painted(0);
-    const int late = painted(3'000'000);  // of 4 ms
-    QVERIFY2(together > 100 && late > 0 && late < together / 2,
-             qPrintable(QStringLiteral("%1, late %2").arg(together).arg(late)));
+    const Painted together = painted(0);
+    const Painted late = painted(3'000'000);  // of 4 ms
+    QVERIFY2(together.collective > 100 && late.collective > 0 && late.collective < together.collective / 2,
+             qPrintable(QStringLiteral("%1, late %2").arg(together.collective).arg(late.collective)));
+    // What the transfer left is hatched.
+    const int freed = together.collective - late.collective;
+    QVERIFY2(late.waiting - together.waiting > freed / 16,
+             qPrintable(QStringLiteral("%1, late %2").arg(together.waiting).arg(late.waiting)));
   }
 
   void a_collective_stands_out_of_its_lane() {
@@ -113,7 +123,27 @@ class TestPlotStack : public QObject, PlotsFixture {
       if (count(image, lightColors().collective, row, 0.93) > 0) lowest = y;
       if (count(image, lightColors().backward, row, 0.93) > 0) backward = y;
     }
-    QCOMPARE(lowest - backward, 3);
+    QCOMPARE(lowest + 1 - backward, 3);  // the last row is its frame
+  }
+
+  void a_collective_has_a_frame_where_there_is_room_for_one() {
+    show({&add({.updates = 6}, 6, 0)});
+    area_->setClock(Clock::seconds);
+    const QImage image = picture();
+    const QRect area = drawing(strip());
+    const auto isText = [&](int x, int y) { return near(image.pixel(x, y), lightColors().text, 2); };
+    int framed = 0, bare = 0;
+    for (int y = area.top(); y < area.top() + area.height() / 2; ++y) {
+      int from = -1;  // where a collective's colour began in this row
+      for (int x = area.left(); x < area.right(); ++x) {
+        const bool inside = near(image.pixel(x, y), lightColors().collective, 2);
+        if (inside && from < 0) from = x;
+        if (inside || from < 0) continue;
+        (isText(from - 1, y) && isText(x, y) ? framed : bare) += 1;
+        from = -1;
+      }
+    }
+    QVERIFY2(framed > 50 && bare == 0, qPrintable(QStringLiteral("%1 framed, %2 bare").arg(framed).arg(bare)));
   }
 
   void the_axis_takes_one_row_and_its_title_hides_no_label() {

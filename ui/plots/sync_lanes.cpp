@@ -17,6 +17,8 @@ constexpr double tallestLane = 30.0;
 constexpr double shortestBar = 0.35;
 /// A collective stands out of its lane by this much.
 constexpr double standsOut = 3.0;
+/// A collective as wide as this has a frame, which tells it from what is computed without its colour.
+constexpr double leastFramed = 4.0;
 /// A column of shares is at least this wide, and a window wider than this is divided.
 constexpr double leastColumn = 6.0;
 constexpr double widestColumn = 48.0;
@@ -137,12 +139,15 @@ void SyncLanes::drawRow(QCPPainter* painter, const Row& row, const QRectF& rect)
   if (row.use != nullptr || !byAxis()) drawCollectives(painter, row, clock, rect);
 }
 
-void SyncLanes::fill(QCPPainter* painter, const QColor& color, double fromTime, double toTime, const LaneClock& clock,
-                     const QRectF& rect) {
+QRectF SyncLanes::fill(QCPPainter* painter, const QColor& color, double fromTime, double toTime, const LaneClock& clock,
+                       const QRectF& rect) {
   const double left = std::max(std::round(key_->coordToPixel(clock.toX(fromTime))), rect.left());
   const double right =
       std::min(std::max(std::round(key_->coordToPixel(clock.toX(toTime))), left + 1.0), rect.right() + 1.0);
-  if (right > left) painter->fillRect(QRectF(left, rect.top(), right - left, rect.height()), color);
+  if (right <= left) return {};
+  const QRectF filled(left, rect.top(), right - left, rect.height());
+  painter->fillRect(filled, color);
+  return filled;
 }
 
 void SyncLanes::drawSpans(QCPPainter* painter, const SpanTrack& spans, const QColor& color, const LaneClock& clock,
@@ -179,8 +184,13 @@ void SyncLanes::drawCollectives(QCPPainter* painter, const Row& row, const LaneC
     const double height = std::round(rect.height() * part);
     const QRectF bar(rect.left(), rect.bottom() - height, rect.width(), height + standsOut);
     if (row.use != nullptr && sync->transfer > sync->begin) hatch(painter, sync->begin, sync->transfer, clock, rect);
-    if (sync->transfer < sync->end)
-      fill(painter, axisColor(colors_, run_->timeline().axes()[sync->axis]), sync->transfer, sync->end, clock, bar);
+    if (sync->transfer >= sync->end) continue;
+    const QRectF filled =
+        fill(painter, axisColor(colors_, run_->timeline().axes()[sync->axis]), sync->transfer, sync->end, clock, bar);
+    if (filled.width() < leastFramed) continue;
+    painter->setPen(QPen(colors_.text, 1.0));
+    painter->setBrush(Qt::NoBrush);
+    painter->drawRect(filled.adjusted(0.0, 0.0, -1.0, -1.0));
   }
 }
 

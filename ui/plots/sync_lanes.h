@@ -61,8 +61,9 @@ class SyncLanes final : public QCPLayerable {
   /// Lanes of their own show what is communicated.
   bool byAxis() const { return run_ && run_->timeline().axes().size() > 1; }
   void drawBoundaries(QCPPainter* painter);
-  void fill(QCPPainter* painter, const QColor& color, double fromTime, double toTime, const LaneClock& clock,
-            const QRectF& rect);
+  /// What was painted; empty where nothing of it is in the lane.
+  QRectF fill(QCPPainter* painter, const QColor& color, double fromTime, double toTime, const LaneClock& clock,
+              const QRectF& rect);
 
   QCPAxis* key_;
   QCPAxis* value_;

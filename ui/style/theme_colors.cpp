@@ -33,9 +33,9 @@ ThemeColors makeLight() {
   colors.idle = colors.muted;
   colors.forward = rgb(0xA9CBEC);
   colors.backward = rgb(0x5596D4);
-  colors.optimizerStep = rgb(0x0A4A8C);
+  colors.optimizerStep = rgb(0x052A54);
   colors.waiting = rgb(0xA8AFB8);
-  colors.collective = rgb(0xC2570C);
+  colors.collective = rgb(0xA0460A);
   return colors;
 }
 
@@ -58,11 +58,11 @@ ThemeColors makeDark() {
   colors.failed = rgb(0xFF8A80);
   colors.finished = rgb(0x66CF7C);
   colors.idle = colors.muted;
-  colors.forward = rgb(0x2F5A85);
-  colors.backward = rgb(0x4E8FCC);
-  colors.optimizerStep = rgb(0xB9DBFA);
+  colors.forward = rgb(0x2B5480);
+  colors.backward = rgb(0x4586C4);
+  colors.optimizerStep = rgb(0xE9F4FF);
   colors.waiting = rgb(0x59626C);
-  colors.collective = rgb(0xE58E48);
+  colors.collective = rgb(0xEFA45C);
   return colors;
 }
 

@@ -56,7 +56,7 @@ class TestLamp : public QObject {
   void no_difference_is_not_called_one() {
     ExactnessLamp lamp;
     lamp.take(check(3, "close", "schedule_clock", 0.0));
-    QVERIFY2(lamp.text().contains(QStringLiteral("update 3 has the gradient of one batch")), lamp.text().toUtf8());
+    QVERIFY2(lamp.text().contains(QStringLiteral("update 3 matches the single-batch gradient")), lamp.text().toUtf8());
     QVERIFY(!lamp.text().contains(QStringLiteral("differs")));
   }
 

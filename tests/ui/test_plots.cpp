@@ -108,7 +108,7 @@ class TestPlots : public QObject, PlotsFixture {
     QVERIFY(!near(at(image, 1.0), ink, 60));  // a seed is thin and pale
     QVERIFY(near(at(image, 3.0), seriesColor(lightColors(), 2)));
     QCOMPARE(loss().header().items().size(), std::size_t{2});
-    QCOMPARE(loss().header().items().back().text, QStringLiteral("band: least to most"));
+    QCOMPARE(loss().header().items().back().text, QStringLiteral("band: min to max"));
     QCOMPARE(loss().header().items().front().text, QStringLiteral("N=4: mean of 3 seeds"));
     QVERIFY2(loss().summary().contains(QStringLiteral("mean of 3 seeds 2.000 (1.000 to 3.000) at update 60")),
              qPrintable(loss().summary()));
@@ -117,14 +117,14 @@ class TestPlots : public QObject, PlotsFixture {
     QCOMPARE(loss().header().items()[2].text, QStringLiteral("2.000 (1.000 to 3.000)"));
 
     const PlotTable table = loss().table();
-    const auto column = static_cast<int>(table.headers.indexOf(QStringLiteral("N=4, least")));
+    const auto column = static_cast<int>(table.headers.indexOf(QStringLiteral("N=4, min")));
     QVERIFY(column > 0);
     QCOMPARE(table.cell(9, column), QStringLiteral("1.000"));
     QCOMPARE(table.cell(9, column - 1), QStringLiteral("2.000"));
     QCOMPARE(table.cell(9, column + 1), QStringLiteral("3.000"));
     const Figure figure = area_->figure({});
     QCOMPARE(figure.legend.back().text, QStringLiteral("N=4: mean of 3 seeds"));
-    QVERIFY2(figure.caption.contains(QStringLiteral("mean of several seeds")), qPrintable(figure.caption));
+    QVERIFY2(figure.caption.contains(QStringLiteral("thick line, mean over seeds")), qPrintable(figure.caption));
 
     area_->setGroupSeeds(false);
     image = picture();

@@ -71,7 +71,7 @@ QString ExactnessLamp::text() const {
                                    groupedNumber(static_cast<std::int64_t>(checks_.size())));
   const QString figures =
       check->relative == 0.0
-          ? translated("update %1 has the gradient of one batch").arg(groupedNumber(check->update))
+          ? translated("update %1 matches the single-batch gradient").arg(groupedNumber(check->update))
           : translated("update %1 differs from one batch by %2 (relative; tolerance %3)")
                 .arg(groupedNumber(check->update), valueText(check->relative, 2), valueText(check->tolerance, 2));
   QString text = QStringLiteral("%1: %2; %3.").arg(word().mid(2), windows, figures);

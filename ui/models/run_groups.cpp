@@ -123,7 +123,7 @@ std::vector<RunGroup> runGroups(const QList<RunSeries*>& runs, const QString& ke
 
 QString noiseSentence(const RunGroup& first, const RunGroup& second) {
   const auto difference = difference_of(first.spread, second.spread);
-  if (!difference) return RunGroupsText::tr("Two runs of each at least are needed to tell a difference from noise.");
+  if (!difference) return RunGroupsText::tr("At least two runs of each are needed to tell a difference from noise.");
   const QString what = RunGroupsText::tr("%1 has a mean loss of %2, %3 one of %4: a difference of %5 \u00B1 %6.")
                            .arg(first.name, valueText(first.spread.mean), second.name, valueText(second.spread.mean),
                                 valueText(difference->difference, 3), valueText(difference->standard_error, 2));
@@ -133,9 +133,9 @@ QString noiseSentence(const RunGroup& first, const RunGroup& second) {
   const QString numbers = RunGroupsText::tr("(Welch's test, %1 and %2 runs)")
                               .arg(QString::number(first.spread.count), QString::number(second.spread.count));
   if (difference->chance < noise_chance)
-    return RunGroupsText::tr("%1 It is not noise: by chance alone one as large comes in %2 of cases %3.")
+    return RunGroupsText::tr("%1 It is not noise: a difference this large would occur by chance in %2 of cases %3.")
         .arg(what, chance, numbers);
-  return RunGroupsText::tr("%1 It may be noise: by chance alone one as large comes in %2 of cases %3.")
+  return RunGroupsText::tr("%1 It may be noise: a difference this large would occur by chance in %2 of cases %3.")
       .arg(what, chance, numbers);
 }
 

@@ -31,7 +31,7 @@ std::optional<QJsonObject> readRuns(const QString& path) {
 }
 
 QString unreadable(const QString& path) {
-  return RunNotebook::tr("The notes on runs in %1 cannot be read, so this note is not kept. Remove or mend the file.")
+  return RunNotebook::tr("The notes on runs in %1 cannot be read, so this note is not kept. Remove or fix the file.")
       .arg(path);
 }
 

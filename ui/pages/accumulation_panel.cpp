@@ -203,9 +203,10 @@ void AccumulationPanel::showLamp(const ExactnessLamp& lamp) {
   lamp_->setLook(tone, checked ? lamp.word().mid(2) : tr("not checked"), stateIcon(tone));
   const bool asked = run_->spec() && run_->spec()->evaluate.exactness_every > 0;
   const QString text = checked ? lamp.text()
-                       : asked ? tr("No window has been checked yet.")
-                               : tr("Set \u201cexactness_every\u201d to compare windows with the same samples in one "
-                                    "batch.");
+                       : asked
+                           ? tr("No window has been checked yet.")
+                           : tr("Set \u201cCheck exactness every\u201d to compare windows with the same samples in one "
+                                "batch.");
   lamp_text_->setText(text);
   lamp_->setAccessibleDescription(text);
 }

@@ -40,9 +40,9 @@ BugGalleryPanel::BugGalleryPanel(SpecDocument* document, RunControl* control, Wi
   new SelectionTint(list_);
   list_->setMinimumHeight(fontMetrics().height() * 6);
   column->addWidget(list_, 1);
-  symptom_ = addText("bugSymptom", tr("What one sees"));
-  detector_ = addText("bugDetector", tr("What finds it"));
-  cure_ = addText("bugCure", tr("How it is mended"));
+  symptom_ = addText("bugSymptom", tr("Symptom"));
+  detector_ = addText("bugDetector", tr("Detected by"));
+  cure_ = addText("bugCure", tr("Fix"));
   lamp_ = new QLabel(this);
   lamp_->setObjectName(QStringLiteral("bugLamp"));
   lamp_->setWordWrap(true);
@@ -120,7 +120,7 @@ void BugGalleryPanel::showRun() {
   const bool own = run && run->spec() && acts && run->spec()->teaching.bug == current();
   const bool fixed = run && run->spec() && document_->spec() == *run->spec() &&
                      document_->spec().teaching.bug == Bug::none && run->lamp().checks() > 0;
-  lamp_->setText(own || fixed ? run->lamp().text() : tr("Run it, and the lamp's answer stands here."));
+  lamp_->setText(own || fixed ? run->lamp().text() : tr("Run it to see the lamp's verdict here."));
 }
 
 void BugGalleryPanel::focusList() {

@@ -86,7 +86,7 @@ CodeExportSheet::CodeExportSheet(SpecDocument* document, PreflightRunner* prefli
 void CodeExportSheet::showCode() {
   const auto target = static_cast<CodeTarget>(target_->currentData().toInt());
   code_.reset();
-  QString verdict = tr("This spec cannot be planned yet: mend what the set-up marks first.");
+  QString verdict = tr("This spec cannot be planned yet: fix the fields marked in Set-up first.");
   if (const std::optional<RunPlan>& plan = preflight_->result().plan) {
     if (auto code = export_code(*plan, target))
       code_ = std::move(*code);

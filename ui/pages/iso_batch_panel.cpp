@@ -101,7 +101,7 @@ void IsoBatchPanel::build() {
   color_by_->setAccessibleName(tr("What the cells show"));
   color_by_->addItems({tr("Time of an update"), tr("Memory of the fullest rank"), tr("Exactness")});
   grid_->setObjectName(QStringLiteral("isoGrid"));
-  grid_->setAccessibleName(tr("Ways to make the samples of an update"));
+  grid_->setAccessibleName(tr("Configurations with equal samples per update"));
   grid_->setEditTriggers(QAbstractItemView::NoEditTriggers);
   grid_->setSelectionMode(QAbstractItemView::SingleSelection);
   grid_->setTabKeyNavigation(false);
@@ -182,8 +182,8 @@ void IsoBatchPanel::showPlans() {
                    static_cast<int>(std::distance(micros.begin(), micros.find(way.micro_batch))), item);
   }
   const IsoWay own = way_of(document_->spec());
-  title_->setText(cells_.empty() ? tr("The ways are shown here once the data can be read")
-                                 : tr("%1 samples per update in %2 ways; each is trained for %3 updates")
+  title_->setText(cells_.empty() ? tr("The configurations are shown here once the data can be read")
+                                 : tr("%1 samples per update in %2 configurations; each is trained for %3 updates")
                                        .arg(groupedNumber(own.micro_batch * own.steps * own.data))
                                        .arg(cells_.size())
                                        .arg(iso_updates));
@@ -325,7 +325,7 @@ void IsoBatchPanel::showDetail() {
     parts << (word.isEmpty() ? tr("not compared with one batch") : word);
   } else {
     parts << (idle() ? tr("not run yet; press Enter to train it for %1 updates").arg(iso_updates)
-                     : tr("not run yet; it can be once the run that trains now has ended"));
+                     : tr("not run yet; wait for the current run to end"));
   }
   detail_->setText(parts.join(QStringLiteral("; ")));
 }

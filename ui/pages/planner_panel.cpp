@@ -170,25 +170,24 @@ void PlannerPanel::showSpec(const RunSpec& spec) {
   memory_->setLimit(limit);
   const QString total = bytesText(cost->total());
   if (room <= 0)
-    fits_->setText(tr("%1 in all; what the device has is not known").arg(total));
+    fits_->setText(tr("%1 in total; the memory of the device is not known").arg(total));
   else if (cost->total() > room)
-    fits_->setText(tr("\u2717 %1 in all do not fit into the %2 that a rank may take").arg(total, bytesText(room)));
+    fits_->setText(tr("\u2717 %1 in total exceeds the %2 available per rank").arg(total, bytesText(room)));
   else
-    fits_->setText(tr("\u2713 %1 in all fit into the %2 that a rank may take").arg(total, bytesText(room)));
+    fits_->setText(tr("\u2713 %1 in total fits into the %2 available per rank").arg(total, bytesText(room)));
   const std::int64_t samples = spec.accumulation.micro_batch * spec.accumulation.steps * spec.parallel.data;
   split_title_->setText(tr("Micro-batch %1, N = %2")
                             .arg(groupedNumber(spec.accumulation.micro_batch), groupedNumber(spec.accumulation.steps)));
-  split_ends_->setText(
-      split_->isEnabled()
-          ? tr("The slider keeps the %1 samples of an update").arg(groupedNumber(samples))
-          : tr("%1 samples an update, which cannot be divided otherwise here").arg(groupedNumber(samples)));
+  split_ends_->setText(split_->isEnabled()
+                           ? tr("The slider keeps the %1 samples of an update").arg(groupedNumber(samples))
+                           : tr("%1 samples per update; no other split is possible here").arg(groupedNumber(samples)));
   split_->setAccessibleDescription(split_title_->text() + QStringLiteral(". ") + fits_->text());
   showTime(spec);
   measured_->setVisible(measured.has_value());
   if (!measured) return;
   const std::int64_t updates = run->last().update;
   const QString length = updates == 1 ? tr("1 update") : tr("%1 updates").arg(groupedNumber(updates));
-  measured_->setText(tr("\u201C%1\u201D held %2 without its process; %3 took %4")
+  measured_->setText(tr("Measured in \u201C%1\u201D: %2 excluding the process; %3 took %4")
                          .arg(run->name(), bytesText(heldBytes(*measured)), length, durationText(run->last().seconds)));
 }
 
@@ -202,7 +201,7 @@ void PlannerPanel::showTime(const RunSpec& spec) {
   }
   const auto forecast = forecast_time(spec, plan.totals.samples, earlier);
   if (!forecast) {
-    time_->setText(tr("How long it takes is not known before a first run of this model in this layout"));
+    time_->setText(tr("Duration unknown until this model has run once in this layout"));
     return;
   }
   const QString from = QString::fromStdString(forecast->from);
@@ -210,7 +209,7 @@ void PlannerPanel::showTime(const RunSpec& spec) {
   time_->setText(
       forecast->same_micro_batch
           ? tr("%1, at the pace of \u201C%2\u201D").arg(about, from)
-          : tr("%1, if a sample costs what it did in \u201C%2\u201D, with another micro-batch").arg(about, from));
+          : tr("%1, assuming the time per sample of \u201C%2\u201D, which used another micro-batch").arg(about, from));
 }
 
 /// Those with a spec, the newest first.

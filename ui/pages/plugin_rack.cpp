@@ -114,7 +114,7 @@ void PluginRack::showResult() {
     total_->setText(tr("The fullest rank holds %1 and sends %2 for an update.")
                         .arg(bytesText(result->now->total()), bytesText(sent_bytes(*result->now))));
   else
-    total_->setText(tr("The spec cannot run as it is, so nothing has a cost."));
+    total_->setText(tr("Fix the spec's errors to see costs."));
 }
 
 void PluginRack::focusFirst() {

@@ -37,7 +37,7 @@ struct Example {
 
 constexpr Example examples[] = {
     {"ten-batches.accrue", "startTenBatches", "compare", QT_TRANSLATE_NOOP("StartPage", "Ten batches, N = 4"),
-     QT_TRANSLATE_NOOP("StartPage", "What of the two left over?")},
+     QT_TRANSLATE_NOOP("StartPage", "What happens to the two left over?")},
     {"toy.accrue", "startEightPoints", "step-update", QT_TRANSLATE_NOOP("StartPage", "Eight points"),
      QT_TRANSLATE_NOOP("StartPage", "One update ends at 2.04.")},
     {"larger-batch.accrue", "startLargerBatch", "compare", QT_TRANSLATE_NOOP("StartPage", "A larger batch"),
@@ -182,7 +182,7 @@ void StartPage::addWays() {
                 tr("What accumulation does, in six minutes. Press Enter."), &StartPage::lessonRequested);
   add("startDemo", "demo", tr("Demo"), tr("A small model on two ranks learns while you watch."),
       &StartPage::demoRequested);
-  add("startGallery", "warning", tr("Bug gallery"), tr("Fifteen bugs: see each, find it, mend it."),
+  add("startGallery", "warning", tr("Bug gallery"), tr("Fifteen bugs: see each, find it, fix it."),
       &StartPage::galleryRequested);
   add("startOpen", "open", tr("Open"), tr("A run spec: a *.accrue file."), &StartPage::openRequested);
   add("startRuns", "recent", tr("Recent runs"), tr("Open a run that was trained before."), &StartPage::runsRequested);

@@ -268,8 +268,8 @@ void LossPlot::updateBadge(double pixels) {
                                          : tr("mean per item; thin: micro-step, thick: update, marks: evaluation");
   if (!hub().groups().empty())
     unit = hub().smoothing() > 0.0
-               ? tr("%1; of several seeds, each smoothed, the mean, and a band from the least to the most").arg(unit)
-               : tr("%1; of several seeds the mean, and a band from the least to the most").arg(unit);
+               ? tr("%1; of several seeds, each smoothed, the mean, and a band from minimum to maximum").arg(unit)
+               : tr("%1; of several seeds the mean, and a band from minimum to maximum").arg(unit);
   if (hub().logY()) unit += tr(", log y");
   header().setTitle(tr("Loss"), unit);
 }
@@ -331,7 +331,7 @@ std::vector<HeaderItem> LossPlot::legend() const {
   std::vector<HeaderItem> items;
   for (const auto& group : hub().groups())
     items.push_back({HeaderItem::Swatch::run, group->colorIndex(), {}, group->name()});
-  if (!items.empty()) items.push_back({HeaderItem::Swatch::none, 0, {}, tr("band: least to most")});
+  if (!items.empty()) items.push_back({HeaderItem::Swatch::none, 0, {}, tr("band: min to max")});
   return items;
 }
 
@@ -353,8 +353,8 @@ PlotTable LossPlot::table() const {
   for (const auto& group : hub().groups()) {
     RunSeries* const one = group->group().runs.first();
     columns.push_back({one, &group->mean(), group->name(), group});
-    columns.push_back({one, &group->least(), tr("%1, least").arg(group->group().name), group});
-    columns.push_back({one, &group->most(), tr("%1, most").arg(group->group().name), group});
+    columns.push_back({one, &group->least(), tr("%1, min").arg(group->group().name), group});
+    columns.push_back({one, &group->most(), tr("%1, max").arg(group->group().name), group});
   }
   return tableOf(hub().clock(), std::move(columns));
 }

@@ -416,9 +416,7 @@ Figure PlotArea::figure(const FigureSize& size) const {
   if (runs.size() == 1 && !settings.isEmpty()) figure.legend.front().text = settings;
   if (runs.size() > 1 && !settings.isEmpty()) sentences << tr("The runs differ: %1.").arg(settings);
   if (grouped)
-    sentences << tr(
-        "Of the loss a thick line is the mean of several seeds, the band around it reaches from the least "
-        "to the most, and thin lines are single seeds.");
+    sentences << tr("Loss: thick line, mean over seeds; band, minimum to maximum; thin lines, single seeds.");
   // The loss alone is smoothed.
   const bool smoothed = hub_->smoothing() > 0.0 && isPlotShown(all_.front()) &&
                         std::ranges::any_of(runs, [](auto* run) { return !run->series(Metric::updateLoss).empty(); });

@@ -100,7 +100,7 @@ QString SyncStrip::badge(const RunSeries& run) const {
   if (!reduced.isEmpty() && timeline.bytes() == timeline.reducedBytes()) return reduced;  // nothing else was sent
   if (timeline.bytes() > 0) all << bytesText(timeline.bytes());
   const QString whole = all.join(QStringLiteral(", "));
-  return reduced.isEmpty() ? whole : tr("%1; in all %2").arg(reduced, whole);
+  return reduced.isEmpty() ? whole : tr("%1; %2 in total").arg(reduced, whole);
 }
 
 QString SyncStrip::badgeHelp(const RunSeries& run) const {
@@ -112,7 +112,7 @@ QString SyncStrip::badgeHelp(const RunSeries& run) const {
         "Where an earlier version of Accrue recorded this run, exactness checks are counted as reductions, too.");
   if (run.timeline().bytes() > run.timeline().reducedBytes())
     help << tr(
-        "In all: also the weights sent at the start, the counts of items and whatever else the ranks agree on, "
+        "In total: also the weights sent at the start, the counts of items and whatever else the ranks agree on, "
         "and what exactness checks exchange, each once a rank.");
   return help.join(QLatin1Char('\n'));
 }
@@ -165,9 +165,9 @@ void SyncStrip::rebuild(double) {
   QString shows = tr("collectives by bytes");
   if (lanes_->showsShares()) {
     const std::size_t windows = lanes_->windowsPerColumn();
-    shows = windows == 0   ? tr("a column: time of some micro-steps")
-            : windows == 1 ? tr("a column: time of one window")
-                           : tr("a column: time of %1 windows").arg(windows);
+    shows = windows == 0   ? tr("each column: time of several micro-steps")
+            : windows == 1 ? tr("each column: time of one window")
+                           : tr("each column: time of %1 windows").arg(windows);
   }
   header().setTitle(title(), tr("%1, %2").arg(whose, shows));
   header().setBadge(badge(*run), badgeHelp(*run));

@@ -223,9 +223,9 @@ void PluginCard::showCosts() {
   wire_->setVisible(difference_.has_value());
   if (!difference_) return;
   showDifference(memory_, palette(), tr("Memory"), difference_->total(),
-                 tr("Bytes that the fullest rank holds, with the plug-in less without it"), byKind(*difference_));
+                 tr("Bytes that the fullest rank holds: change compared with the plug-in off"), byKind(*difference_));
   showDifference(wire_, palette(), tr("Wire"), sent_bytes(*difference_),
-                 tr("Bytes that this rank sends for an update, with the plug-in less without it"),
+                 tr("Bytes that this rank sends for an update: change compared with the plug-in off"),
                  byAxis(*difference_));
 }
 

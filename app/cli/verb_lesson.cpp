@@ -41,7 +41,7 @@ const char* mark_of(CheckState state) {
   switch (state) {
     case CheckState::met:
       return "[x]";
-    case CheckState::other_bits:
+    case CheckState::not_here:
       return "[-]";
     default:
       return "[ ]";

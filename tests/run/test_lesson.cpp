@@ -76,6 +76,8 @@ class TestLesson : public QObject {
     row("no check", check("lamps = \"exact\""), "check.lamps: is not a check");
     row("nothing asked", check(""), "check: asks for nothing");
     row("two in one", check("updates = 1\nloss = \"1.0\""), "is a second check in one section");
+    row("a clock that is none", check("clock = \"samples\""),
+        "check.clock: is no clock (found samples, expected one of micro_step, update, sample,");
     row("no light", check("lamp = \"green\""), "check.lamp: is no light (found green, expected one of exact, close,");
     row("a field that is none", small_lesson("[layout]\nfields = [\"accumulation.step\"]\n" + step),
         "accumulation.step: is not a key of a spec (found accumulation.step, expected accumulation.steps)");
@@ -189,8 +191,38 @@ class TestLesson : public QObject {
     QCOMPARE(judged("sha256 = \"abc\"", {run}, "CPU A, AVX2").state, CheckState::met);
     QCOMPARE(judged("sha256 = \"abd\"", {run}, "CPU A, AVX2").state, CheckState::missed);
     const CheckResult other = judged("sha256 = \"abd\"", {run}, "CPU B, AVX512");
-    QCOMPARE(other.state, CheckState::other_bits);
+    QCOMPARE(other.state, CheckState::not_here);
     QVERIFY2(QString::fromStdString(other.found).contains("this one is CPU A, AVX2"), other.found.c_str());
+  }
+
+  void the_clock_is_asked_of_the_plots_and_of_no_run() {
+    const LessonReading reading = parse_lesson(check("clock = \"sample\""), "a.accrue-lesson");
+    QVERIFY(reading.ok());
+    const LessonStep& first = reading.lesson.steps.front();
+    const auto seen = [&](const SeenClocks& clocks) {
+      return judge(first.checks.front(), first, reading.lesson, {}, clocks).state;
+    };
+    QCOMPARE(seen(std::vector<std::string>{"micro_step"}), CheckState::open);
+    QCOMPARE(seen(std::vector<std::string>{"micro_step", "sample", "update"}), CheckState::met);
+    QCOMPARE(seen(std::nullopt), CheckState::not_here);
+    QVERIFY(!is_done(first, reading.lesson, {}, std::vector<std::string>{}));
+    QVERIFY(is_done(first, reading.lesson, {}, std::vector<std::string>{"sample"}));
+  }
+
+  void a_class_is_told_of_a_processor_with_other_bits() {
+    LessonReading reading = parse_lesson(check("sha256 = \"abc\""), "a.accrue-lesson");
+    QVERIFY(reading.ok());
+    RunFacts run = run_with({"accumulation.steps=2"}, {{8, 1.0}});
+    run.processor = "CPU A, AVX2";
+    QCOMPARE(other_processor(reading.lesson, {run}), std::string());
+    reading.lesson.printed_on = "CPU A, AVX2";
+    QCOMPARE(other_processor(reading.lesson, {}), std::string());
+    QCOMPARE(other_processor(reading.lesson, {run}), std::string());
+    // The name alone does not make the bits: the instruction set does, too.
+    run.processor = "CPU A, AVX512";
+    QCOMPARE(other_processor(reading.lesson, {run}),
+             std::string("This processor (CPU A, AVX512) is not the one that the lesson was printed on (CPU A, AVX2): "
+                         "the printed digits agree, the last bits need not."));
   }
 
   void a_resumed_run_counts_an_update_once() {
@@ -213,6 +245,17 @@ class TestLesson : public QObject {
     for (const Finding& finding : reading.findings) QVERIFY2(false, finding.text().c_str());
     const Lesson& lesson = reading.lesson;
     QVERIFY(lesson.number > 0 && lesson.minutes > 0 && !lesson.teaches.empty() && !lesson.fields.empty());
+    // Equal digits on equal processors: the threads are fixed, and the last bits are asked for.
+    QCOMPARE(lesson.spec.launch.threads_per_rank, std::optional<std::int64_t>(1));
+    QVERIFY(!lesson.printed_on.empty());
+    std::ptrdiff_t hashes = 0;
+    for (const LessonStep& each : lesson.steps)
+      for (const LessonCheck& check : each.checks)
+        if (check.kind == CheckKind::sha256) {
+          QVERIFY2(check.printed.front().size() == 64, check.printed.front().c_str());
+          ++hashes;
+        }
+    QVERIFY(hashes >= 1);
     HostFacts host;
     host.cores = 4;
     host.memory_bytes = std::int64_t{16} << 30;

@@ -10,6 +10,7 @@
 #include "models/lesson_player.h"
 #include "pages/runs_panel.h"
 #include "plots/plot_area.h"
+#include "plots/plot_view.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
 #include "widgets/field_form.h"
@@ -155,6 +156,58 @@ class TestLessons : public QObject {
     studio.set("accumulation.micro_batch", std::int64_t{2});
     train();
     QTRY_VERIFY_WITH_TIMEOUT(studio.sees(0) && studio.sees(1) && studio.sees(2), patience_ms);
+  }
+
+  void another_processor_is_named_and_not_asked_for_its_bits() {
+    QFile lesson(QStringLiteral(":/lessons/1-one-weight.accrue-lesson"));
+    LessonStudio studio;
+    QVERIFY(lesson.open(QIODevice::ReadOnly));
+    QString text = QString::fromUtf8(lesson.readAll());
+    text.replace(QRegularExpression(QStringLiteral("printed_on = \"[^\"]*\"")),
+                 QStringLiteral("printed_on = \"Another CPU, AVX512\""));
+    const QString path = studio.home->filePath(QStringLiteral("foreign.accrue-lesson"));
+    QFile foreign(path);
+    QVERIFY(foreign.open(QIODevice::WriteOnly) && foreign.write(text.toUtf8()) > 0);
+    foreign.close();
+    studio.show();
+    studio.window->openPath(path);
+    QVERIFY(studio.player()->lesson());
+    QVERIFY(studio.find<QLabel>("lessonProcessor")->isHidden());
+    studio.player()->next();
+    studio.player()->next();
+    studio.set("accumulation.micro_batch", std::int64_t{1});
+    studio.set("parallel.data", std::int64_t{2});
+    studio.press(Qt::Key_F5);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.sees(0), patience_ms);
+    QCOMPARE(studio.player()->results()[2].state, CheckState::not_here);
+    QVERIFY2(studio.text("lessonFound.2")
+                 .startsWith(QStringLiteral("not comparable. The last bits belong to another "
+                                            "processor (Another CPU, AVX512); this one is ")),
+             qPrintable(studio.text("lessonFound.2")));
+    QVERIFY(studio.find<QLabel>("lessonProcessor")->isVisible());
+    const QString said = studio.text("lessonProcessor");
+    QVERIFY2(said.startsWith(QStringLiteral("This processor (")) &&
+                 said.contains(QStringLiteral("is not the one that the lesson was printed on (Another CPU, AVX512)")),
+             qPrintable(said));
+  }
+
+  void a_step_that_asks_for_an_axis_sees_the_key() {
+    LessonStudio studio;
+    studio.show();
+    studio.window->openPath(QStringLiteral(":/lessons/3-four-ways.accrue-lesson"));
+    QVERIFY(studio.player()->lesson());
+    studio.player()->next();
+    QCOMPARE(studio.text("lessonStepTitle"), QStringLiteral("Change the clock"));
+    QVERIFY(!studio.sees(0));
+    studio.window->plots()->currentView()->canvas().setFocus();
+    studio.press(Qt::Key_3);
+    QVERIFY(studio.sees(0));
+    QCOMPARE(studio.text("lessonFound.0"), QStringLiteral("seen. Found in the plots."));
+    studio.press(Qt::Key_1);
+    QVERIFY(studio.sees(0));  // what was seen stays seen
+    studio.action("resetLessonAction")->trigger();
+    studio.player()->next();
+    QVERIFY(!studio.sees(0));
   }
 
   void keys_of_greyed_steps_change_no_field() {

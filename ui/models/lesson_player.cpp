@@ -2,7 +2,6 @@
 #include "lesson_player.h"
 
 #include <QDir>
-#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -49,6 +48,8 @@ void LessonPlayer::reset() {
   ++round_;
   if (control_->isLive() && control_->run() == own_run_) control_->kill();
   runs_.clear();
+  step_ = 0;
+  clocks_.assign(lesson_->steps.size(), {});
   Q_EMIT begun();
   enter(0);
 }
@@ -61,8 +62,16 @@ void LessonPlayer::previous() {
   if (lesson_ && step_ > 0) enter(step_ - 1);
 }
 
+void LessonPlayer::setClock(const QString& clock) {
+  clock_ = clock.toStdString();
+  if (!lesson_) return;
+  clocks_[step_].push_back(clock_);
+  judgeStep();
+}
+
 void LessonPlayer::enter(std::size_t step) {
   step_ = step;
+  clocks_[step_].push_back(clock_);
   document_->reset(spec_of(*lesson_, this->step()), QString::fromStdString(lesson_->title));
   lockKeys();
   judgeStep();
@@ -79,8 +88,10 @@ void LessonPlayer::lockKeys() {
 }
 
 std::size_t LessonPlayer::stepsDone() const {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(lesson_->steps, [this](const LessonStep& each) { return is_done(each, *lesson_, runs_); }));
+  std::size_t done = 0;
+  for (std::size_t i = 0; i < lesson_->steps.size(); ++i)
+    if (is_done(lesson_->steps[i], *lesson_, runs_, clocks_[i])) ++done;
+  return done;
 }
 
 QString LessonPlayer::processorNote() const {
@@ -104,7 +115,8 @@ void LessonPlayer::takeEnd(RunSeries* run) {
 
 void LessonPlayer::judgeStep() {
   results_.clear();
-  for (const LessonCheck& check : step().checks) results_.push_back(judge(check, step(), *lesson_, runs_));
+  for (const LessonCheck& check : step().checks)
+    results_.push_back(judge(check, step(), *lesson_, runs_, clocks_[step_]));
   Q_EMIT judged();
 }
 

@@ -34,6 +34,8 @@ class LessonPlayer : public QObject {
   void reset();
   void next();
   void previous();
+  /// What the X axis of the plots counts from now on.
+  void setClock(const QString& clock);
 
   /// A run that is no part of the lesson trains, so none can be opened.
   bool isTakenByAnother() const;
@@ -43,7 +45,7 @@ class LessonPlayer : public QObject {
   const LessonStep& step() const { return lesson_->steps[step_]; }
   /// Of the current step's checks, in their order; open before the first run has ended.
   const std::vector<CheckResult>& results() const { return results_; }
-  bool isStepDone() const { return is_done(step(), *lesson_, runs_); }
+  bool isStepDone() const { return is_done(step(), *lesson_, runs_, clocks_[step_]); }
   /// How many steps show what they ask for.
   std::size_t stepsDone() const;
   /// A word about a processor that cannot have the lesson's last bits; empty where it can.
@@ -72,7 +74,9 @@ class LessonPlayer : public QObject {
   std::optional<Lesson> lesson_;
   std::size_t step_ = 0;
   std::vector<RunFacts> runs_;
-  const RunSeries* own_run_ = nullptr;  ///< the last one that the lesson began; compared only
+  std::string clock_;                             ///< of the plots now
+  std::vector<std::vector<std::string>> clocks_;  ///< of the plots, in each step
+  const RunSeries* own_run_ = nullptr;            ///< the last one that the lesson began; compared only
   std::vector<CheckResult> results_;
   quint64 round_ = 0;  ///< runs of an earlier one do not count
   JobRunner jobs_;

@@ -49,6 +49,9 @@ LessonDesk::LessonDesk(LessonPlayer* player, LessonPanel* panel, const LessonDes
   // Another document ends the lesson: its form would hide the fields of that one.
   connect(parts_.files, &WindowFiles::documentOpened, this, [this] { player_->close(true); });
   connect(player_, &LessonPlayer::judged, this, &LessonDesk::keepDone);
+  const PlotArea* plots = parts_.centre->plots();
+  player_->setClock(clockKey(plots->clock()));
+  connect(plots, &PlotArea::clockChanged, player_, [this](Clock clock) { player_->setClock(clockKey(clock)); });
   showDone();
   connectActions();
   guardStepKeys();

@@ -31,7 +31,7 @@ RunState toneOf(CheckState state) {
       return RunState::finished;
     case CheckState::missed:
       return RunState::failed;
-    case CheckState::other_bits:
+    case CheckState::not_here:
       return RunState::degraded;
     case CheckState::open:
       break;
@@ -45,7 +45,7 @@ QString wordOf(CheckState state) {
       return LessonPanel::tr("seen");
     case CheckState::missed:
       return LessonPanel::tr("not yet");
-    case CheckState::other_bits:
+    case CheckState::not_here:
       return LessonPanel::tr("not comparable");
     case CheckState::open:
       break;

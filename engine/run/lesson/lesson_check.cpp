@@ -221,16 +221,24 @@ CheckResult judge_several(const LessonCheck& check, const Asked& asked) {
 
 CheckResult judge_bits(const LessonCheck& check, const Lesson& lesson, const RunFacts& run) {
   if (run.processor != lesson.printed_on)
-    return {CheckState::other_bits, fmt::format("The last bits belong to another processor ({}); this one is {}.",
-                                                lesson.printed_on, run.processor)};
+    return {CheckState::not_here, fmt::format("The last bits belong to another processor ({}); this one is {}.",
+                                              lesson.printed_on, run.processor)};
   return {run.weights_sha256 == check.printed.front() ? CheckState::met : CheckState::missed,
           "Found " + run.weights_sha256.substr(0, 12) + "."};
+}
+
+CheckResult judge_clock(const LessonCheck& check, const SeenClocks& clocks) {
+  if (!clocks) return {CheckState::not_here, "Only the studio has plots."};
+  return std::ranges::find(*clocks, check.printed.front()) != clocks->end()
+             ? CheckResult{CheckState::met, "Found in the plots."}
+             : CheckResult{CheckState::open, "The X axis has not counted them in this step."};
 }
 
 }  // namespace
 
 CheckResult judge(const LessonCheck& check, const LessonStep& step, const Lesson& lesson,
-                  const std::vector<RunFacts>& runs) {
+                  const std::vector<RunFacts>& runs, const SeenClocks& clocks) {
+  if (check.kind == CheckKind::clock) return judge_clock(check, clocks);
   const Asked candidates = asked(check, step, lesson, runs);
   if (is_of_several(check.kind)) return judge_several(check, candidates);
   if (candidates.runs.empty()) return still_open("No such run has ended yet.", candidates);
@@ -257,10 +265,11 @@ CheckResult judge(const LessonCheck& check, const LessonStep& step, const Lesson
   }
 }
 
-bool is_done(const LessonStep& step, const Lesson& lesson, const std::vector<RunFacts>& runs) {
+bool is_done(const LessonStep& step, const Lesson& lesson, const std::vector<RunFacts>& runs,
+             const SeenClocks& clocks) {
   return std::ranges::all_of(step.checks, [&](const LessonCheck& check) {
-    const CheckState state = judge(check, step, lesson, runs).state;
-    return state == CheckState::met || state == CheckState::other_bits;
+    const CheckState state = judge(check, step, lesson, runs, clocks).state;
+    return state == CheckState::met || state == CheckState::not_here;
   });
 }
 

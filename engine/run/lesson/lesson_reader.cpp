@@ -35,7 +35,8 @@ constexpr Kind kinds[] = {{CheckKind::weights, "weights"},
                           {CheckKind::coincide, "coincide"},
                           {CheckKind::part, "part"},
                           {CheckKind::same_weights, "same_weights"},
-                          {CheckKind::sha256, "sha256"}};
+                          {CheckKind::sha256, "sha256"},
+                          {CheckKind::clock, "clock"}};
 
 template <typename Names>
 std::string one_of(const Names& names) {
@@ -275,6 +276,7 @@ class Reader {
       case CheckKind::loss:
       case CheckKind::sha256:
       case CheckKind::lamp:
+      case CheckKind::clock:
         if (const auto text = node.value_exact<std::string>()) check.printed = {*text};
         break;
       case CheckKind::activations:
@@ -288,6 +290,8 @@ class Reader {
     if (check.printed.empty()) return add(node.source(), "check", "has the wrong type", "texts: numbers as they print");
     if (check.kind == CheckKind::lamp && std::ranges::find(lights, check.printed.front()) == lights.end())
       add(node.source(), "check.lamp", "is no light", one_of(lights), check.printed.front());
+    if (check.kind == CheckKind::clock && std::ranges::find(clocks, check.printed.front()) == clocks.end())
+      add(node.source(), "check.clock", "is no clock", one_of(clocks), check.printed.front());
   }
 
   static std::string one_of_kinds() {

@@ -37,7 +37,7 @@ void add_accumulation_fields(FieldList& list) {
           "batch_accumulation");
   list.add(ACCRUE_FIELD(accumulation.micro_batch), "Micro-batch",
            "Samples that one rank takes in one micro-step. Memory for activations grows with it; the result of an "
-           "update does not depend on how its samples are cut.")
+           "update does not depend on how its samples are split.")
       .range(1, max_window_steps, "samples")
       .elsewhere(
           "Megatron-LM: --micro-batch-size; DeepSpeed: train_micro_batch_size_per_gpu; transformers: "
@@ -60,7 +60,7 @@ void add_dialect_fields(FieldList& list) {
       .of(Dialect::accelerate)
       .elsewhere("Accelerate: sync_each_batch");
   list.advanced(ACCRUE_FIELD(accumulation.split_batches), "Split batches",
-                "Accelerate only: one batch of micro_batch x ranks samples is cut in equal parts, and the schedule "
+                "Accelerate only: one batch of micro_batch x ranks samples is split into equal parts, and the schedule "
                 "ticks once an update instead of once a rank. micro_batch stays the number per rank.")
       .of(Dialect::accelerate)
       .elsewhere("Accelerate: split_batches");
@@ -70,8 +70,7 @@ void add_dialect_fields(FieldList& list) {
       .of(Dialect::accelerate)
       .elsewhere("Accelerate: step_scheduler_with_optimizer");
   list.advanced(ACCRUE_FIELD(accumulation.adjust_scheduler), "Adjust the schedule",
-                "Accelerate only: taken so that its configurations can be carried over; it has no effect there and has "
-                "none here.")
+                "Accelerate only: accepted for compatibility with its configuration files; no effect there or here.")
       .of(Dialect::accelerate)
       .elsewhere("Accelerate: adjust_scheduler");
   list.advanced(ACCRUE_FIELD(accumulation.max_iters), "Micro-steps of the run",

@@ -165,9 +165,10 @@ void add_run_section(FieldList& list) {
   list.advanced(ACCRUE_FIELD(run.on_non_finite), "On NaN or Inf",
                 "What a non-finite loss or gradient does: pause at the boundary (stop if no user is there to answer), "
                 "stop, or skip the window.");
-  list.advanced(ACCRUE_FIELD(run.tensorboard_dir), "TensorBoard",
-                "Folder for TensorBoard's event files, of the run's where it is relative; the last rank writes one. "
-                "Left empty: none.")
+  list.advanced(
+          ACCRUE_FIELD(run.tensorboard_dir), "TensorBoard",
+          "Folder for TensorBoard event files; a relative path is inside the run folder. The last rank writes them. "
+          "Empty: none.")
       .elsewhere("Megatron-LM: --tensorboard-dir");
   list.advanced(ACCRUE_FIELD(run.timer_level), "Timers",
                 "Which timers TensorBoard gets: 0 none, 1 those that run a few times in an update, such as "

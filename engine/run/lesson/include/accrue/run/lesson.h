@@ -25,6 +25,7 @@
 //     part = 2                   so many runs, and their losses differ somewhere
 //     same_weights = 2           so many runs end with weights that are equal to within
 //     sha256 = "..."             the weights to the last bit, on an equal processor
+//     clock = "sample"           what the X axis of the plots has counted in this step
 #pragma once
 
 #include <cstdint>
@@ -50,14 +51,15 @@ enum class CheckKind {
   coincide,
   part,
   same_weights,
-  sha256
+  sha256,
+  clock
 };
 
 struct LessonCheck {
   CheckKind kind = CheckKind::updates;
   std::string says;
   std::vector<std::string> where;    ///< settings that a run must have to be asked, as for --set
-  std::vector<std::string> printed;  ///< weights, loss, rates: the numbers as they print; lamp, sha256: the word
+  std::vector<std::string> printed;  ///< weights, loss, rates: the numbers as they print; lamp, sha256, clock: the word
   std::string reason;                ///< lamp
   std::int64_t count = 0;            ///< updates, reductions; of runs: coincide, part, same_weights
   double part = 1.0;                 ///< activations

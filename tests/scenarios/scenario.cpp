@@ -9,9 +9,9 @@
 
 namespace {
 
-const QSet<QString> kDirectives = {"letters",    "updates",  "sizes",   "divisors", "schedule", "lr",
-                                   "arithmetic", "error",    "warning", "note",     "fix",      "weights",
-                                   "losses",     "one_rank", "branch",  "learns"};
+const QSet<QString> kDirectives = {"letters",    "updates",  "sizes",   "divisors", "schedule",  "lr",
+                                   "arithmetic", "error",    "warning", "note",     "fix",       "weights",
+                                   "losses",     "one_rank", "branch",  "learns",   "coincides", "parts"};
 
 QString text_of(const QString& path) {
   QFile file(path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains every scenario that names weights, losses, losses of one rank, branches or what is learned, as a person would:
-// accrue-run and real rank processes.
+// Trains every scenario that names weights, losses, losses of one rank, branches, what coincides or parts, or what is
+// learned, as a person would: accrue-run and real rank processes.
 #include <QtTest>
 
 #include <cstring>
@@ -57,11 +57,11 @@ QJsonObject shown(const QString& folder) {
   return QJsonDocument::fromJson(run_program({"show", folder, "--json"})).object();
 }
 
-/// By update.
-QMap<int, double> losses_in(const QJsonObject& shown) {
+/// By update, or by samples.
+QMap<int, double> losses_in(const QJsonObject& shown, const char* clock = "update") {
   QMap<int, double> losses;
-  const QJsonArray updates = shown["curve"]["update"].toArray(), values = shown["curve"]["loss"].toArray();
-  for (int i = 0; i < updates.size(); ++i) losses[updates[i].toInt()] = values[i].toDouble();
+  const QJsonArray places = shown["curve"][clock].toArray(), values = shown["curve"]["loss"].toArray();
+  for (int i = 0; i < places.size(); ++i) losses[places[i].toInt()] = values[i].toDouble();
   return losses;
 }
 
@@ -147,6 +147,43 @@ class TestScenariosTrain : public QObject {
     for (const QJsonValue& each : figures)
       QVERIFY2(std::abs(each["deviation_percent"].toDouble()) < 1.0,
                QJsonDocument(each.toObject()).toJson(QJsonDocument::Compact));
+  }
+
+  void curves_coincide_over_samples_data() { add_rows("coincides"); }
+  void curves_coincide_over_samples() {
+    QFETCH(int, index);
+    QFETCH(QString, expected);
+    const QStringList words = expected.split(' ', Qt::SkipEmptyParts);
+    const ScenarioCase& scenario = cases_[index];
+    QTemporaryDir folder;
+    const QString spec = write_case(scenario, folder);
+    const QMap<int, double> losses = by_samples(spec, scenario.sets);
+    const QMap<int, double> others = by_samples(spec, scenario.sets + words.mid(1));
+    QCOMPARE(others.keys(), losses.keys());
+    const QString apart = difference(others, losses, words[0].toDouble());
+    QVERIFY2(apart.isEmpty(), qPrintable(apart));
+  }
+
+  void curves_part_over_samples_data() { add_rows("parts"); }
+  void curves_part_over_samples() {
+    QFETCH(int, index);
+    QFETCH(QString, expected);
+    const QStringList words = expected.split(' ', Qt::SkipEmptyParts);
+    const ScenarioCase& scenario = cases_[index];
+    QTemporaryDir folder;
+    const QString spec = write_case(scenario, folder);
+    const bool other_file = words.value(1).endsWith(".accrue");
+    const QMap<int, double> losses = by_samples(spec, scenario.sets);
+    const QMap<int, double> others = other_file
+                                         ? by_samples(accrue::test::sourcePath(qPrintable(words[1])), words.mid(2))
+                                         : by_samples(spec, scenario.sets + words.mid(1));
+    QVERIFY(!others.isEmpty());
+    for (auto each = others.begin(); each != others.end(); ++each) {
+      QVERIFY2(losses.contains(each.key()), qPrintable(QString::number(each.key())));
+      const double loss = losses[each.key()];
+      QVERIFY2(std::abs(each.value() - loss) > words[0].toDouble() * std::abs(loss),
+               qPrintable(QString("%1 samples: %2 and %3").arg(each.key()).arg(loss).arg(each.value())));
+    }
   }
 
   void a_spec_learns_in_time_data() { add_rows("learns"); }
@@ -240,7 +277,20 @@ class TestScenariosTrain : public QObject {
     return spec.fileName();
   }
 
+  /// The losses of a run by its samples; one that several lines compare is trained once.
+  QMap<int, double> by_samples(const QString& spec, const QStringList& sets) {
+    QMap<int, double>& losses = trained_[{spec, sets}];
+    if (losses.isEmpty()) {
+      QTemporaryDir folder;
+      const QString run = folder.filePath("run");
+      run_program(with_sets({"run", spec, "--quiet", "--out", run}, sets));
+      losses = losses_in(shown(run), "samples");
+    }
+    return losses;
+  }
+
   QVector<ScenarioCase> cases_;
+  QMap<std::pair<QString, QStringList>, QMap<int, double>> trained_;
 };
 
 ACCRUE_TEST_MAIN(TestScenariosTrain)

@@ -2,10 +2,13 @@
 #include "studio_on_x.h"
 
 #include <QDir>
+#include <QElapsedTimer>
 #include <QFile>
 #include <QJsonDocument>
+#include <QSettings>
 #include <algorithm>
 
+#include "accrue/run/spec_fields.h"
 #include "support/places.h"
 
 StudioOnX::~StudioOnX() {
@@ -71,4 +74,75 @@ bool StudioOnX::ranksAreGone(const QString& run) const {
     const QByteArray text = status.readAll();
     return text.mid(text.lastIndexOf(')') + 2, 1) != "Z";
   });
+}
+
+bool StudioOnX::press(const char* key, const std::function<bool()>& done) {
+  return waitUntil([&] {
+    x_.key(QLatin1String(key));
+    return waitUntil(done, 3000);
+  });
+}
+
+bool StudioOnX::choose(const char* menu, const char* command) {
+  const QStringList visible{QStringLiteral("search"), QStringLiteral("--onlyvisible"), QStringLiteral("--pid"),
+                            QString::number(studio_.processId())};
+  const auto windows = [&] { return x_.tool(visible).split(QLatin1Char('\n')).size(); };
+  const qsizetype before = windows();
+  if (!press(menu, [&] { return windows() > before; })) return false;
+  x_.key(QLatin1String(command));
+  return true;
+}
+
+void StudioOnX::answer(const std::string& setting) {
+  const std::string key = setting.substr(0, setting.find('='));
+  const accrue::SpecField* field = accrue::find_field(key);
+  x_.key(QStringLiteral("ctrl+f"));
+  x_.type(QString::fromStdString(key));
+  x_.key(QStringLiteral("Return"));
+  if (field->type == accrue::FieldType::boolean) {
+    x_.key(QStringLiteral("space"));
+  } else {
+    if (field->type != accrue::FieldType::choice) x_.key(QStringLiteral("ctrl+a"));
+    x_.type(QString::fromStdString(setting.substr(setting.find('=') + 1)));
+  }
+}
+
+void StudioOnX::clickPlot() {
+  x_.click(700, 200);
+}
+
+QString StudioOnX::begun(const std::function<void()>& start) {
+  const QStringList before = runs();
+  QString run;
+  start();
+  waitUntil([&] {
+    for (const QString& each : runs())
+      if (!before.contains(each)) run = each;
+    return !run.isEmpty();
+  });
+  return run;
+}
+
+void StudioOnX::keepPicture(const QString& name) const {
+  // Of a screen that has come to rest; the row of numbers at its foot goes on.
+  constexpr int foot = 40, rest_ms = 200, patience_ms = 3000;
+  QImage picture;
+  QElapsedTimer since;
+  waitUntil(
+      [&] {
+        const QImage now = x_.picture();
+        const QImage above = now.copy(0, 0, now.width(), now.height() - foot);
+        if (above != picture) since.start();
+        picture = above;
+        return since.elapsed() >= rest_ms;
+      },
+      patience_ms);
+  const QDir folder(accrue::test::programPath("../test-results/pictures"));
+  folder.mkpath(QStringLiteral("."));
+  x_.picture().save(folder.filePath(name + QStringLiteral(".png")));
+}
+
+QVariant StudioOnX::setting(const char* key) const {
+  return QSettings(home_.filePath(QStringLiteral(".local/state/accrue/studio.conf")), QSettings::IniFormat)
+      .value(QLatin1String(key));
 }

@@ -6,6 +6,7 @@
 #include <QJsonObject>
 #include <QProcess>
 #include <QTemporaryDir>
+#include <string>
 
 #include "x_session.h"
 
@@ -26,6 +27,23 @@ class StudioOnX {
   QString state(const QString& run) const;
   /// No rank of the run is a process any more.
   bool ranksAreGone(const QString& run) const;
+  /// A key, and again where nothing came of it, as a person would: what the folder says may be ahead of the window, and
+  /// a key of that moment is pressed in another state.
+  bool press(const char* key, const std::function<bool()>& done);
+  /// A command of a menu, by their letters.
+  bool choose(const char* menu, const char* command);
+  /// Finds the field of a setting (key=value) by its key, and gives it the value as its editor takes it.
+  void answer(const std::string& setting);
+  /// Into the plot of the losses, so that its keys go there.
+  void clickPlot();
+  /// The newest run begun by `start`; empty where none came.
+  QString begun(const std::function<void()>& start);
+  /// The title says nothing of a run that goes on.
+  bool isAtRest() const { return !x_.title(window_).contains(QLatin1Char('(')); }
+  /// A picture of the screen, beside the results of the tests.
+  void keepPicture(const QString& name) const;
+  /// What the studio keeps from one session to the next.
+  QVariant setting(const char* key) const;
 
   XSession x_;
   QTemporaryDir home_;

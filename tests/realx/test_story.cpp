@@ -37,14 +37,6 @@ class TestStory : public QObject, private StudioOnX {
     const auto micro = [&] {
       return events(run, QStringLiteral("state")).last().value(QStringLiteral("micro_step")).toInteger();
     };
-    // The file tells of a step before the window has taken it in, and a key of that moment is pressed in another state.
-    // So it is pressed again where nothing came of it, as a person would.
-    const auto press = [&](const char* key, const std::function<bool()>& done) {
-      return waitUntil([&] {
-        x_.key(QLatin1String(key));
-        return waitUntil(done, 3000);
-      });
-    };
     while (micro() % 4 != 2) {
       const qint64 before = micro();
       QVERIFY(press("F11", [&] { return state(run) == QStringLiteral("paused") && micro() > before; }));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "x_session.h"
 
-#include <QElapsedTimer>
+#include <QFile>
+#include <QtEndian>
 #include <QtTest>
 
 bool waitUntil(const std::function<bool()>& condition, int timeout_ms) {
@@ -20,10 +21,10 @@ XSession::~XSession() {
 QString XSession::start() {
   // The server picks a free display and writes its number down when it is ready.
   server_.setStandardErrorFile(QProcess::nullDevice());
-  server_.start(
-      QStringLiteral("Xvfb"),
-      {QStringLiteral("-displayfd"), QStringLiteral("1"), QStringLiteral("-screen"), QStringLiteral("0"),
-       QStringLiteral("1366x768x24"), QStringLiteral("-nolisten"), QStringLiteral("tcp"), QStringLiteral("-noreset")});
+  server_.start(QStringLiteral("Xvfb"),
+                {QStringLiteral("-displayfd"), QStringLiteral("1"), QStringLiteral("-screen"), QStringLiteral("0"),
+                 QStringLiteral("1366x768x24"), QStringLiteral("-nolisten"), QStringLiteral("tcp"),
+                 QStringLiteral("-noreset"), QStringLiteral("-fbdir"), screen_.path()});
   if (!server_.waitForReadyRead(20000)) return QStringLiteral("Xvfb did not start");
   const QString display = QStringLiteral(":%1").arg(QString::fromLatin1(server_.readAllStandardOutput()).trimmed());
   environment_.insert(QStringLiteral("DISPLAY"), display);
@@ -57,6 +58,20 @@ QString XSession::window(const QString& title) const {
     return !id.isEmpty();
   });
   return id;
+}
+
+// The file is an X window dump: a header of big-endian words, colours of twelve bytes, and the rows.
+QImage XSession::picture() const {
+  enum Word { header_bytes = 0, width = 4, height = 5, row_bytes = 12, colours = 19, words = 25 };
+  QFile file(screen_.filePath(QStringLiteral("Xvfb_screen0")));
+  if (!file.open(QIODevice::ReadOnly)) return {};
+  const QByteArray dump = file.readAll();
+  if (dump.size() < 4 * words) return {};
+  const auto word = [&dump](Word at) { return static_cast<int>(qFromBigEndian<quint32>(dump.constData() + 4 * at)); };
+  const qsizetype begin = word(header_bytes) + 12 * word(colours);
+  if (dump.size() < begin + static_cast<qsizetype>(word(row_bytes)) * word(height)) return {};
+  const auto* rows = reinterpret_cast<const uchar*>(dump.constData() + begin);
+  return QImage(rows, word(width), word(height), word(row_bytes), QImage::Format_RGB32).copy();
 }
 
 QString XSession::title(const QString& window) const {

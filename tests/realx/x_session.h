@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// An X server and a window manager of our own, and a hand that types and clicks.
+// An X server and a window manager of our own, a hand that types and clicks, and an eye.
 #pragma once
 
+#include <QImage>
 #include <QProcess>
 #include <QProcessEnvironment>
 #include <QString>
+#include <QTemporaryDir>
 #include <functional>
 
 class XSession {
@@ -22,11 +24,19 @@ class XSession {
   void type(const QString& text) const {
     tool({QStringLiteral("type"), QStringLiteral("--delay"), QStringLiteral("20"), text});
   }
+  /// With the left button, at a place on the screen.
+  void click(int x, int y) const {
+    tool({QStringLiteral("mousemove"), QString::number(x), QString::number(y), QStringLiteral("click"),
+          QStringLiteral("1")});
+  }
   QString title(const QString& window) const;
+  /// The screen as it is now.
+  QImage picture() const;
 
  private:
   QProcess server_;
   QProcess manager_;
+  QTemporaryDir screen_;  ///< the server's memory of it, as a file
   QProcessEnvironment environment_ = QProcessEnvironment::systemEnvironment();
 };
 

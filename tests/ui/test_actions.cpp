@@ -46,6 +46,21 @@ class TestActions : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
+  void an_open_menu_keeps_its_letters() {
+    StudioFixture studio;
+    studio.show();
+    auto* menu = studio.find<QMenu>("learnMenu");
+    disconnect(studio.action("demoAction"), nullptr, nullptr, nullptr);  // it would train
+    QSignalSpy compared(studio.action("compareRunsAction"), &QAction::triggered);
+    QSignalSpy chosen(studio.action("demoAction"), &QAction::triggered);
+    studio.action("compareRunsAction")->setEnabled(true);
+    QTest::keyClick(studio.window.get(), Qt::Key_L, Qt::AltModifier);
+    QTRY_VERIFY_WITH_TIMEOUT(menu->isVisible(), patience_ms);
+    QTest::keyClick(menu, Qt::Key_D);
+    QCOMPARE(chosen.count(), 1);
+    QCOMPARE(compared.count(), 0);
+  }
+
   void no_key_means_two_things() {
     StudioFixture studio;
     QMap<QString, QString> owners;

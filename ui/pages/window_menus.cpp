@@ -4,6 +4,7 @@
 #include <QActionGroup>
 #include <QCoreApplication>
 #include <QDockWidget>
+#include <QKeyEvent>
 #include <QMainWindow>
 #include <QMenu>
 #include <QMenuBar>
@@ -21,6 +22,21 @@ namespace {
 QString tr(const char* text) {
   return QCoreApplication::translate("WindowMenus", text);
 }
+
+/// An open menu keeps its letters: those of commands in the runs table would go before them, because the menu bar,
+/// which shows these commands, has the focus while a menu is open by a key.
+class LetterGuard final : public QObject {
+ public:
+  using QObject::QObject;
+
+ protected:
+  bool eventFilter(QObject*, QEvent* event) override {
+    if (event->type() != QEvent::ShortcutOverride) return false;
+    const auto* key = static_cast<QKeyEvent*>(event);
+    if (key->modifiers() == Qt::NoModifier && !key->text().isEmpty() && key->text().front().isLetter()) event->accept();
+    return false;
+  }
+};
 
 QMenu* addMenu(QMainWindow* window, const char* object_name, const QString& title) {
   QMenu* menu = window->menuBar()->addMenu(title);
@@ -133,6 +149,8 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   help->addAction(actions.differences);
   help->addSeparator();
   help->addActions({actions.report, actions.about});
+  auto* guard = new LetterGuard(window);
+  for (QMenu* menu : window->menuBar()->findChildren<QMenu*>()) menu->installEventFilter(guard);
   return recent;
 }
 

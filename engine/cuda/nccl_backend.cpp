@@ -3,8 +3,13 @@
 // than at the first call, so that the first update is no outlier. Small control sums may come as CPU tensors; they
 // travel through a device copy, because NCCL sees device memory only.
 //
-// After a failure the group is aborted: NCCL's own watchdog would otherwise end the process in its own time. A clean
-// end shuts it down before static destruction.
+// A call waits on the device, so the host need not notice that a peer is lost or stopped. LibTorch's watchdog does, and
+// is told to leave the process alone: it marks the group at the first error and at the time-out, and soon aborts what
+// still runs, so that the device goes on. The mark is read at every wait, and again and again where the host waits for
+// the result: at each boundary it does. Where it waits for the device alone, as for a loss in between, it goes on when
+// the call has been aborted. This was compiled and read, and not yet seen on devices.
+//
+// After a failure the group is aborted. A clean end shuts it down before static destruction.
 #include "nccl_backend.h"
 
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
@@ -14,8 +19,11 @@
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAFunctions.h>
 
+#include <cstdlib>
+#include <exception>
 #include <functional>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -26,6 +34,14 @@ namespace accrue {
 namespace {
 
 constexpr std::chrono::milliseconds kNoDeadline = std::chrono::hours(24 * 365);
+constexpr std::chrono::microseconds kPollInterval{50};
+
+/// What the watchdog of a group that is made from here on does, unless the user has said it: ErrorHandlingMode's
+/// CleanUpOnly, and a quarter of the time that it leaves for a dump before it aborts, in ms.
+void keep_watchdog_from_ending_us() {
+  ::setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "2", 0);
+  ::setenv("TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC", "250", 0);
+}
 
 class NcclCommunicator final : public Communicator {
  public:
@@ -45,6 +61,8 @@ class NcclCommunicator final : public Communicator {
   std::string axis() const override { return group_.axis; }
   std::string backend() const override { return "nccl"; }
 
+  void push() override { send_off(); }
+
   at::Tensor shared_buffer(std::int64_t numel, at::ScalarType dtype) override {
     return at::zeros({numel}, at::TensorOptions(dtype).device(device_));
   }
@@ -58,11 +76,11 @@ class NcclCommunicator final : public Communicator {
     if (op == Reduce::max) {
       at::Tensor all = at::empty({size() * tensor.numel()}, mine.options());
       at::Tensor flat = mine.view({tensor.numel()});
-      return begun(
-          "all_reduce", [&] { return nccl_->_allgather_base(all, flat, c10d::AllgatherOptions()); },
-          [this, all, tensor]() mutable {
-            tensor.copy_(all.view({size(), -1}).amax(0).view_as(tensor));
-          });
+      return begun("all_reduce", [&] { return nccl_->_allgather_base(all, flat, c10d::AllgatherOptions()); },
+                   {[this, all, tensor]() mutable {
+                      tensor.copy_(all.view({size(), -1}).amax(0).view_as(tensor));
+                    },
+                    !tensor.is_cuda()});
     }
     std::vector<at::Tensor> tensors{mine};
     return begun(
@@ -95,7 +113,7 @@ class NcclCommunicator final : public Communicator {
 
   Call do_send(at::Tensor tensor, std::int64_t to, MessageLabel) override {
     std::vector<at::Tensor> tensors{on_device(tensor)};
-    return message("send", [this, tensors, to]() mutable { nccl_->send(tensors, static_cast<int>(to), 0); });
+    return message("send", [this, tensors, to]() mutable { nccl_->send(tensors, static_cast<int>(to), 0); }, {});
   }
 
   Call do_receive(at::Tensor tensor, std::int64_t from, MessageLabel) override {
@@ -109,7 +127,7 @@ class NcclCommunicator final : public Communicator {
   Call do_barrier() override {
     c10d::BarrierOptions options;
     options.device_ids = {device_.index()};
-    return begun("barrier", [&] { return nccl_->barrier(options); });
+    return begun("barrier", [&] { return nccl_->barrier(options); }, {.for_host = true});
   }
 
   /// NCCL's watchdog measures on the monotonic clock, a freeze included.
@@ -118,21 +136,27 @@ class NcclCommunicator final : public Communicator {
  private:
   using NcclWork = c10::intrusive_ptr<c10d::Work>;
 
+  /// What is left to do when a call has ended.
+  struct Ending {
+    std::function<void()> call = {};
+    bool for_host = false;  ///< which waits for it, and not the device alone
+  };
+
   struct Operation final : PendingCall {
     NcclCommunicator* owner = nullptr;
     std::string op;
     std::shared_ptr<NcclWork> work =
         std::make_shared<NcclWork>();  ///< keeps its tensors; a message has it once it goes
-    std::function<void()> afterwards;
+    Ending ending;
     std::int64_t wait() override { return owner->finish(*this); }
   };
 
   at::Tensor on_device(const at::Tensor& tensor) const { return tensor.is_cuda() ? tensor : tensor.to(device_); }
 
   /// Copies the result to where the caller wants it, if that is another place.
-  static std::function<void()> back(const at::Tensor& tensor, const at::Tensor& result) {
+  static Ending back(const at::Tensor& tensor, const at::Tensor& result) {
     if (tensor.is_same(result)) return {};
-    return [tensor, result] { tensor.copy_(result); };
+    return {[tensor, result] { tensor.copy_(result); }, true};
   }
 
   struct Message {
@@ -140,27 +164,28 @@ class NcclCommunicator final : public Communicator {
     std::shared_ptr<NcclWork> work;
   };
 
-  std::unique_ptr<Operation> made(const char* op, std::function<void()> afterwards) {
+  std::unique_ptr<Operation> made(const char* op, Ending ending) {
     if (failed_) throw CommError("the group has failed before and cannot be used again");
     auto operation = std::make_unique<Operation>();
     operation->owner = this;
     operation->op = op;
-    operation->afterwards = std::move(afterwards);
+    operation->ending = std::move(ending);
     return operation;
   }
 
   template <typename F>
-  Call begun(const char* op, F&& start, std::function<void()> afterwards = {}) {
+  Call begun(const char* op, F&& start, Ending ending) {
     send_off();
-    auto operation = made(op, std::move(afterwards));
+    auto operation = made(op, std::move(ending));
     guarded(op, [&] { *operation->work = start(); });
     return operation;
   }
 
   /// NCCL takes the messages of a pair in order, and a send ends with its receive: two ranks that send to each other
-  /// would wait forever. So messages stay here until one is waited for or another call begins, and go as one group.
-  Call message(const char* op, std::function<void()> start, std::function<void()> afterwards = {}) {
-    auto operation = made(op, std::move(afterwards));
+  /// would wait forever. So messages stay here until they are pushed, one is waited for or another call begins, and go
+  /// as one group.
+  Call message(const char* op, std::function<void()> start, Ending ending) {
+    auto operation = made(op, std::move(ending));
     messages_.push_back({std::move(start), operation->work});
     return operation;
   }
@@ -170,19 +195,55 @@ class NcclCommunicator final : public Communicator {
     if (going.empty()) return;
     guarded("send and receive", [&] {
       nccl_->startCoalescing();
-      for (const Message& each : going) each.start();
+      try {
+        for (const Message& each : going) each.start();
+      } catch (const std::exception&) {
+        close_group();
+        throw;
+      }
       const NcclWork work = nccl_->endCoalescing();
       for (const Message& each : going) *each.work = work;
     });
   }
 
+  /// After one of its messages could not be started: NCCL groups all calls until it is closed.
+  void close_group() {
+    try {
+      (void)nccl_->endCoalescing();
+    } catch (const std::exception&) {
+      // What could not be started is the error that is told.
+    }
+  }
+
   std::int64_t finish(Operation& operation) {
     send_off();
+    if (failed_ || !*operation.work)  // of messages that went together all fail with the first
+      throw CommError(operation.op + " on the " + group_.axis + " axis failed with an earlier call of the group");
     guarded(operation.op, [&] {
-      (*operation.work)->wait();
-      if (operation.afterwards) operation.afterwards();
+      c10d::Work& work = **operation.work;
+      while (operation.ending.for_host && !work.isCompleted()) {
+        check();
+        std::this_thread::sleep_for(kPollInterval);
+      }
+      if (work.exception()) std::rethrow_exception(work.exception());
+      check();
+      work.wait();
+      if (operation.ending.call) operation.ending.call();
     });
     return monotonic_ns();
+  }
+
+  /// What the watchdog has found.
+  void check() {
+    switch (nccl_->getError()) {
+      case c10d::ErrorType::SUCCESS:
+        return;
+      case c10d::ErrorType::TIMEOUT:
+        throw std::runtime_error("a call of this group did not end within " + std::to_string(group_.timeout.count()) +
+                                 " ms: a rank of it is stopped, lost or in another call");
+      default:
+        throw std::runtime_error("NCCL reports an error of this group: a rank of it may be lost");
+    }
   }
 
   template <typename F>
@@ -207,6 +268,7 @@ class NcclCommunicator final : public Communicator {
 Result<std::unique_ptr<Communicator>> make_nccl_group(const CommGroup& group,
                                                       const c10::intrusive_ptr<c10d::Store>& store, int device) {
   try {
+    keep_watchdog_from_ending_us();
     c10::cuda::set_device(static_cast<c10::DeviceIndex>(device));
     auto options = c10d::ProcessGroupNCCL::Options::create();
     options->timeout = group.timeout;

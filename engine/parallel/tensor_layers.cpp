@@ -2,6 +2,7 @@
 #include "accrue/parallel/tensor_layers.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_assert_async.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
@@ -186,9 +187,13 @@ at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, co
 
 at::Tensor vocab_parallel_embedding(const at::Tensor& ids, const at::Tensor& weight, const TensorAxis& axis) {
   if (!axis.split()) return at::embedding(weight, ids);
+  const std::int64_t rows_of_all = weight.size(0) * axis.size();
   if (ids.is_cpu() && ids.numel() > 0 &&
-      (ids.min().item<std::int64_t>() < 0 || ids.max().item<std::int64_t>() >= weight.size(0) * axis.size()))
-    throw std::invalid_argument("an id lies outside the vocabulary of " + std::to_string(weight.size(0) * axis.size()));
+      (ids.min().item<std::int64_t>() < 0 || ids.max().item<std::int64_t>() >= rows_of_all))
+    throw std::invalid_argument("an id lies outside the vocabulary of " + std::to_string(rows_of_all));
+  // As the lookup of one rank does on a device, which would have to be waited for to throw here.
+  if (!ids.is_cpu())
+    at::_assert_async((ids >= 0).logical_and(ids < rows_of_all).all(), "an id lies outside the vocabulary");
   const at::Tensor local = ids - axis.rank() * weight.size(0);
   const at::Tensor elsewhere = (local < 0).logical_or(local >= weight.size(0));
   const at::Tensor rows = at::embedding(weight, local.masked_fill(elsewhere, 0));

@@ -148,6 +148,47 @@ class TestDeviceTraining : public QObject {
     QVERIFY2(worst_difference(on_cpus[0], two[0]) < 1e-4, two[0].text().c_str());
     QCOMPARE(two[0].weights_sha256, two[1].weights_sha256);
   }
+
+  void two_devices_that_divide_a_run_train_to_the_numbers_of_the_cpu_data() {
+    QTest::addColumn<QStringList>("layout");
+    QTest::newRow("two ranks") << QStringList{"parallel.tensor=2"};
+    QTest::newRow("two ranks by rows") << QStringList{"parallel.tensor=2", "parallel.sequence=true"};
+    QTest::newRow("two stages") << QStringList{"parallel.pipeline=2"};
+    QTest::newRow("two stages of two chunks")
+        << QStringList{"parallel.pipeline=2", "parallel.virtual_pipeline=2", "model.layers=4"};
+    QTest::newRow("two sharded replicas, overlapped")
+        << QStringList{"parallel.data=2", "parallel.zero=1", "parallel.overlap_grad_reduce=true",
+                       "parallel.overlap_param_gather=true", "parallel.bucket_mb=0.01"};
+    QTest::newRow("two ranks that recompute") << QStringList{"parallel.tensor=2", "parallel.recompute=full"};
+  }
+  void two_devices_that_divide_a_run_train_to_the_numbers_of_the_cpu() {
+    if (lacks(2)) QSKIP(why(2));
+    QFETCH(QStringList, layout);
+    TrainingScript script{.spec = gpt_spec(1)};
+    for (const QString& each : layout) script.set.push_back(each.toStdString());
+    const auto on_cpus = train(script, 2);
+    VERIFY_FINISHED(on_cpus);
+    script.cuda = true;
+    const auto on_devices = train(script, 2);
+    VERIFY_FINISHED(on_devices);
+    QVERIFY2(worst_difference(on_cpus[0], on_devices[0]) < 1e-4, on_devices[0].text().c_str());
+    QCOMPARE(on_devices[0].weights_sha256, on_devices[1].weights_sha256);
+  }
+
+  /// Each tensor rank draws the masks of its heads from a stream of its own, which is put back for the second forward.
+  void what_two_devices_recompute_has_the_same_bits() {
+    if (lacks(2)) QSKIP(why(2));
+    TrainingScript script{.spec = gpt_spec(1), .set = {"parallel.tensor=2", "model.dropout=0.1"}, .cuda = true};
+    const auto usual = train(script, 2);
+    VERIFY_FINISHED(usual);
+    for (const char* kind : {"selective", "full"}) {
+      TrainingScript again = script;
+      again.set.push_back(std::string("parallel.recompute=") + kind);
+      const auto ranks = train(again, 2);
+      VERIFY_FINISHED(ranks);
+      QCOMPARE(ranks[0].weights_sha256, usual[0].weights_sha256);
+    }
+  }
 };
 
 ACCRUE_RANK_TEST_MAIN(TestDeviceTraining, {{"probe", probe}, {"train", train_body}})

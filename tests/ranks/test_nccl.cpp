@@ -4,6 +4,8 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
+#include <unistd.h>
+
 #include <QDir>
 #include <QTemporaryDir>
 #include <QtTest/QTest>
@@ -76,6 +78,38 @@ int sums_on_the_gpu(RankContext& rank) {
   return 0;
 }
 
+/// What is pushed leaves without another call on the group.
+int pushes_messages(RankContext& rank) {
+  const auto joined = join_ranks(rank, BackendKind::nccl);
+  Communicator& axis = *joined.data;
+  const auto options = axis.shared_buffer(1, at::kFloat).options();
+  at::Tensor there = at::full({1000}, 7.0, options), back = at::zeros({1000}, options);
+  for (int round = 0; round < 3; ++round) {
+    Work work = rank.rank == 0 ? axis.start_send(there, 1) : axis.start_receive(back, 0);
+    axis.push();
+    work.wait();
+    Work answer = rank.rank == 0 ? axis.start_receive(back, 1) : axis.start_send(back + 1.0, 0);
+    axis.push();
+    answer.wait();
+  }
+  DEMAND(rank.rank == 1 || back.min().item<double>() == 8.0);
+  return 0;
+}
+
+/// Rank 1 does not come: the other says so after its time-out, and ends by itself.
+int waits_for_nobody(RankContext& rank) {
+  const auto joined =
+      join_ranks(rank, CommOptions{.backend = BackendKind::nccl, .timeout = 2s, .join_timeout = 20s, .run_id = "test"});
+  if (rank.rank == 1) ::pause();  // until the test ends it
+  at::Tensor control = at::full({2}, 1.0, at::kDouble);
+  try {
+    joined.data->all_reduce(control);
+  } catch (const CommError& error) {
+    rank.report(error.what());
+  }
+  return 0;
+}
+
 }  // namespace
 
 class TestNccl : public QObject {
@@ -104,17 +138,36 @@ class TestNccl : public QObject {
   }
 
   void two_gpus_sum_and_broadcast() {
-    if (devices_ == 0) {
-      const std::string why = why_none_.size() > 2 ? why_none_.substr(2) : "the driver shows none";
-      QSKIP(("no CUDA device: " + why).c_str());
-    }
-    if (devices_ < 2) QSKIP("NCCL needs a CUDA device per rank: there is one");
+    if (devices_ < 2) QSKIP(why());
     ACCRUE_ALL_RANKS_OK(RankGroup("sums_on_the_gpu", 2).finish(60s));
+  }
+
+  void messages_leave_when_they_are_pushed() {
+    if (devices_ < 2) QSKIP(why());
+    ACCRUE_ALL_RANKS_OK(RankGroup("pushes_messages", 2).finish(60s));
+  }
+
+  void a_rank_that_waits_for_another_in_vain_says_so() {
+    if (devices_ < 2) QSKIP(why());
+    RankGroup ranks("waits_for_nobody", 2);
+    const std::string said = ranks.wait_for(0, "all_reduce on the data axis failed", 60s);
+    QVERIFY(said.find("did not end within 2000 ms") != std::string::npos);
+    QVERIFY(ranks.wait_for_end(0, 60s));
+  }
+
+ private:
+  QByteArray why() const {
+    if (devices_ > 0) return "NCCL needs a CUDA device per rank: there is one";
+    return "no CUDA device: " +
+           QByteArray::fromStdString(why_none_.size() > 2 ? why_none_.substr(2) : "the driver shows none");
   }
 };
 
-ACCRUE_RANK_TEST_MAIN(TestNccl,
-                      {{"probe", probe}, {"asks_for_nccl", asks_for_nccl}, {"sums_on_the_gpu", sums_on_the_gpu}})
+ACCRUE_RANK_TEST_MAIN(TestNccl, {{"probe", probe},
+                                 {"asks_for_nccl", asks_for_nccl},
+                                 {"sums_on_the_gpu", sums_on_the_gpu},
+                                 RANK_BODY(pushes_messages),
+                                 RANK_BODY(waits_for_nobody)})
 
 }  // namespace test_nccl
 #include "test_nccl.moc"

@@ -19,7 +19,7 @@ namespace {
 // Descriptors for a child have numbers above those that it gets, so that moving one never overwrites another.
 constexpr int lowest_source_fd = 16;
 
-constexpr std::array<std::string_view, 16> allowed_names = {"PATH",
+constexpr std::array<std::string_view, 17> allowed_names = {"PATH",
                                                             "HOME",
                                                             "USER",
                                                             "LOGNAME",
@@ -33,6 +33,7 @@ constexpr std::array<std::string_view, 16> allowed_names = {"PATH",
                                                             "LD_LIBRARY_PATH",
                                                             "CUDA_VISIBLE_DEVICES",
                                                             "CUDA_DEVICE_ORDER",
+                                                            "CUDA_DEVICE_MAX_CONNECTIONS",
                                                             "CUDA_HOME",
                                                             "CUBLAS_WORKSPACE_CONFIG"};
 constexpr std::array<std::string_view, 10> allowed_prefixes = {"LC_",   "ACCRUE_", "NCCL_", "TORCH_", "MKL_",

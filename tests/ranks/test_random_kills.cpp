@@ -39,6 +39,10 @@ const std::vector<Layout> layouts{
      {"parallel.data=2", "parallel.tensor=2", "parallel.sequence=true", "parallel.zero=1",
       "parallel.overlap_param_gather=true"}},
     {"two stages of two tensor ranks over Gloo", {"parallel.tensor=2", "parallel.pipeline=2", "parallel.backend=gloo"}},
+    // Those that CTest's few kills do not come to.
+    {"four stages", {"parallel.pipeline=4"}},
+    {"four tensor ranks by rows", {"parallel.tensor=4", "parallel.sequence=true"}},
+    {"two by two by two", {"parallel.data=2", "parallel.tensor=2", "parallel.pipeline=2"}},
 };
 
 /// A model whose micro-steps take a while, saved after each update, with a second chance.

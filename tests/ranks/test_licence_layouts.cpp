@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The byte GPT of the licence preset on every kind of layout: 50 updates have the losses of one rank, and a checkpoint
 // goes on in any other. Narrower and on shorter sequences than the preset, so that eight ranks share two cores in
-// seconds; layers, heads, text, optimizer, schedule and accumulation are the preset's.
+// seconds; layers, heads, text, optimizer, schedule and accumulation are the preset's. `--full` trains it as wide and
+// on sequences as long as the preset says, which takes many minutes.
 #include <QFile>
 #include <QtTest>
+#include <cstring>
 #include <map>
 
 #include "support/layout.h"
@@ -17,19 +19,27 @@ using namespace accrue::test;
 
 namespace {
 
+bool full = false;  ///< the preset's own width and context
+
 /// An update has 16 samples, whoever takes them.
 TrainingScript script_of(const Layout& layout, const std::string& dtype, int updates) {
   QFile preset(sourcePath("resources/presets/licence.accrue"));
   if (!preset.open(QFile::ReadOnly)) return {};
-  return {.spec = preset.readAll().toStdString(),
-          .set = settings_of(layout,
-                             {"model.width=32", "model.context=32", "model.dtype=" + dtype, "launch.threads_per_rank=1",
-                              setting("accumulation.micro_batch", 4 / layout.data), setting("run.updates", updates)})};
+  TrainingScript script{.spec = preset.readAll().toStdString(),
+                        .set = settings_of(layout, {"model.dtype=" + dtype, "launch.threads_per_rank=1",
+                                                    setting("accumulation.micro_batch", 4 / layout.data),
+                                                    setting("run.updates", updates)})};
+  if (!full) script.set.insert(script.set.end(), {"model.width=32", "model.context=32"});
+  return script;
+}
+
+std::vector<TrainedRank> trained(const TrainingScript& script, const Layout& layout) {
+  return train(script, layout.world(), full ? 30min : 2min);
 }
 
 /// The losses of all updates; empty if a rank did not finish.
 std::vector<double> losses_of(const TrainingScript& script, const Layout& layout) {
-  const auto ranks = train(script, layout.world());
+  const auto ranks = trained(script, layout);
   std::vector<double> losses;
   for (const TrainedRank& rank : ranks)
     if (rank.outcome != "finished") qWarning("%s", rank.text().c_str());
@@ -99,7 +109,7 @@ class TestLicenceLayouts : public QObject {
     TrainingScript begin = script_of(four, "float64", 50), rest = script_of(layout, "float64", 50);
     begin.run_dir = rest.run_dir = folder;
     begin.stop_request = 25;
-    const auto begun = train(begin, 4);
+    const auto begun = trained(begin, four);
     QVERIFY2(begun[0].outcome == "stopped", begun[0].text().c_str());
     rest.resume_from = "newest";
     const auto found = losses_of(rest, layout);
@@ -109,7 +119,20 @@ class TestLicenceLayouts : public QObject {
   }
 };
 
-ACCRUE_RANK_TEST_MAIN(TestLicenceLayouts, {{"train", train_body}})
+namespace {
+
+/// Takes its own argument from Qt's.
+int run_tests(int argc, char** argv) {
+  std::vector<char*> rest(argv, argv + argc);
+  full = std::erase_if(rest, [](const char* word) { return std::strcmp(word, "--full") == 0; }) > 0;
+  if (full) qputenv("QTEST_FUNCTION_TIMEOUT", "36000000");
+  TestLicenceLayouts tests;
+  return rank_test_main(static_cast<int>(rest.size()), rest.data(), tests, {{"train", train_body}});
+}
+
+const TestFile test_file(__FILE__, run_tests);
+
+}  // namespace
 
 }  // namespace test_licence_layouts
 #include "test_licence_layouts.moc"

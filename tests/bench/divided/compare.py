@@ -8,10 +8,12 @@ Python environment is made under build/ (2.2 GB to download once). Needs a built
 
     tests/bench/divided/compare.py                          6 layers, 384 wide, micro-batch 4 x 256, M = 4, two rounds: about ten minutes on two cores
     tests/bench/divided/compare.py --only pipeline --rounds 5
+    tests/bench/divided/compare.py --require 1.3             fails where the median of a layout's rounds is below 1.3 times PyTorch's tokens/s
 """
 import argparse
 import json
 import pathlib
+import statistics
 import subprocess
 import sys
 
@@ -29,6 +31,7 @@ def predicted_bytes(build, spec):
 
 
 def compare(args, work, layout, environment):
+    """Prints how the two sides compare; the median of the rounds' ratios of tokens/s."""
     theirs_layout = "tensor" if layout == "tensor" else "pipeline"
     shape = argparse.Namespace(layers=args.layers, width=args.width, heads=args.heads, context=args.context, micro_batch=args.micro_batch,
                                accumulate=args.accumulate, data=1, tensor=2 if layout == "tensor" else 1, pipeline=1 if layout == "tensor" else 2,
@@ -53,6 +56,7 @@ def compare(args, work, layout, environment):
     print(f"{layout}: peak memory a rank, Accrue over PyTorch: {spread(memories)}")
     print(f"{layout}: peak memory of the fullest rank {max(peaks) / 1e6:.0f} MB, predicted {predicted / 1e6:.0f} MB")
     print(f"{layout}: loss over {args.updates} updates, largest relative difference: {worst:.2e}")
+    return statistics.median(speeds)
 
 
 def arguments():
@@ -63,6 +67,7 @@ def arguments():
                         ("warmup", 3), ("rounds", 2)):
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--only", choices=LAYOUTS, help="one of the three")
+    parser.add_argument("--require", type=float, default=0.0, metavar="RATIO", help="least median of tokens/s, Accrue over PyTorch, of each layout")
     return parser.parse_args()
 
 
@@ -72,8 +77,11 @@ def main():
         raise SystemExit(f"{args.build}/bin/accrue-run is not built: run packaging/check first")
     args.work.mkdir(parents=True, exist_ok=True)
     environment = ensure_environment()
-    for layout in (args.only,) if args.only else LAYOUTS:
-        compare(args, args.work.resolve(), layout, environment)
+    layouts = (args.only,) if args.only else LAYOUTS
+    medians = {layout: compare(args, args.work.resolve(), layout, environment) for layout in layouts}
+    slow = [f"{layout} {median:.3f}" for layout, median in medians.items() if median < args.require]
+    if slow:
+        raise SystemExit(f"below {args.require:g} times PyTorch's tokens/s: {', '.join(slow)}")
 
 
 main()

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <QtTest>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "accrue/checkpoint/tensor_archive.h"
+#include "accrue/models/model_part.h"
 #include "support/training_body.h"
 
 namespace test_divided_training {
@@ -45,9 +47,12 @@ std::string spec_text(const Layout& layout, const std::string& model = {}, const
          "\n[run]\nupdates = 12\n" + rest;
 }
 
-NamedTensors weights_in(const QTemporaryDir& folder) {
-  const auto read = read_archive(fs::path(folder.path().toStdString()) / "final" / "model.safetensors");
+NamedTensors weights_in(const fs::path& final_folder) {
+  const auto read = read_archive(final_folder / "model.safetensors");
   return read ? read->tensors : NamedTensors();
+}
+NamedTensors weights_in(const QTemporaryDir& folder) {
+  return weights_in(fs::path(folder.path().toStdString()) / "final");
 }
 
 /// A run in which no rank shares a layer or a block, to compare with.
@@ -97,6 +102,7 @@ class TestDividedTraining : public QObject {
     for (const auto& [name, layout] : std::initializer_list<std::pair<const char*, Layout>>{
              {"two ranks", {1, 2, false}},
              {"two ranks by rows", {1, 2, true}},
+             {"four ranks", {1, 4, false}},
              {"four ranks by rows", {1, 4, true}},
              {"two replicas of two ranks", {2, 2, false}},
              {"two replicas of two ranks by rows", {2, 2, true}},
@@ -135,7 +141,11 @@ class TestDividedTraining : public QObject {
     for (std::size_t i = 0; i < found.size(); ++i) {
       QVERIFY2(near(found[i].loss, expected[i].loss, tolerance),
                qPrintable(QString("update %1: %2, %3").arg(i).arg(found[i].loss, 0, 'g', 17).arg(expected[i].loss)));
-      QVERIFY(near(found[i].grad_norm, expected[i].grad_norm, 10 * tolerance));
+      // Of the first update the weights are still the same bits; after it those of float32 have come apart.
+      const bool wide = model.isEmpty();
+      const double apart = i == 0 ? (wide ? 1e-12 : 1e-6) : wide ? tolerance : 10 * tolerance;
+      QVERIFY2(near(found[i].grad_norm, expected[i].grad_norm, apart),
+               qPrintable(QString("norm %1: %2").arg(i).arg(found[i].grad_norm / expected[i].grad_norm - 1.0)));
       QCOMPARE(found[i].samples, expected[i].samples);
       QCOMPARE(found[i].tokens, expected[i].tokens);
     }
@@ -180,6 +190,73 @@ class TestDividedTraining : public QObject {
       QVERIFY2(apart < 1e-10, qPrintable(QString("%1: %2").arg(name.c_str()).arg(apart)));
     }
     QCOMPARE(compared, 4 * 4 + 1);
+  }
+
+  /// Plain SGD at a rate of 1 moves each parameter by minus its gradient. So how far the weights, each counted once,
+  /// have moved from where they began is the gradient's norm; and where that is clipped to 0.05, they go
+  /// 0.05 / (norm + 1e-6) of the way. That is at a rate of 1024, so that their own rounding is none of the difference.
+  void the_norm_is_that_of_the_gathered_gradient_data() {
+    QTest::addColumn<Layout>("layout");
+    QTest::addColumn<QString>("model");
+    QTest::addColumn<double>("tolerance");
+    for (const auto& [name, layout] : std::initializer_list<std::pair<const char*, Layout>>{
+             {"one rank", {}},
+             {"two ranks", {1, 2}},
+             {"two ranks by rows", {1, 2, true}},
+             {"four ranks", {1, 4}},
+             {"four ranks by rows", {1, 4, true}},
+             {"two stages", {1, 1, false, 2}},
+             {"four stages", {1, 1, false, 4}},
+             {"two stages of two chunks", {1, 1, false, 2, 2}},
+             {"two replicas", {2}},
+             {"four replicas", {4}},
+             {"two sharded replicas", {2, 1, false, 1, 1, 1}},
+             {"four sharded replicas", {4, 1, false, 1, 1, 1}},
+             {"two stages of two ranks", {1, 2, false, 2}},
+             {"two replicas of two ranks by rows", {2, 2, true}},
+             {"two sharded replicas of two ranks by rows", {2, 2, true, 1, 1, 1}},
+             {"two replicas of two stages", {2, 1, false, 2}},
+             {"two sharded replicas of two stages", {2, 1, false, 2, 1, 1}},
+             {"two by two by two", {2, 2, false, 2}},
+             {"two by two by two, sharded, by rows", {2, 2, true, 2, 1, 1}}}) {
+      QTest::addRow("%s, float64", name) << layout << "" << 1e-12;
+      QTest::addRow("%s, float32", name) << layout << "dtype = \"float32\"\n" << 1e-6;
+    }
+  }
+  void the_norm_is_that_of_the_gathered_gradient() {
+    QFETCH(Layout, layout);
+    QFETCH(QString, model);
+    QFETCH(double, tolerance);
+    const std::string text = spec_text(layout, model.toStdString());
+    const auto gradient = [&](const char* clip, int rate, double& norm) {
+      const RunFolder folder;
+      const TrainingScript script{.spec = text,
+                                  .set = {"optimizer.kind=sgd", "optimizer.lr=" + std::to_string(rate),
+                                          "optimizer.weight_decay=0", std::string("optimizer.clip_norm=") + clip,
+                                          "schedule.kind=constant", "schedule.warmup=0", "run.updates=1"},
+                                  .run_dir = folder};
+      const auto ranks = train(script, layout.world());
+      if (ranks[0].outcome != "finished") qWarning("%s", ranks[0].text().c_str());
+      for (const Update& update : ranks[0].all<Update>()) norm = update.grad_norm;
+      const RunSpec spec = order_for(script).plan.spec;
+      const auto before = make_model(spec.model, static_cast<std::uint64_t>(spec.run.seed));
+      std::map<std::string, at::Tensor> moved;
+      for (const auto& [name, after] : weights_in(folder / "final"))
+        moved[name] = (before->named_parameters()[name].detach().to(at::kDouble) - after.to(at::kDouble)) / rate;
+      return moved;
+    };
+    double norm = 0.0, norm_before = 0.0, squares = 0.0;
+    const auto whole = gradient("0", 1, norm), clipped = gradient("0.05", 1024, norm_before);
+    QCOMPARE(whole.size(), std::size_t{4 * 12 + 4});
+    for (const auto& each : whole) squares += each.second.square().sum().item<double>();
+    QVERIFY2(near(norm, std::sqrt(squares), tolerance),
+             qPrintable(QString("%1, %2").arg(norm, 0, 'g', 17).arg(std::sqrt(squares), 0, 'g', 17)));
+    QVERIFY(norm > 0.05);
+    QVERIFY(near(norm_before, norm, tolerance));
+    const double factor = 0.05 / (norm + 1e-6);
+    double apart = 0.0;
+    for (const auto& [name, moved] : whole) apart += (clipped.at(name) - factor * moved).square().sum().item<double>();
+    QVERIFY2(std::sqrt(apart) <= tolerance * 0.05, qPrintable(QString::number(std::sqrt(apart) / 0.05)));
   }
 
   /// Groups with factors and rates of their own, a weight decay that moves, windows that grow, and smoothed losses.

@@ -71,6 +71,10 @@ class TestUpstreamDefects : public QObject {
     row("buckets", {"parallel.data=2"}, true, "would have 40000000 numbers, and here there ");
     row("buckets", {"parallel.data=64", "accumulation.micro_batch=1"}, true, "would have 64000000 numbers");
     row("buckets", {}, false, "one replica");
+    row("random_streams", {"model.dropout=0.1"}, true, "10 % of them");
+    row("random_streams", {}, false, "without dropout");
+    row("batch_broadcast", {"parallel.tensor=4", "accumulation.steps=8"}, true, "Each of 8 micro-steps");
+    row("batch_broadcast", {}, false, "one tensor rank");
     // By hand: a micro-batch of 4 x 128 x 128 numbers, 34 + 5 x 4 x 128 / 128 bytes each.
     row("activations", {"accumulation.micro_batch=4"}, true, "3538944 bytes");
     row("activations", {"model.kind=bert"}, false, "of a GPT");

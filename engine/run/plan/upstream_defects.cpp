@@ -123,8 +123,25 @@ constexpr UpstreamDefect defects[] = {
      .system = megatron_core,
      .title = "Buckets are as large as a model",
      .upstream = "A bucket of gradients closes at 40,000,000 numbers, or 1,000,000 a replica where that is more, and "
-                 "never where nothing overlaps, on later stages and on later chunks.",
-     .here = "A bucket has parallel.bucket_mb on every stage and chunk."},
+                 "never where nothing overlaps, on later stages and on later chunks. It ends after a whole parameter; "
+                 "with a distributed optimizer on d replicas it ends at a multiple of lcm(d, 128) numbers, and a "
+                 "parameter begins at one of 64.",
+     .here = "A bucket has parallel.bucket_mb on every stage and chunk and may end inside a parameter, at a multiple "
+             "of 16 numbers, with ZeRO of 16 d; a parameter begins at one of 16."},
+    {.id = "random_streams",
+     .system = megatron_core,
+     .title = "Streams of random numbers run on",
+     .upstream = "Dropout draws from streams that begin at seed + 100 a stage, + 10 a replica under "
+                 "data_parallel_random_init, and + 2718 + the tensor rank for what tensor ranks hold parts of; each "
+                 "goes on where the last micro-batch left it.",
+     .here = "The streams have the same uses. Each is keyed anew for a micro-step, by run.seed, its number, the part "
+             "of the model and the tensor rank, so what is drawn depends on nothing that came before."},
+    {.id = "batch_broadcast",
+     .system = megatron_core,
+     .title = "One tensor rank reads",
+     .upstream = "The first tensor rank reads each batch and broadcasts it to the others.",
+     .here = "Tensor ranks read for themselves, by the batch's place in the plan. The first batch of a run, and all of "
+             "a plug-in library's data, are compared."},
     {.id = "activations",
      .system = "Megatron-LM, paper on recomputation",
      .title = "Activations by one table",
@@ -315,6 +332,17 @@ void megatron_effect(std::string_view id, const RunPlan& plan, Effect& effect) {
     const Integer there = std::max<Integer>(40'000'000, 1'000'000 * spec.parallel.data);
     return effect.some(fmt::format("A bucket would have {} numbers, and here there are {}.", there,
                                    times(plan.gradient_buckets, "bucket")));
+  }
+  if (id == "random_streams") {
+    if (spec.model.dropout == 0.0) return effect.none("Nothing: a model without dropout draws nothing in training.");
+    return effect.some(fmt::format("Other elements would be dropped, {} % of them as here.",
+                                   spec_detail::number_text(100.0 * spec.model.dropout)));
+  }
+  if (id == "batch_broadcast") {
+    const Integer ranks = spec.parallel.tensor;
+    if (ranks == 1) return effect.none("Nothing: one tensor rank reads.");
+    return effect.some(fmt::format("Each of {} would broadcast its batch to {}.", times(steps, "micro-step"),
+                                   times(ranks - 1, "tensor rank")));
   }
   if (id == "activations") {
     if (!gpt) return effect.none("Nothing: the table is of a GPT.");

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # From a text to a model that continues it, on the command line: trained on two ranks that share every layer, the final weights give back the rhyme.
-#   check_generate.sh ACCRUE_RUN
+#   check_generate.sh ACCRUE_RUN SOURCE_TREE
 set -euo pipefail
-accrue_run=$1
+accrue_run=$1 sources=$2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 fail() { printf 'FAILED: %s\n' "$*"; exit 1; }
@@ -62,6 +62,13 @@ refused 2 '--prompt' "$folder/run"
 refused 2 'accrue-run: command line: give --prompt TEXT or --tokens IDS' "$folder/run"
 refused 2 'the prompt is empty' "$folder/run" --prompt ''
 refused 2 'spec.toml' "$folder" --prompt x
+
+# The Megatron-LM plug-in's preset, by its fields, on the rhyme: as many micro-steps, on less of a model.
+"$accrue_run" run "$sources/resources/presets/megatron-gpt.accrue" --out "$folder/megatron" --quiet --set "data.path=\"$folder/rhyme.txt\"" \
+  --set model.layers=2 --set model.context=32 --set megatron.train_iters=600 --set megatron.num_micro_batches=1 --set megatron.eval_interval=300 >/dev/null
+text=$("$accrue_run" generate "$folder/megatron" --prompt 'alive. Six, seven, ' --length 12 --top-k 1)
+[ "$text" = 'alive. Six, seven, eight, nine, ' ] || fail "not the rhyme, of the plug-in's preset: $text"
+ls "$folder/megatron/board"/events.out.tfevents.* >/dev/null || fail 'tensorboard_dir has no event file'
 
 # Words of a tokenizer: text in and text out, by the vocabulary that the dataset was built with.
 words='the cat saw a mat and one dog run far off'

@@ -51,6 +51,8 @@ MegatronSpec fields(const std::vector<std::string>& assignments) {
 
 const MegatronFacts gpt{
     .model = ModelKind::gpt, .world = 8, .layers = 8, .width = 64, .heads = 4, .positions = 128, .lr = 1e-3};
+/// Eight ranks divide the heads, but not the width.
+const MegatronFacts eight_heads_of_60{.model = ModelKind::gpt, .layers = 8, .width = 60, .heads = 8};
 const MegatronFacts t5{.model = ModelKind::t5, .layers = 4, .width = 64, .heads = 4};
 
 }  // namespace
@@ -244,6 +246,28 @@ class TestMegatronFields : public QObject {
                             << "pp_degree must divide them";
     QTest::newRow("offload") << "optimizer_cpu_offload = true"
                              << "use_precision_aware_optimizer";
+    QTest::newRow("experts' ranks") << "expert_model_parallel_size = 2"
+                                    << "no model has layers of experts";
+    QTest::newRow("experts' tensor ranks") << "expert_tensor_parallel_size = 2"
+                                           << "no model has layers of experts";
+    QTest::newRow("kernels") << "attention_backend = flash"
+                             << "there is one implementation of the attention";
+    QTest::newRow("softmax") << "attention_softmax_in_fp32 = false"
+                             << "computed in float32";
+    QTest::newRow("narrow states") << "use_precision_aware_optimizer = true"
+                                   << "the optimizer's state is float32";
+    QTest::newRow("copies") << "overlap_cpu_optimizer_d2h_h2d = true"
+                            << "no optimizer_cpu_offload";
+    QTest::newRow("sharded parameters") << "use_custom_fsdp = true"
+                                        << "use_distributed_optimizer shards the state";
+    QTest::newRow("half a load") << "no_load_optim = true"
+                                 << "read as a whole";
+    QTest::newRow("half a save") << "no_save_optim = true"
+                                 << "read as a whole";
+    QTest::newRow("readers") << "num_workers = 2"
+                             << "has no processes that read ahead";
+    QTest::newRow("steps of the batch size") << "step_batch_size_schedule = 0:768 250B:1536"
+                                             << "accumulation.length_schedule";
     QTest::newRow("out of range") << "tensor_model_parallel_size = 0"
                                   << "out of range";
     QTest::newRow("no finite number") << "lr = nan"
@@ -343,6 +367,7 @@ class TestMegatronFields : public QObject {
       QTest::newRow(name) << facts << set << key << other;
     };
     row("heads", "gpt", {"tp_degree=8"}, "tp_degree", "attention heads");
+    row("width", "eight heads of 60", {"tp_degree=8"}, "tp_degree", "the width of the model");
     row("world", "gpt", {"tp_degree=2", "pp_degree=8"}, "tp_degree", "ranks of the run");
     row("layers", "gpt", {"pp_degree=3"}, "pp_degree", "layers");
     row("split of a GPT", "gpt", {"pp_degree=4", "pipeline_model_parallel_split_rank=2"},
@@ -369,6 +394,12 @@ class TestMegatronFields : public QObject {
         "lr_warmup_iters");
     row("fraction and samples", "gpt", {"lr_warmup_fraction=0.1", "lr_warmup_samples=5"}, "lr_warmup_fraction",
         "lr_warmup_samples");
+    row("two decays", "gpt", {"lr_decay_iters=5", "lr_decay_samples=50"}, "lr_decay_iters", "lr_decay_samples");
+    row("two warm-ups", "gpt", {"lr_warmup_iters=5", "lr_warmup_samples=50"}, "lr_warmup_iters", "lr_warmup_samples");
+    row("decay and ramp-up", "gpt", {"lr_decay_iters=5", "other_megatron_args=[\"rampup_batch_size=4 4 40\"]"},
+        "lr_decay_iters", "rampup_batch_size");
+    row("warm-up and ramp-up", "gpt", {"lr_warmup_iters=5", "other_megatron_args=[\"rampup_batch_size=4 4 40\"]"},
+        "lr_warmup_iters", "rampup_batch_size");
     row("warm-up beyond", "gpt", {"lr_warmup_iters=10", "lr_decay_iters=10"}, "lr_warmup_iters", "lr_decay_iters");
     row("min above", "gpt", {"min_lr=0.1"}, "min_lr", "peak of the rate");
     row("min above lr", "gpt", {"min_lr=0.1", "other_megatron_args=[\"lr=0.01\"]"}, "min_lr", "at most 0.01");
@@ -388,6 +419,10 @@ class TestMegatronFields : public QObject {
         "custom_train_step_class");
     row("method", "gpt", {"recompute_activations=true", "other_megatron_args=[\"recompute_method=block\"]"},
         "other_megatron_args", "recompute_granularity");
+    row("layers of none", "gpt", {"other_megatron_args=[\"recompute_num_layers=2\"]"}, "other_megatron_args",
+        "recompute_num_layers needs recompute_granularity = full");
+    row("shared of none", "gpt", {"other_megatron_args=[\"distribute_saved_activations=true\"]"}, "other_megatron_args",
+        "distribute_saved_activations needs recompute_granularity = full");
     row("shared", "gpt",
         {"tp_degree=2", "sequence_parallelism=true",
          "other_megatron_args=[\"recompute_granularity=full\", \"distribute_saved_activations=true\"]"},
@@ -400,7 +435,8 @@ class TestMegatronFields : public QObject {
     QFETCH(QString, other);
     std::vector<std::string> assignments;
     for (const QString& assignment : set) assignments.push_back(assignment.toStdString());
-    const ResolvedMegatron resolved = resolve(fields(assignments), facts == "gpt" ? gpt : t5);
+    const MegatronFacts& of = facts == "gpt" ? gpt : facts == "t5" ? t5 : eight_heads_of_60;
+    const ResolvedMegatron resolved = resolve(fields(assignments), of);
     bool found = false;
     for (const Finding& finding : resolved.findings)
       found = found || (finding.severity == Severity::error && finding.key == "megatron." + key.toStdString() &&

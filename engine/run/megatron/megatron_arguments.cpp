@@ -142,6 +142,9 @@ constexpr MegatronArgument arguments[] = {
     just("expert_model_parallel_size", integer, "1", no_experts),
     just("expert_tensor_parallel_size", integer, "1", no_experts),
     just("num_experts", integer, "0", no_experts),
+    just("step_batch_size_schedule", text, "-",
+         "rampup_batch_size lets updates grow evenly; outside the plug-in accumulation.length_schedule sets the "
+         "micro-steps from an update on, with accumulation.group_length = by_update"),
     just("decoder_last_pipeline_num_layers", integer, "-",
          "every stage holds as many layers as the others; pp_degree must divide them"),
     just("encoder_pipeline_model_parallel_size", integer, "0", "the split is pipeline_model_parallel_split_rank"),

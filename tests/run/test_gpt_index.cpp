@@ -14,6 +14,7 @@
 #include "accrue/run/gpt_dataset.h"
 #include "accrue/run/index_cache.h"
 #include "accrue/run/numpy_random.h"
+#include "support/fuzz_inputs.h"
 #include "support/indexed_corpus.h"
 #include "support/table.h"
 #include "support/test_program.h"
@@ -271,7 +272,7 @@ class TestGptIndex : public QObject {
       QVERIFY2(!load_index(folder, identity), qPrintable(QString::number(size)));
     }
     std::mt19937 random(5);
-    for (int trial = 0; trial < 2000; ++trial) {
+    for (int trial = 0; trial < fuzz_inputs; ++trial) {
       std::string damaged = bytes;
       damaged[random() % 128] = static_cast<char>(random());
       damaged[random() % damaged.size()] = static_cast<char>(random());
@@ -438,7 +439,7 @@ class TestGptIndex : public QObject {
   }
 };
 
-ACCRUE_TEST_MAIN(TestGptIndex)
+ACCRUE_FUZZ_TEST_MAIN(TestGptIndex)
 
 }  // namespace test_gpt_index
 #include "test_gpt_index.moc"

@@ -68,6 +68,9 @@ class TestUpstreamDefects : public QObject {
     row("U16", {"optimizer.kind=adam", "optimizer.weight_decay=0.1"}, true, "decay of 0.1");
     row("U16", {}, false, "not Adam");
     row("U18", {}, false, "unless the run is resumed");
+    row("arguments", {}, false, "has none of them");
+    row("arguments", {"megatron.other_megatron_args=[\"num_workers=0\", \"seed=3\", \"context_parallel_size=1\"]"},
+        false, "num_workers, context_parallel_size.");
     row("buckets", {"parallel.data=2"}, true, "would have 40000000 numbers, and here there ");
     row("buckets", {"parallel.data=64", "accumulation.micro_batch=1"}, true, "would have 64000000 numbers");
     row("buckets", {}, false, "one replica");
@@ -128,6 +131,15 @@ class TestUpstreamDefects : public QObject {
     const RunPlan padded = plan_of({QString::fromStdString(replay_setting(padding, spec, true))});
     QVERIFY(effect_of(padding, padded).replayed);
     QVERIFY(!effect_of(padding, plan_of({})).replayed);
+    const UpstreamDefect& recomputed = defect("U1");
+    const RunPlan whole = plan_of({QString::fromStdString(replay_setting(recomputed, spec, true))});
+    QCOMPARE(whole.spec.parallel.recompute, RecomputeKind::full);
+    QVERIFY(effect_of(recomputed, whole).replayed);
+    const RunPlan kept = plan_of({QString::fromStdString(replay_setting(recomputed, whole.spec, false))});
+    QVERIFY(!effect_of(recomputed, kept).replayed && effect_of(recomputed, kept).can_replay);
+    // Off would not bring back what was there: no switch.
+    for (const char* set : {"parallel.recompute=selective", "megatron.recompute_activations=true", "model.kind=mlp"})
+      QVERIFY2(!effect_of(recomputed, plan_of({set})).can_replay, set);
     QCOMPARE(replay_setting(defect("U2"), spec, true), std::string());
   }
 

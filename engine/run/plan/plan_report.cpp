@@ -8,7 +8,9 @@
 #include "accrue/run/overlap.h"
 #include "accrue/run/parameter_groups.h"
 #include "accrue/run/run_plan.h"
+#include "kept_activations.h"
 #include "posix_file.h"
+#include "published_forms.h"
 #include "unfilled_groups.h"
 
 namespace accrue {
@@ -136,6 +138,32 @@ void add_ranks(Report& report, const RunPlan& plan) {
     report.row("bubble", fmt::format("{:.1f} % of a window's time a stage waits", 100 * plan.bubble));
 }
 
+/// The published table knows blocks that are all kept, or each computed again.
+bool has_published_form(const RunSpec& spec) {
+  const ParallelSpec& parallel = spec.parallel;
+  if (spec.model.kind != ModelKind::gpt || spec.model.layers < 1) return false;
+  return parallel.recompute != RecomputeKind::full ||
+         (parallel.recompute_method == RecomputeMethod::uniform && parallel.recompute_layers == 1);
+}
+
+void add_published(Report& report, const RunPlan& plan) {
+  const RunSpec& spec = plan.spec;
+  if (!has_published_form(spec)) return;
+  const double blocks = static_cast<double>(spec.model.layers);
+  const double here = (kept_by_chunk(spec, spec.model.layers).blocks - kept_by_chunk(spec, 0).blocks) / blocks;
+  const double there = published_block_bytes(spec.model, plan.order.micro_batch, spec.parallel);
+  const auto bytes = [](double each) { return format_bytes(static_cast<std::int64_t>(each)); };
+  report.row("activations of a block",
+             fmt::format("{}; by the published table, in 16 bit with dropout, {}", bytes(here), bytes(there)));
+  if (spec.parallel.recompute == RecomputeKind::none) return;
+  ParallelSpec kept = spec.parallel;
+  kept.recompute = RecomputeKind::none;
+  report.row("recomputation",
+             fmt::format("by the published forms {:.1f} % more operations, {:.1f} % fewer bytes of a block",
+                         100.0 * (published_flops(spec.model, spec.parallel) / published_flops(spec.model, kept) - 1.0),
+                         100.0 * (1.0 - there / published_block_bytes(spec.model, plan.order.micro_batch, kept))));
+}
+
 void add_memory(Report& report, const RunPlan& plan) {
   const bool divided = plan.grid.tensor * plan.grid.pipeline > 1;
   report.section(fmt::format("Memory of {} ({}{})", divided ? "the fullest rank" : "one rank",
@@ -147,6 +175,7 @@ void add_memory(Report& report, const RunPlan& plan) {
   report.bytes("buffers", plan.memory.buffers);
   report.bytes("process", plan.memory.process);
   report.bytes("total", plan.memory.total());
+  add_published(report, plan);
 }
 
 /// "data 3.2 MB, tensor 12.6 MB"

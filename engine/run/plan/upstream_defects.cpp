@@ -7,9 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "accrue/run/choice_names.h"
+#include "accrue/run/megatron_arguments.h"
 #include "accrue/run/megatron_lowering.h"
 #include "accrue/run/model_share.h"
 #include "memory_estimate.h"
+#include "published_forms.h"
 #include "spec_text.h"
 
 namespace accrue {
@@ -27,7 +29,8 @@ constexpr UpstreamDefect defects[] = {
      .title = "Recomputation does not follow its field",
      .upstream = "recompute_activations no longer reaches Megatron-LM: whole blocks are recomputed by default, and the "
                  "default of the context-parallel size is 2.",
-     .here = "The field always decides: the attention alone, or nothing."},
+     .here = "The field always decides: the attention alone, or nothing.",
+     .setting = "parallel.recompute=full"},
     {.id = "U2",
      .system = accelerate,
      .title = "The schedule is too long",
@@ -119,6 +122,17 @@ constexpr UpstreamDefect defects[] = {
      .upstream = "consumed_samples is read before load_state restores the counters, so the user must pass the same "
                  "numbers by hand.",
      .here = "The place in the data comes from the checkpoint."},
+    {.id = "arguments",
+     .system = "Accelerate after 1.12, Megatron-LM plug-in",
+     .title = "Fields that Accrue has one answer to",
+     .upstream =
+         "attention_backend, attention_softmax_in_fp32, context_parallel_size (2), expert_model_parallel_size, "
+         "expert_tensor_parallel_size, decoder_last_pipeline_num_layers, use_rotary_position_embeddings (true), "
+         "use_precision_aware_optimizer, optimizer_cpu_offload, overlap_cpu_optimizer_d2h_h2d, "
+         "use_custom_fsdp, no_load_optim, no_save_optim and num_workers (2) are choices.",
+     .here =
+         "In other_megatron_args they are refused by name unless they ask for what Accrue does anyway: no context or "
+         "expert ranks, learned positions, whole checkpoints, num_workers of 0."},
     {.id = "buckets",
      .system = megatron_core,
      .title = "Buckets are as large as a model",
@@ -224,8 +238,11 @@ void megatron_effect(std::string_view id, const RunPlan& plan, Effect& effect) {
   const Integer updates = plan.totals.updates;
   const bool gpt = spec.model.kind == ModelKind::gpt;
   if (id == "U1") {
-    if (spec.parallel.recompute == RecomputeKind::full || spec.model.layers < 1 ||
-        !(gpt || spec.model.kind == ModelKind::bert || spec.model.kind == ModelKind::t5))
+    const bool blocks = is_transformer(spec.model.kind) && spec.model.layers > 0;
+    effect.replayed = blocks && spec.parallel.recompute == RecomputeKind::full;
+    // Off would not bring the recomputation of the attention back.
+    effect.can_replay = blocks && !fields.recompute_activations && spec.parallel.recompute != RecomputeKind::selective;
+    if (effect.replayed || !blocks)
       return effect.none("Nothing: whole blocks are recomputed here, too, or the model has none.");
     return effect.some(
         fmt::format("Backward would recompute all {} whole, in place of {}.", times(spec.model.layers, "block"),
@@ -327,6 +344,15 @@ void megatron_effect(std::string_view id, const RunPlan& plan, Effect& effect) {
                                                                               : spec.data.consumed_samples.front())
               : "the start"));
   }
+  if (id == "arguments") {
+    std::string given;
+    std::vector<Finding> refused;
+    for (const auto& each :
+         read_megatron_arguments(fields.other_megatron_args.value_or(std::vector<std::string>{}), refused))
+      if (!each.argument->only.empty()) given += (given.empty() ? "" : ", ") + std::string(each.argument->name);
+    if (given.empty()) return effect.none("Nothing: other_megatron_args has none of them.");
+    return effect.none(fmt::format("Nothing: what is given asks for what is so here, {}.", given));
+  }
   if (id == "buckets") {
     if (spec.parallel.data == 1) return effect.none("Nothing: one replica reduces nothing.");
     const Integer there = std::max<Integer>(40'000'000, 1'000'000 * spec.parallel.data);
@@ -346,10 +372,8 @@ void megatron_effect(std::string_view id, const RunPlan& plan, Effect& effect) {
   }
   if (id == "activations") {
     if (!gpt) return effect.none("Nothing: the table is of a GPT.");
-    const ModelSpec& model = spec.model;
-    const double numbers = static_cast<double>(plan.order.micro_batch * model.context * model.width);
-    const double scores = 5.0 * static_cast<double>(model.heads * model.context) / static_cast<double>(model.width);
-    return effect.some(fmt::format("A block would be counted as {:.0f} bytes, undivided.", numbers * (34.0 + scores)));
+    return effect.some(fmt::format("A block would be counted as {:.0f} bytes, undivided.",
+                                   published_block_bytes(spec.model, plan.order.micro_batch, {})));
   }
   if (id == "zero_bytes") {
     const Dtype dtype = spec.model.dtype;
@@ -427,7 +451,7 @@ std::string replay_setting(const UpstreamDefect& defect, const RunSpec& spec, bo
   if (!defect.replay) {
     if (defect.setting.empty()) return {};
     if (on) return std::string(defect.setting);
-    return "model.vocabulary_padding=fixed";
+    return defect.id == "U1" ? "parallel.recompute=none" : "model.vocabulary_padding=fixed";
   }
   std::vector<std::string> names = spec.accumulation.replay;
   const std::string name(to_name(*defect.replay));

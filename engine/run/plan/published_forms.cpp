@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "published_forms.h"
+
+#include "accrue/run/model_share.h"
+
+namespace accrue {
+
+double published_block_bytes(const ModelSpec& model, std::int64_t micro_batch, const ParallelSpec& parallel) {
+  const auto a = static_cast<double>(model.heads), h = static_cast<double>(model.width);
+  const auto s = static_cast<double>(model.context), t = static_cast<double>(parallel.tensor);
+  const double sbh = s * static_cast<double>(micro_batch) * h;
+  if (parallel.recompute == RecomputeKind::full) return 2.0 * sbh;
+  const double scores = parallel.recompute == RecomputeKind::selective ? 0.0 : 5.0 * a * s / h;
+  return parallel.sequence ? sbh * (34.0 + scores) / t : sbh * (10.0 + (24.0 + scores) / t);
+}
+
+double published_flops(const ModelSpec& model, const ParallelSpec& parallel) {
+  const auto L = static_cast<double>(model.layers), h = static_cast<double>(model.width);
+  const auto s = static_cast<double>(model.context);
+  const bool full = parallel.recompute == RecomputeKind::full;
+  const double scores = s / (h * (parallel.recompute == RecomputeKind::selective ? 3.0 : 6.0));
+  const double logits = static_cast<double>(padded_vocabulary(model, parallel.tensor)) / ((full ? 16.0 : 12.0) * h * L);
+  return (full ? 96.0 : 72.0) * s * L * h * h * (1.0 + scores + logits);
+}
+
+}  // namespace accrue

@@ -295,6 +295,25 @@ class TestPipeline : public QObject {
     QVERIFY(std::abs(view.range().second - 0.140) < 1e-6);  // the optimizer's step ends last
   }
 
+  void a_hidden_panel_forgets_the_window_of_a_run_that_is_gone() {
+    OpenPanel open(specOf(2, 2));
+    {
+      RunSeries run(QStringLiteral("run"), 0);
+      run.setSpec(open.document.spec());
+      run.append(twoStages());
+      open.panel.setRun(&run);
+      QVERIFY(open.panel.measured()->isVisible());
+      open.panel.hide();
+      open.panel.setRun(nullptr);
+    }
+    // The plan is drawn anew meanwhile, as on opening another set-up.
+    QSignalSpy planned(&open.panel.planner(), &PipelinePlanner::finished);
+    QVERIFY(planned.count() > 0 || planned.wait(patience_ms));
+    open.panel.show();
+    QTRY_VERIFY_WITH_TIMEOUT(open.isPlanned(), patience_ms);
+    QVERIFY(!open.header(1)->title().isEmpty());
+  }
+
   void another_window_can_be_chosen() {
     OpenPanel open(specOf(2, 2));
     RunSeries run(QStringLiteral("run"), 0);

@@ -196,6 +196,7 @@ void PipelinePanel::showFields() {
 void PipelinePanel::setRun(const RunSeries* run) {
   if (run && run == run_) return;
   run_ = run;
+  window_.reset();  // it was the other run's, also while the panel is hidden
   newest_->setChecked(true);
   takeWindow();
 }
@@ -396,7 +397,7 @@ void PipelinePanel::showHeaders() {
     return std::vector<HeaderItem>{{Swatch::none, 0, {}, textOf(view, *lit)}};
   };
   planned_header_->setItems(!drawn ? std::vector<HeaderItem>{} : lit ? items(*planned_) : legend(*planned_));
-  if (!window_) {
+  if (!window_ || !run_) {
     const bool gone = run_ && run_->last().update > 0;
     const bool condensed = gone && std::ranges::any_of(run_->timeline().lanes(), [](const auto& entry) {
                              return entry.second.condensedTo() > 0;

@@ -29,6 +29,7 @@ SetupPanel::SetupPanel(SpecDocument* document, PreflightRunner* preflight, RunCo
   setObjectName(QStringLiteral("setupPanel"));
   search_->setObjectName(QStringLiteral("fieldSearch"));
   search_->setPlaceholderText(tr("Find a field by any tool\u2019s name"));
+  search_->setToolTip(search_->placeholderText());  // a narrow panel cuts it
   search_->setAccessibleName(tr("Find a field"));
   search_->setClearButtonEnabled(true);
   search_->addAction(themedIcon(QStringLiteral("search")), QLineEdit::LeadingPosition);

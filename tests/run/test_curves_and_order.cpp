@@ -73,10 +73,14 @@ class TestCurvesAndOrder : public QObject {
     QCOMPARE(lr_at(c, 39), 0.5);
   }
   void wsd_is_flat_until_its_last_part() {
-    const LrCurve c = curve(ScheduleKind::wsd, 1.0, 0, 100);
+    LrCurve c = curve(ScheduleKind::wsd, 1.0, 0, 100);
+    c.decay_tail = DecayTail::linear;
     QCOMPARE(lr_at(c, 80), 1.0);
     QCOMPARE(lr_at(c, 90), 0.5);
     QCOMPARE(lr_at(c, 100), 0.0);
+    // Unless it is told otherwise it falls as an exponential does.
+    for (const DecayTail usual : {LrCurve().decay_tail, ScheduleSpec().decay_tail})
+      QCOMPARE(usual, DecayTail::exponential);
   }
   void no_curve_ever_exceeds_its_peak_or_goes_below_zero() {
     for (int kind = 0; kind <= int(ScheduleKind::exponential); ++kind)

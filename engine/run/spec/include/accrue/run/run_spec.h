@@ -176,10 +176,10 @@ struct ScheduleSpec {
   std::optional<double> warmup_fraction;  ///< of total, in place of warmup
   double init_lr = 0.0;                   ///< clock samples: where the warm-up starts
   double min_lr = 0.0;
-  double gamma = 0.9;                        ///< exponential
-  double decay_fraction = 0.2;               ///< WSD: last part of the schedule that decays
-  DecayTail decay_tail = DecayTail::linear;  ///< WSD
-  std::optional<std::int64_t> total;         ///< positions; derived by the plan when left out
+  double gamma = 0.9;                             ///< exponential
+  double decay_fraction = 0.2;                    ///< WSD: last part of the schedule that decays
+  DecayTail decay_tail = DecayTail::exponential;  ///< WSD
+  std::optional<std::int64_t> total;              ///< positions; derived by the plan when left out
   bool operator==(const ScheduleSpec&) const = default;
 };
 

@@ -19,7 +19,7 @@ struct LrCurve {
   double init_lr = 0.0;  ///< samples: where the warm-up starts
   double gamma = 1.0;
   double decay_fraction = 0.2;
-  DecayTail decay_tail = DecayTail::linear;
+  DecayTail decay_tail = DecayTail::exponential;
   double warmup = 0.0;     ///< positions; a part of total is not rounded
   std::int64_t total = 1;  ///< positions
   bool operator==(const LrCurve&) const = default;

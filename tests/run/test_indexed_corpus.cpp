@@ -450,20 +450,30 @@ class TestIndexedCorpus : public QObject {
     const auto plan_of = [this](const RunSpec& spec) {
       return preflight(spec, host(), scan_data(spec, dir_).value(), dir_).plan.value();
     };
+    const auto point_of = [&](const RunSpec& spec) {
+      const RunPlan plan = plan_of(spec);
+      BranchPoint from;
+      from.checkpoint = {10};
+      from.spec = spec;
+      for (std::string& path : from.spec.data.paths) path = (dir_ / path).string();
+      from.window = plan.window;
+      from.curve = plan.curve;
+      return from;
+    };
+    const auto said = [&](const BranchPoint& from, const RunSpec& changed) {
+      QStringList words;
+      for (const Finding& finding : check_branch(from, plan_of(changed)))
+        words << QString::fromStdString(finding.key) + (finding.severity == Severity::warning ? ": " : "!: ") +
+                     QString::fromStdString(finding.message);
+      return words.join('\n');
+    };
     RunSpec spec = this->spec();
     spec.run.epochs.reset();
     spec.run.updates = 40;  // of 4 samples: two passes
-    const RunPlan plan = plan_of(spec);
-    BranchPoint from;
-    from.checkpoint = {10};
-    from.spec = spec;
-    from.spec.data.paths = {(dir_ / "corpus").string()};
-    from.window = plan.window;
-    from.curve = plan.curve;
+    const BranchPoint from = point_of(spec);
     const auto warnings = [&](const RunSpec& changed) {
       QStringList keys;
-      for (const Finding& finding : check_branch(from, plan_of(changed)))
-        keys << QString::fromStdString(finding.key) + (finding.severity == Severity::warning ? "" : "!");
+      for (const QString& each : said(from, changed).split('\n')) keys << each.section(": ", 0, 0);
       return keys.join(' ');
     };
     QCOMPARE(warnings(spec), QString());
@@ -478,6 +488,33 @@ class TestIndexedCorpus : public QObject {
     changed = spec;
     changed.data.split = "2, 1";
     QVERIFY(warnings(changed).contains("data.split!"));
+
+    // A blend has the length of the run, and a cyclic sampler shuffles all of it: 160 samples, then 200.
+    RunSpec blend = spec;
+    blend.data.paths = {"corpus", "third"};
+    blend.data.weights = {0.5, 0.5};
+    const auto longer = [&](RunSpec run, std::int64_t updates) {
+      const BranchPoint here = point_of(run);
+      run.run.updates = updates;
+      return said(here, run);
+    };
+    const QString tail = ", and the samples come in another order from here on";
+    QCOMPARE(longer(blend, 50), QString());
+    blend.data.sampler = SamplerKind::cyclic;
+    QCOMPARE(longer(blend, 40), QString());
+    QCOMPARE(longer(blend, 50),
+             "run.updates: another length of the run has another shuffle: the cyclic sampler draws "
+             "from 200 samples where it drew from 160" +
+                 tail);
+
+    // 40 documents of one sample each: four passes hold 160 samples, and five 200.
+    RunSpec sentences = bert_of_lines();
+    sentences.run.samples.reset();
+    sentences.run.updates = 31;
+    QCOMPARE(longer(sentences, 40), QString());
+    QCOMPARE(longer(sentences, 41), "run.updates: another length of the run has another index: " +
+                                        QString::fromStdString((dir_ / "lines").string()) +
+                                        " gives 200 samples where it gave 160" + tail);
   }
 
   void documents_begin_after_their_end() {

@@ -11,6 +11,7 @@
 #include "accrue/run/indexed_corpus.h"
 #include "accrue/run/model_share.h"
 #include "accrue/run/spec_fields.h"
+#include "indexed_requests.h"
 #include "plan_derivation.h"
 #include "posix_file.h"
 #include "run_folder.h"
@@ -154,7 +155,49 @@ void check_rate(const BranchPoint& from, const RunPlan& plan, std::vector<Findin
   findings.push_back(std::move(warning));
 }
 
-/// Indexed data: samples that are passed over, and an index that another length of the run makes another one.
+/// What makes another length of the run read other samples from its first update on.
+struct OtherOrder {
+  std::string why;
+  std::int64_t now = 0;  ///< samples that are shuffled together
+  std::int64_t before = 0;
+};
+
+std::optional<std::int64_t> sentence_samples(const RunSpec& spec, const CorpusSet& set) {
+  const auto dataset = IndexedDataset::open(set.prefix);
+  const auto request = sentence_request(spec, set);
+  if (!dataset || !request) return std::nullopt;
+  const auto index = build_sentence_index(*dataset, set.elements, *request);
+  return index ? std::optional(index->size()) : std::nullopt;
+}
+
+/// A GPT's index shuffles whole passes, and so does that of a BERT or a T5, which is built to see how many there are.
+std::optional<OtherOrder> other_index(const RunSpec& from, const CorpusSet& first, const RunSpec& to,
+                                      const CorpusSet& second) {
+  if (to.model.kind == ModelKind::gpt) {
+    const auto one = gpt_index_shape(first.tokens, gpt_request(from, first));
+    const auto other = gpt_index_shape(second.tokens, gpt_request(to, second));
+    if (!one || !other || *one == *other) return std::nullopt;
+    return OtherOrder{
+        fmt::format("index: {} is passed over {} times where it was {}", first.name, other->epochs, one->epochs),
+        other->samples, one->samples};
+  }
+  if (first.requested == second.requested) return std::nullopt;
+  const auto one = sentence_samples(from, first), other = sentence_samples(to, second);
+  if (!one || !other || *one == *other) return std::nullopt;
+  return OtherOrder{fmt::format("index: {} gives {} samples where it gave {}", first.name, *other, *one), *other, *one};
+}
+
+std::optional<OtherOrder> other_order(const RunSpec& from, const CorpusSplit& then, const RunSpec& to,
+                                      const CorpusSplit& after) {
+  for (std::size_t i = 0; i < std::min(then.sets.size(), after.sets.size()); ++i)
+    if (auto other = other_index(from, then.sets[i], to, after.sets[i])) return other;
+  if (!is_cyclic(to.data) || then.samples == after.samples) return std::nullopt;
+  return OtherOrder{fmt::format("shuffle: the cyclic sampler draws from {} samples where it drew from {}",
+                                after.samples, then.samples),
+                    after.samples, then.samples};
+}
+
+/// Indexed data: samples that are passed over, and an order that another length of the run makes another one.
 void check_index(const BranchPoint& from, const RunPlan& plan, std::vector<Finding>& findings) {
   if (plan.spec.data.kind != DataKind::indexed) return;
   const auto warn = [&findings](const char* key, std::string message, std::int64_t found, std::int64_t expected) {
@@ -172,19 +215,12 @@ void check_index(const BranchPoint& from, const RunPlan& plan, std::vector<Findi
                     now + place_after(plan.window, from.checkpoint.update).samples),
         now, before);
   const auto then = plan_corpus(from.spec, plan.base_dir), after = plan_corpus(plan.spec, plan.base_dir);
-  if (!then || !after || plan.spec.model.kind != ModelKind::gpt) return;
-  for (std::size_t i = 0; i < std::min(then->training.sets.size(), after->training.sets.size()); ++i) {
-    const CorpusSet &first = then->training.sets[i], &second = after->training.sets[i];
-    const auto one = gpt_index_shape(first.tokens, gpt_request(from.spec, first));
-    const auto other = gpt_index_shape(second.tokens, gpt_request(plan.spec, second));
-    if (one && other && *one != *other)
-      return warn(
-          "run.updates",
-          fmt::format("another length of the run has another index: {} is passed over {} times where it was {}, "
-                      "and the samples come in another order from here on",
-                      first.name, other->epochs, one->epochs),
-          other->samples, one->samples);
-  }
+  if (!then || !after) return;
+  if (const auto other = other_order(from.spec, then->training, plan.spec, after->training))
+    warn("run.updates",
+         fmt::format("another length of the run has another {}, and the samples come in another order from here on",
+                     other->why),
+         other->now, other->before);
 }
 
 Result<void> copy_files(const fs::path& from, const fs::path& to) {

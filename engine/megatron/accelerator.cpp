@@ -381,11 +381,15 @@ void AcceleratorImpl::prepare(const ModelSource& model, const torch::optim::Opti
   make_optimizer(carrier);
   const OptimizerCarrier rates(carrier);
   make_schedule(scheduler, rates.lr(), rates.weight_decay());
+  const MegatronLMPlugin& given = options.megatron_lm_plugin;
+  const bool own_batches = given.custom_train_step_class || given.custom_megatron_datasets_provider_function ||
+                           given.custom_get_batch_function;
   runner = std::make_unique<StepRunner>(chunks, *step, mesh, timers,
                                         StepRunnerOptions{.parallel = parallel,
                                                           .calculate_per_token_loss = args.calculate_per_token_loss,
                                                           .return_logits = *plugin().return_logits,
-                                                          .loss = options.megatron_lm_plugin.custom_loss_function});
+                                                          .compare_batches = own_batches,
+                                                          .loss = given.custom_loss_function});
   if (plugin().tensorboard_dir && mesh.rank() + 1 == mesh.grid().world()) {
     auto file = TensorboardFile::create(*plugin().tensorboard_dir, wall_clock_seconds());
     if (!file) refuse(file.error().text());

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "megatron/same_batch.h"
 #include "pipeline/message_link.h"
 
 namespace accrue::megatron {
@@ -113,6 +114,7 @@ class StepRunner::ChunkPart final : public ModelPart {
     out_ = runner_.step_.forward_step(data, chunk_, static_cast<int>(runner_.work_->now));
     if (out_.outputs.empty() || !out_.outputs.front().defined())
       throw std::invalid_argument("a model chunk's forward() gave no output");
+    if (runner_.options_.compare_batches) demand_same_batch(out_.batch, runner_.mesh_);
     return out_.outputs.front();
   }
 

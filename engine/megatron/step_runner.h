@@ -28,7 +28,8 @@ struct StepRunnerOptions {
   ParallelSpec parallel;  ///< the order of a pipeline's micro-batches
   bool calculate_per_token_loss = false;
   bool return_logits = false;
-  LossFunction loss;  ///< in place of the step's own; empty: none
+  bool compare_batches = false;  ///< of the tensor ranks: the program makes them
+  LossFunction loss;             ///< in place of the step's own; empty: none
 };
 
 class StepRunner {

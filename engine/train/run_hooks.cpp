@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/same_batch.h"
+#include "megatron/same_batch.h"
 
 namespace accrue {
 namespace {
@@ -112,7 +112,7 @@ NamedBatch RunHooks::Named::raw(const Batch& batch) const {
   const auto* first = rows.const_data_ptr<std::int64_t>();
   const Split split = batch.types.defined() ? Split::validation : Split::train;
   NamedBatch fetched_batch = fetched(split, {first, first + rows.numel()});
-  demand_same_batch(fetched_batch, *mesh);
+  megatron::demand_same_batch(fetched_batch, *mesh);
   for (auto& each : fetched_batch) each.second = each.second.to(batch.inputs.device());
   return fetched_batch;
 }
@@ -134,6 +134,7 @@ class RunHooks::HookedPart final : public ModelPart {
     out_ = named_->step->forward_step(data, *chunk_, static_cast<int>(named_->position));
     if (out_.outputs.empty() || !out_.outputs.front().defined())
       throw std::invalid_argument("the plug-in library's forward() gave no output");
+    if (named_->plugin.custom_train_step_class) megatron::demand_same_batch(out_.batch, *named_->mesh);
     return out_.outputs.front();
   }
 
@@ -216,7 +217,7 @@ RunHooks::RunHooks(const RunPlan& plan, const Mesh& mesh, const megatron::Regist
     named_->step = megatron::with_get_batch(named_->step,
                                             [get = plugin.custom_get_batch_function, &mesh](megatron::DataIter& data) {
                                               NamedBatch batch = get(data);
-                                              demand_same_batch(batch, mesh);
+                                              megatron::demand_same_batch(batch, mesh);
                                               return batch;
                                             });
   if (!plugin.custom_megatron_datasets_provider_function) return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What [megatron] of a spec names of plug-in libraries, in a run: a train step, a loss, a model, data of one's own. To
 // the trainer they look like any part of a model and any data: it counts, reduces, divides and reports as always.
-// Over the tensor axis is compared (same_batch.h) what the library's data sets and its custom_get_batch_function give;
-// what get_batch() of its own train step makes is not.
+// Over the tensor axis is compared (megatron/same_batch.h) what the library's data sets and its
+// custom_get_batch_function give, and each batch that its own train step computed.
 // Thread: training.
 #pragma once
 

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "accrue/run/choice_names.h"
+#include "megatron/same_batch.h"
 #include "optim/update_passes.h"
 #include "train/boundary.h"
 #include "train/checkpointing.h"
@@ -24,7 +25,6 @@
 #include "train/evaluate.h"
 #include "train/finish.h"
 #include "train/measurement.h"
-#include "train/same_batch.h"
 #include "train/train_window.h"
 #include "train/training.h"
 
@@ -54,8 +54,8 @@ void compare_first_batch(Training& training) {
   if (!next || training.tensor.size() == 1) return;
   const Batch batch = training.feed.batch(*next);
   const bool own = batch.targets.defined();
-  demand_same_batch(own ? megatron::named_batch(batch, training.spec().model.kind) : megatron::Batch(), training.mesh,
-                    "the data");
+  megatron::demand_same_batch(own ? megatron::named_batch(batch, training.spec().model.kind) : megatron::Batch(),
+                              training.mesh);
 }
 
 /// Everything between two windows. True: the ranks have agreed to end here.

@@ -173,7 +173,7 @@ class TestEqualCopies : public QObject {
     for (const RankOutcome& each : outcomes) {
       QCOMPARE(each.lines.size(), std::size_t{1});
       QCOMPARE(QString::fromStdString(each.lines.front()),
-               QString("the data gave rank 1 (data 0, stage 0, tensor 1) another batch than rank 0 (data 0, stage 0, "
+               QString("rank 1 (data 0, stage 0, tensor 1) has another batch than rank 0 (data 0, stage 0, "
                        "tensor 0): tensor-parallel ranks read for themselves, and must get the same batch"));
     }
   }

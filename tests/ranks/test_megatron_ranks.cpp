@@ -2,6 +2,7 @@
 // The Accelerator with the Megatron-LM plug-in on 1, 2 and 4 ranks: every layout trains a GPT to the losses, the norms
 // and the weights of one rank, in float64; state, evaluation, logits, and sums over tokens.
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
 
 #include <unistd.h>
@@ -20,6 +21,7 @@
 
 #include "accrue/comm/mesh.h"
 #include "accrue/megatron/data_parallel_groups.h"
+#include "accrue/megatron/text_generation.h"
 #include "accrue/run/model_flops.h"
 #include "accrue/run/spec_io.h"
 #include "support/joined_rank.h"
@@ -154,6 +156,39 @@ int every_layout_is_one_rank(RankContext& rank) {
   return 0;
 }
 
+/// A sampler's samples of epoch 0, as Megatron-LM's: with sharding each replica shuffles its own part of them, without
+/// it all are shuffled together and dealt out in turn.
+int a_cyclic_loader_shares_its_samples(RankContext& rank) {
+  std::unique_ptr<Rendezvous> rendezvous;
+  Mesh mesh = mesh_of(rank, rendezvous, {});
+  const std::int64_t replica = mesh.at().data;
+  const auto shuffled = [](std::int64_t samples) {
+    return at::randperm(samples, at::detail::createCPUGenerator(0), at::TensorOptions(at::kLong));
+  };
+  for (const bool sharding : {true, false}) {
+    AcceleratorOptions options = options_of({}, rank.world);
+    options.megatron_lm_plugin.train_iters = 3;
+    options.megatron_lm_plugin.custom_megatron_datasets_provider_function = [](const std::vector<std::int64_t>&) {
+      const auto numbers = [](const std::vector<std::int64_t>& rows) {
+        return Batch{{"text", at::tensor(rows, at::kLong)}};
+      };
+      return std::vector<MegatronDataset>(3, MegatronDataset{30, numbers});
+    };
+    Accelerator accelerator(options, mesh);
+    MegatronLMDummyDataLoader data;
+    data.micro_batch_size = 2;
+    data.dataloader_type = "cyclic";
+    data.data_sharding = sharding;
+    auto& prepared = accelerator.prepare(tiny_gpt(), adamw(0.01), {}, {data});
+    // 30 samples are 7 micro-batches of 2 a replica, and 15 in all.
+    const at::Tensor expected =
+        sharding ? shuffled(14) + 14 * replica : shuffled(30).slice(0, replica, std::nullopt, 2);
+    for (std::int64_t step = 0; step < 2; ++step)
+      DEMAND(prepared.loaders[0].next()->at("text").equal(expected.narrow(0, 4 * step, 4)));
+  }
+  return 0;
+}
+
 /// A BERT or a T5 of two micro-batches an update.
 std::vector<double> sentence_losses(Mesh& mesh, const Layout& layout, const ModelSpec& model) {
   AcceleratorOptions options = options_of(layout, mesh.grid().data);
@@ -173,7 +208,9 @@ int a_bert_and_a_t5_are_those_of_one_rank(RankContext& rank) {
   at::set_num_threads(1);
   auto rendezvous = taken(Rendezvous::join(taken(rank_identity(accrue::test::environment, rank.store_fd)),
                                            {.timeout = std::chrono::seconds(30), .run_id = "test"}));
-  for (const ModelSpec& model : {tiny_bert(), tiny_t5()}) {
+  ModelSpec no_pairs = tiny_bert();
+  no_pairs.binary_head = false;
+  for (const ModelSpec& model : {tiny_bert(), no_pairs, tiny_t5()}) {
     const auto options = options_of(layout, rank.world / (layout.tensor * layout.pipeline));
     Mesh mesh = taken(Mesh::build(
         *rendezvous, taken(Accelerator::grid_of(options.megatron_lm_plugin, rank.world, model, empty_environment()))));
@@ -183,6 +220,33 @@ int a_bert_and_a_t5_are_those_of_one_rank(RankContext& rank) {
     for (std::size_t i = 0; i < one.size(); ++i) DEMAND(near(got[i], mesh.last_stage() ? one[i] : 0.0, 1e-9));
     DEMAND(one.back() < one.front());
   }
+  return 0;
+}
+
+int a_classifier_is_that_of_one_rank(RankContext& rank) {
+  const Layout layout = layout_of(rank);
+  std::unique_ptr<Rendezvous> rendezvous;
+  Mesh mesh = mesh_of(rank, rendezvous, layout);
+  const auto losses_of = [](Mesh& ranks, const Layout& of) {
+    AcceleratorOptions options = options_of(of, ranks.grid().data);
+    options.num_labels = 3;
+    Accelerator accelerator(std::move(options), ranks);
+    auto loader = sentence_loader(tiny_bert(), false, 2);
+    loader.fetch = [fetch = loader.fetch](const std::vector<std::int64_t>& rows) {
+      Batch batch = fetch(rows);
+      batch["labels"] = at::tensor(rows, at::kLong).remainder(3);
+      return batch;
+    };
+    auto& prepared = accelerator.prepare(tiny_bert(), adamw(0.01), {.total_num_steps = 6}, {loader});
+    std::vector<double> losses;
+    while (losses.size() < 3) losses.push_back(prepared.model(*prepared.loaders[0].next()).loss.item<double>());
+    return losses;
+  };
+  const auto got = losses_of(mesh, layout);
+  Mesh alone;
+  const auto one = losses_of(alone, {});
+  for (std::size_t i = 0; i < one.size(); ++i) DEMAND(near(got[i], one[i], 1e-9));
+  DEMAND(one.back() != one.front());
   return 0;
 }
 
@@ -273,6 +337,92 @@ int logits_are_whole(RankContext& rank) {
   return 0;
 }
 
+/// Every rank gets all logits, and writes what one rank writes; one column of padding where two ranks divide them.
+int a_text_is_generated_on_every_rank(RankContext& rank) {
+  const Layout layout = layout_of(rank);
+  std::unique_ptr<Rendezvous> rendezvous;
+  Mesh mesh = mesh_of(rank, rendezvous, layout);
+  struct Written {
+    at::Tensor logits;
+    GeneratedRow row;
+  };
+  const auto written = [](Mesh& ranks, const Layout& of) {
+    Accelerator accelerator(options_of(of, 1), ranks);
+    ModelSpec gpt = tiny_gpt();
+    gpt.vocabulary = 19;
+    gpt.vocabulary_multiple = 4;
+    auto& prepared = accelerator.prepare(gpt, adamw(0.01), {.total_num_steps = 6}, {token_loader(8, 2)});
+    prepared.model.eval();
+    const auto logits = [&](const at::Tensor& tokens) { return prepared.model.logits({{"tokens", tokens}}); };
+    return Written{logits(at::arange(16, at::kLong).view({2, 8})),
+                   generate(logits, {{5, 3, 2}}, {.tokens_to_generate = 5, .top_k = 1, .longest = 8}).front()};
+  };
+  const Written got = written(mesh, layout);
+  Mesh alone;
+  const Written one = written(alone, {});
+  DEMAND((one.logits.sizes() == at::IntArrayRef{2, 8, 19}));
+  DEMAND(got.logits.defined() && at::allclose(got.logits, one.logits, 1e-10, 1e-12));
+  DEMAND(one.row.tokens.size() == 8);
+  DEMAND(got.row.tokens == one.row.tokens);
+  DEMAND(near(got.row.log_probability, one.row.log_probability, 1e-10));
+  return 0;
+}
+
+/// Whatever makes them: a function, a train step, or data sets. The same ones are taken.
+int batches_that_differ_are_refused(RankContext& rank) {
+  const Layout layout = layout_of(rank);
+  std::unique_ptr<Rendezvous> rendezvous;
+  Mesh mesh = mesh_of(rank, rendezvous, layout);
+  /// The mask of a GPT times a factor.
+  struct Weighted final : AbstractTrainStep {
+    Weighted(const TrainStepArgs& args, double weight) : AbstractTrainStep("Weighted"), own(args), factor(weight) {}
+    Batch get_batch(DataIter& data) override {
+      Batch batch = own.get_batch(data);
+      batch["loss_mask"] = batch.at("loss_mask") * factor;
+      return batch;
+    }
+    LossOut loss_func(const Batch& batch, const Tensors& outputs) override { return own.loss_func(batch, outputs); }
+    GPTTrainStep own;
+    double factor;
+  };
+  const auto refusal = [&](const std::string& way, double factor) -> std::string {
+    AcceleratorOptions options = options_of(layout, 1);
+    MegatronLMPlugin& plugin = options.megatron_lm_plugin;
+    plugin.train_iters = 2;
+    LoaderSource loader = token_loader(8, 2);
+    if (way == "function")
+      plugin.custom_get_batch_function = [factor](DataIter& data) { return Weighted({}, factor).get_batch(data); };
+    if (way == "step")
+      plugin.custom_train_step_class = [factor](const TrainStepArgs& args, const StepKeywords&) {
+        return std::make_shared<Weighted>(args, factor);
+      };
+    if (way == "data sets") {
+      plugin.custom_megatron_datasets_provider_function = [factor](const std::vector<std::int64_t>&) {
+        const MegatronDataset rows{8, [factor](const std::vector<std::int64_t>& which) {
+                                     const at::Tensor text = at::full({std::ssize(which), 9}, factor, at::kLong);
+                                     return Batch{{"text", text}};
+                                   }};
+        return std::vector{rows, rows, rows};
+      };
+      loader = MegatronLMDummyDataLoader{.micro_batch_size = 2};
+    }
+    Accelerator accelerator(options, mesh);
+    auto& prepared = accelerator.prepare(tiny_gpt(), adamw(0.01), {}, {loader});
+    try {
+      prepared.model(*prepared.loaders[0].next());
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  for (const char* way : {"function", "step", "data sets"}) {
+    const std::string said = refusal(way, 1.0 + static_cast<double>(mesh.at().tensor));
+    DEMAND(said.starts_with("rank 1 (data 0, stage 0, tensor 1) has another batch than rank 0"));
+    DEMAND(refusal(way, 2.0).empty());
+  }
+  return 0;
+}
+
 /// Replicas with unlike numbers of tokens that count: the sum over all of them is divided once.
 int sums_over_tokens(RankContext& rank) {
   const Layout layout = layout_of(rank);
@@ -350,6 +500,10 @@ const RankCases cases = {
     {"a state of four goes on", a_state_of_every_rank, {"t2 p2", "p2 z"}, {4}},
     {"logits", logits_are_whole, {"t2", "p2", "p2 c1", "t2 f", "p2 f"}, {2}},
     {"logits of four", logits_are_whole, {"t4", "t4 s", "t4 f", "t4 s f", "t2 p2"}, {4}},
+    {"generation", a_text_is_generated_on_every_rank, {"t2", "p2", "p2 c1"}, {2}},
+    {"batches that differ", batches_that_differ_are_refused, {"t2"}, {2}},
+    {"a classifier", a_classifier_is_that_of_one_rank, {"t2", "t2 s", "d", "d z"}, {2}},
+    {"a cyclic loader", a_cyclic_loader_shares_its_samples, {"d"}, {2}},
     {"sums over tokens", sums_over_tokens, {"d", "p2", "d z", "t2 s"}, {2}},
     {"losses and trees of replicas", losses_and_trees_of_replicas, {""}, {1, 2, 4}},
     {"who is main", who_is_main, {""}, {2}},

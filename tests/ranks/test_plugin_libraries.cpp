@@ -156,10 +156,11 @@ class TestPluginLibraries : public QObject {
     const Rows<QStringList, QString> row;
     row("a loss, on the last stage", {"parallel.pipeline=2", named("custom_loss_function", "undefined")},
         "the logarithm of nothing is not defined");
-    row("batches that differ", {"parallel.tensor=2", named("custom_get_batch_function", "of_this_process")},
-        "the plug-in library gave rank 1 (data 0, stage 0, tensor 1) another batch than rank 0 (data 0, stage 0, "
-        "tensor "
-        "0): tensor-parallel ranks read for themselves, and must get the same batch");
+    const QString differ =
+        "rank 1 (data 0, stage 0, tensor 1) has another batch than rank 0 (data 0, stage 0, tensor 0): tensor-parallel "
+        "ranks read for themselves, and must get the same batch";
+    row("batches that differ", {"parallel.tensor=2", named("custom_get_batch_function", "of_this_process")}, differ);
+    row("train steps that differ", {"parallel.tensor=2", named("custom_train_step_class", "of_this_process")}, differ);
   }
   void what_throws_on_one_rank_ends_all() {
     const auto [sets, words] = current_row<QStringList, QString>();

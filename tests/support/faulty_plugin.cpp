@@ -6,6 +6,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/ones.h>
 
+#include <memory>
 #include <stdexcept>
 
 #include "accrue/megatron/plugin_library.h"
@@ -44,6 +45,14 @@ LossOut mean_output(const Batch& /*batch*/, const Tensors& outputs) {
   return {loss, std::nullopt, {{"mean output", loss.detach()}}};
 }
 
+/// The same by a train step of one's own.
+struct StepOfThisProcess final : AbstractTrainStep {
+  explicit StepOfThisProcess(const TrainStepArgs& args) : AbstractTrainStep("StepOfThisProcess"), own(args) {}
+  Batch get_batch(DataIter& data) override { return of_this_process(data); }
+  LossOut loss_func(const Batch& batch, const Tensors& outputs) override { return own.loss_func(batch, outputs); }
+  GPTTrainStep own;
+};
+
 }  // namespace
 
 ACCRUE_PLUGIN("Faults", registry) {
@@ -51,4 +60,7 @@ ACCRUE_PLUGIN("Faults", registry) {
   registry.custom_loss_function.add("mean_output", mean_output);
   registry.custom_loss_function.add("undefined", undefined_loss);
   registry.custom_get_batch_function.add("of_this_process", of_this_process);
+  registry.custom_train_step_class.add("of_this_process", [](const TrainStepArgs& args, const StepKeywords&) {
+    return std::make_shared<StepOfThisProcess>(args);
+  });
 }

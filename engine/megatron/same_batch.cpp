@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/same_batch.h"
+#include "megatron/same_batch.h"
 
 #include <ATen/ops/empty.h>
 
@@ -10,11 +10,11 @@
 
 #include "accrue/run/sha256.h"
 
-namespace accrue {
+namespace accrue::megatron {
 namespace {
 
 /// Of names, types, shapes and values.
-std::string hash_of(const megatron::Batch& batch) {
+std::string hash_of(const Batch& batch) {
   Sha256 hash;
   for (const auto& [name, tensor] : batch) {
     std::string head = name;
@@ -40,7 +40,7 @@ std::string name_of(const Mesh& mesh, std::int64_t tensor) {
 
 }  // namespace
 
-void demand_same_batch(const megatron::Batch& batch, const Mesh& mesh, const std::string& giver) {
+void demand_same_batch(const Batch& batch, const Mesh& mesh) {
   Communicator& axis = mesh.tensor();
   if (axis.size() == 1) return;
   const std::string own = hash_of(batch);
@@ -51,9 +51,9 @@ void demand_same_batch(const megatron::Batch& batch, const Mesh& mesh, const std
   const std::uint8_t* const first = all.const_data_ptr<std::uint8_t>();
   for (std::int64_t rank = 1; rank < axis.size(); ++rank) {
     if (std::equal(first, first + length, first + rank * length)) continue;
-    throw std::invalid_argument(giver + " gave " + name_of(mesh, rank) + " another batch than " + name_of(mesh, 0) +
+    throw std::invalid_argument(name_of(mesh, rank) + " has another batch than " + name_of(mesh, 0) +
                                 ": tensor-parallel ranks read for themselves, and must get the same batch");
   }
 }
 
-}  // namespace accrue
+}  // namespace accrue::megatron

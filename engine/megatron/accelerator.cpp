@@ -145,10 +145,13 @@ std::optional<Dtype> AcceleratorImpl::half_type() const {
   return bf16 ? std::optional(Dtype::bfloat16) : std::nullopt;
 }
 
-/// float16 is scaled, as in a run of the spec; other types where an argument names a scale.
+/// float16 is scaled; other types where an argument names a scale.
 void AcceleratorImpl::make_loss_scale() {
+  using Own = MegatronLossScale;
+  loss_scale = {
+      .growth_interval = Own::loss_scale_window, .lowest = Own::min_loss_scale, .hysteresis = Own::hysteresis};
   const bool float16 = chunks.front()->parameters().front().scalar_type() == at::kHalf;
-  if (float16) loss_scale.scale = DynamicScale::first;
+  if (float16) loss_scale.scale = Own::initial_loss_scale;
   for (const char* name : {"initial_loss_scale", "loss_scale"})
     if (const SpecValue* given = argument_value(resolved, name)) loss_scale.scale = std::get<double>(*given);
   if (const SpecValue* given = argument_value(resolved, "min_loss_scale")) loss_scale.lowest = std::get<double>(*given);
@@ -156,6 +159,9 @@ void AcceleratorImpl::make_loss_scale() {
     loss_scale.growth_interval = std::get<std::int64_t>(*given);
   if (const SpecValue* given = argument_value(resolved, "hysteresis"))
     loss_scale.hysteresis = std::get<std::int64_t>(*given);
+  if (loss_scale.enabled() && loss_scale.scale < loss_scale.lowest)
+    refuse("other_megatron_args: min_loss_scale is above the first loss scale (found " +
+           format_value(loss_scale.lowest) + ", expected at most " + format_value(loss_scale.scale) + ")");
   progress.loss_scale = loss_scale.factor();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,6 +56,7 @@ struct AcceleratorImpl {
   LrCurve curve;
   LrCurve decoupled;  ///< of the embeddings
   WeightDecayCurve decay;
+  std::map<std::size_t, std::int64_t> indexed_samples;  ///< of each MegatronLMDummyDataLoader, by its place
   Timers timers;
   std::vector<Evaluation> evaluations;
   std::vector<std::shared_ptr<ModelChunk>> chunks;

@@ -48,7 +48,9 @@ constexpr std::string_view own_names[] = {"eod_mask_loss",
                                           "decoupled_lr",
                                           "decoupled_min_lr",
                                           "overlap_grad_reduce",
-                                          "overlap_param_gather"};
+                                          "overlap_param_gather",
+                                          "use_checkpoint_opt_param_scheduler",
+                                          "override_opt_param_scheduler"};
 
 /// The argument's key in a spec of defaults. A number and a choice must be in the key's range, as in a run.
 RunSpec spec_with(const MegatronArgumentValue& given, const std::string& value) {

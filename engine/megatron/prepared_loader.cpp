@@ -96,6 +96,7 @@ PreparedLoader AcceleratorImpl::make_loader(const LoaderSource& source, std::siz
       made = indexed_text(*dummy, shape, needed);
     }
     loader.data_ = made.at(which);
+    indexed_samples[which] = loader.data_.samples;
   } else {
     const auto& map = std::get<accelerate::MapLoader<Batch>>(source);
     loader.data_ = {map.samples, map.fetch};

@@ -15,6 +15,7 @@
 #include "accumulation/accelerate/state_folder.h"
 #include "accumulation/optimizer_state.h"
 #include "megatron/accelerator_impl.h"
+#include "megatron/schedule_state.h"
 
 namespace accrue::megatron {
 namespace {
@@ -22,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using accelerate::StateFolder;
 
-constexpr const char* format = "accrue-megatron-state-1";
+constexpr const char* format = "accrue-megatron-state-2";
 
 StateDict counters(const AcceleratorImpl& impl) {
   const auto number = [](std::int64_t value) { return at::full({}, value, at::kLong); };
@@ -39,7 +40,7 @@ StateDict counters(const AcceleratorImpl& impl) {
   return state;
 }
 
-/// What a state must have been saved under. The rate's numbers are the run's own, and not compared.
+/// What a state must have been saved under.
 std::map<std::string, std::string> layout(const AcceleratorImpl& impl) {
   const RankGrid& grid = impl.mesh.grid();
   return {{"format", format},
@@ -49,6 +50,26 @@ std::map<std::string, std::string> layout(const AcceleratorImpl& impl) {
           {"chunks", std::to_string(impl.chunks.size())},
           {"use_distributed_optimizer", *impl.plugin().use_distributed_optimizer ? "true" : "false"},
           {"global_batch_size", std::to_string(impl.global_batch)}};
+}
+
+/// Of each loader of indexed data: a run of another length has another index, and reads in another order.
+std::map<std::string, std::string> sizes_of_data(const AcceleratorImpl& impl) {
+  constexpr const char* names[] = {"training", "validation", "test"};
+  std::map<std::string, std::string> sizes;
+  for (const auto& [which, samples] : impl.indexed_samples)
+    sizes[std::string("samples of the ") + names[which] + " data"] = std::to_string(samples);
+  return sizes;
+}
+
+Schedule schedule_of(const AcceleratorImpl& impl) {
+  return {.curve = impl.curve, .decoupled = impl.decoupled, .decay = impl.decay};
+}
+
+std::map<std::string, std::string> metadata_of(const AcceleratorImpl& impl) {
+  std::map<std::string, std::string> all = layout(impl);
+  all.merge(sizes_of_data(impl));
+  all.merge(texts_of(schedule_of(impl)));
+  return all;
 }
 
 NamedTensors state_of(AcceleratorImpl& impl) {
@@ -81,11 +102,19 @@ std::int64_t counter(const Archive& archive, const std::string& name) {
 }
 
 void check(AcceleratorImpl& impl, const Archive& archive) {
-  for (const auto& [key, value] : layout(impl)) {
+  const auto saved_as = [&archive](const std::string& key) {
     const auto found = archive.metadata.find(key);
-    const std::string saved = found == archive.metadata.end() ? "nothing" : found->second;
-    if (saved != value) throw std::invalid_argument(key + " is " + value + " here; the state was saved with " + saved);
-  }
+    return found == archive.metadata.end() ? "nothing" : found->second;
+  };
+  for (const auto& [key, value] : layout(impl))
+    if (const std::string saved = saved_as(key); saved != value)
+      throw std::invalid_argument(key + " is " + value + " here; the state was saved with " + saved);
+  for (const auto& [key, value] : sizes_of_data(impl))
+    if (const std::string saved = saved_as(key); saved != value)
+      throw std::invalid_argument("the " + key + " are " + value + " here; the state was saved with " + saved +
+                                  ": indexed data are shuffled for the length of a run, so train_iters or "
+                                  "train_samples must be what it was");
+  schedule_after_load(schedule_of(impl), archive.metadata, impl.resolved);
   for (const auto& [name, tensor] : state_of(impl)) {
     if (name.starts_with("optimizer.")) continue;
     const at::Tensor* saved = archive.find(name);
@@ -116,6 +145,10 @@ void take(AcceleratorImpl& impl, const Archive& archive) {
   }
   auto masters = impl.optimizer->masters();
   for (std::size_t i = 0; i < masters.size(); ++i) masters[i].copy_(*archive.find("master." + std::to_string(i)));
+  const Schedule schedule = schedule_after_load(schedule_of(impl), archive.metadata, impl.resolved);
+  impl.curve = schedule.curve;
+  impl.decoupled = schedule.decoupled;
+  impl.decay = schedule.decay;
   impl.loss_scale.scale = archive.find("scaler.scale")->item<double>();
   impl.loss_scale.growth = archive.find("scaler.growth")->item<std::int64_t>();
   impl.loss_scale.overflows = archive.find("scaler.overflows")->item<std::int64_t>();
@@ -169,7 +202,7 @@ Result<void> Accelerator::save_state(const fs::path& path) {
   const fs::path file = StateFolder::rank_file(folder.part(), world.rank());
   auto done = agreed(guarded(file,
                              [&]() -> Result<void> {
-                               const auto written = write_archive(file, state_of(impl), layout(impl));
+                               const auto written = write_archive(file, state_of(impl), metadata_of(impl));
                                if (!written) return tl::unexpected(written.error());
                                return {};
                              }),

@@ -150,8 +150,27 @@ class TestMegatronLowering : public QObject {
     argument("optimizer = adam", "optimizer.kind", "\"adamw\"");
     argument("lr = 1", "optimizer.lr", "1.0");
     argument("bf16 = True", "model.dtype", "\"bfloat16\"");
+    argument("fp16 = true", "model.dtype", "\"float16\"");
+    argument("fp16 = true", "optimizer.loss_scale", "4294967296.0");
+    argument("fp16 = true", "optimizer.min_loss_scale", "1.0");
+    argument("fp16 = true", "optimizer.loss_scale_window", "1000");
+    argument("fp16 = true", "optimizer.loss_scale_hysteresis", "2");
+    row({"model.dtype=float16", "megatron.tp_degree=2"}, "optimizer.loss_scale", "4294967296.0");
+    argument("bf16 = true", "optimizer.loss_scale", "");
+    argument("bf16 = true", "optimizer.loss_scale_window", "2000");
+    const QStringList half{"model.dtype=float16"};
+    argument("initial_loss_scale = 1024", "optimizer.loss_scale", "1024.0", half);
+    argument("loss_scale = 1024", "optimizer.loss_scale", "1024.0", half);
+    argument("initial_loss_scale = 1024", "optimizer.loss_scale_hysteresis", "2", half);
+    argument("hysteresis = 1", "optimizer.loss_scale_hysteresis", "1", half);
+    argument("loss_scale_window = 2000", "optimizer.loss_scale_window", "2000", half);
+    argument("fp16 = on", "optimizer.min_loss_scale", "0.5", {"optimizer.min_loss_scale=0.5"});
+    argument("fp16 = on", "optimizer.loss_scale", "8.0", {"optimizer.loss_scale=8"});
+    argument("fp16 = on", "optimizer.loss_scale_window", "2000", {"optimizer.loss_scale=0"});
     argument("recompute_granularity = full", "parallel.recompute", "\"full\"");
     argument("lr_wsd_decay_style = minus_sqrt", "schedule.decay_tail", "\"minus-square-root\"");
+    row({"megatron.lr_decay_style=WSD"}, "schedule.decay_tail", "\"exponential\"");
+    argument("lr_wsd_decay_style = linear", "schedule.decay_tail", "\"linear\"");
     argument("lr_wsd_decay_iters = 25", "schedule.decay_fraction", "0.25",
              {"megatron.lr_decay_style=WSD", "megatron.train_iters=100"});
     argument("dataloader_type = cyclic", "data.sampler", "\"cyclic\"");
@@ -278,6 +297,42 @@ class TestMegatronLowering : public QObject {
     QCOMPARE(errors_of(again.findings), QString());
     QCOMPARE(QString::fromStdString(write_spec(lower_megatron(again.spec, empty_environment()).spec)),
              QString::fromStdString(write_spec(once.spec)));
+  }
+
+  void the_loss_scale_of_a_float16_is_a_default_of_the_plug_in() {
+    const auto row_of = [](const LoweredMegatron& lowered, const char* name) {
+      const auto found = std::ranges::find(lowered.arguments, name, &MegatronEffect::name);
+      return found == lowered.arguments.end() ? MegatronEffect() : *found;
+    };
+    const LoweredMegatron lowered = lower({"model.dtype=float16", "optimizer.loss_scale_window=500",
+                                           "megatron.other_megatron_args=[\"min_loss_scale = 2\"]"});
+    QCOMPARE(errors_of(lowered.findings), QString());
+    QCOMPARE(row_of(lowered, "initial_loss_scale").value.origin, FieldOrigin::fallback);
+    QCOMPARE(row_of(lowered, "initial_loss_scale").consumers, std::string("engine/train/training"));
+    QCOMPARE(row_of(lowered, "min_loss_scale").value.origin, FieldOrigin::other_megatron_args);
+    QVERIFY(row_of(lowered, "loss_scale_window").nothing.ends_with("the default gives way"));
+    QCOMPARE(value_of(lowered.spec, "optimizer.loss_scale_window"), QString("500"));
+    const QString text = QString::fromStdString(megatron_report(lowered));
+    QVERIFY2(text.contains(QRegularExpression("  hysteresis +2 +default\n")), qPrintable(text));
+    QVERIFY(text.contains("optimizer.loss_scale_hysteresis = 2 (engine/train/training)"));
+    QVERIFY(lower({"megatron.tp_degree=2"}).arguments.empty());
+  }
+
+  // 2000 and 1 are what the two keys are without the plug-in.
+  void a_loss_scale_that_a_text_sets_to_its_default_is_kept() {
+    const char* text =
+        "accrue = 1\n[model]\ndtype = \"float16\"\n[optimizer]\nloss_scale_window = 2000\n"
+        "loss_scale_hysteresis = 1\n[megatron]\ntp_degree = 2\n";
+    const SpecReading reading = read(text);
+    QCOMPARE(errors_of(reading.findings), QString());
+    const LoweredMegatron lowered = lower_megatron(reading.spec, empty_environment());
+    QCOMPARE(errors_of(lowered.findings), QString());
+    QCOMPARE(value_of(lowered.spec, "optimizer.loss_scale_window"), QString("2000"));
+    QCOMPARE(value_of(lowered.spec, "optimizer.loss_scale_hysteresis"), QString("1"));
+    QCOMPARE(value_of(lowered.spec, "optimizer.loss_scale"), QString("4294967296.0"));
+    const SpecReading set = read(text, {"optimizer.loss_scale_window=3"});
+    QCOMPARE(errors_of(set.findings), QString());
+    QCOMPARE(value_of(lower_megatron(set.spec, empty_environment()).spec, "optimizer.loss_scale_window"), QString("3"));
   }
 
   void a_text_keeps_what_the_plug_in_gives_anyway() {
@@ -427,6 +482,18 @@ class TestMegatronLowering : public QObject {
     };
     QVERIFY(board("board").contains("run.tensorboard_dir = \"board\", in the run folder ("));
     QVERIFY(!board("/board").contains("in the run folder"));
+  }
+
+  void whose_schedule_a_load_takes_is_said_of_a_run() {
+    const LoweredMegatron lowered = lower({"megatron.other_megatron_args=[\"override_opt_param_scheduler = true\"]"});
+    QCOMPARE(errors_of(lowered.findings), QString());
+    QCOMPARE(lowered.arguments.size(), std::size_t{1});
+    QVERIFY(lowered.arguments.front().nothing.ends_with("a branch names each key that it changes"));
+    QVERIFY(megatron_reference().find("use_checkpoint_opt_param_scheduler (bool): load_state()") != std::string::npos);
+    const LoweredMegatron both =
+        lower({"megatron.other_megatron_args=[\"override_opt_param_scheduler = true\", "
+               "\"use_checkpoint_opt_param_scheduler = true\"]"});
+    QVERIFY(errors_of(both.findings).contains("exclude each other"));
   }
 
   void what_a_library_registers_is_read_by_the_ranks() {

@@ -32,9 +32,15 @@ constexpr MegatronArgument of_key(std::string_view name, FieldType type, std::st
 constexpr MegatronArgument just(std::string_view name, FieldType type, std::string_view only, std::string_view why) {
   return {.name = name, .type = type, .only = only, .why = why};
 }
+constexpr MegatronArgument of_program(std::string_view name, FieldType type, std::string_view why) {
+  return {.name = name, .type = type, .why = why};
+}
 
 constexpr std::string_view whole_checkpoints =
     "a checkpoint always holds model, optimizer, schedule and random numbers together, and is read as a whole";
+constexpr std::string_view schedule_of_runs =
+    "load_state() of an Accelerator does by it; a resumed run has the schedule that it was saved with, and a branch "
+    "names each key that it changes";
 constexpr std::string_view tokenizer_of_data =
     "the .json file beside an indexed dataset says what made its tokens; accrue-run data build takes the tokenizer";
 constexpr std::string_view no_experts = "no model has layers of experts";
@@ -136,6 +142,9 @@ constexpr MegatronArgument arguments[] = {
     of_key("log_params_norm", boolean, "run.parameter_norm"),
     of_key("log_num_zeros_in_grad", boolean, "run.gradient_zeros"),
     of_key("timing_log_level", integer, "run.timer_level"),
+    // what load_state() of an Accelerator does
+    of_program("use_checkpoint_opt_param_scheduler", boolean, schedule_of_runs),
+    of_program("override_opt_param_scheduler", boolean, schedule_of_runs),
     // what the program has no choice about
     just("context_parallel_size", integer, "1",
          "ranks cannot share one sequence in the attention: no rank passes keys and values on to the next"),

@@ -8,6 +8,7 @@
 
 #include "accrue/run/choice_names.h"
 #include "megatron_consumers.h"
+#include "megatron_rules.h"
 #include "megatron_values.h"
 #include "spec_text.h"
 
@@ -16,16 +17,12 @@ namespace accrue {
 namespace {
 
 using megatron_detail::is_none;
+using megatron_detail::set_to_another;
 
 using Integer = std::int64_t;
 using Texts = std::vector<std::string>;
 
 constexpr std::string_view arguments_field = "other_megatron_args";
-
-/// Of a key that the spec sets beside the field that gives it. `--set` cannot leave a key out.
-std::string set_to_another(const std::string& by, const std::string& field_key) {
-  return "is set by " + by + " of the plug-in to another value: set " + field_key + " in its place";
-}
 
 MegatronFacts facts_of(const RunSpec& spec) {
   const bool transformer = spec.model.kind != ModelKind::linear && spec.model.kind != ModelKind::mlp;
@@ -60,6 +57,7 @@ class Lowering {
       result_.arguments.push_back({.name = std::string(argument.argument->name)});
     if (resolved_.ok()) {
       lower_arguments();
+      lower_loss_scale();
       lower_ranks();
       lower_update();
       lower_length();
@@ -99,11 +97,11 @@ class Lowering {
 
   void set(std::string_view name, std::string_view key, SpecValue wanted) {
     MegatronEffect& effect = row(name);
-    set(effect, key, std::move(wanted), effect.value.origin, "megatron." + std::string(name), effect.name);
+    set(effect, key, std::move(wanted), "megatron." + std::string(name), effect.name);
   }
 
-  void set(MegatronEffect& effect, std::string_view key, SpecValue wanted, FieldOrigin origin,
-           const std::string& own_key, const std::string& by) {
+  void set(MegatronEffect& effect, std::string_view key, SpecValue wanted, const std::string& own_key,
+           const std::string& by) {
     const SpecField* field = find_field(key);
     const SpecValue target = *fitting(*field, wanted);
     if (auto problem = spec_detail::check_value(*field, target)) {
@@ -113,9 +111,9 @@ class Lowering {
     }
     const SpecValue left_out = field->get(RunSpec());
     const SpecValue current = field->get(given_);
-    LoweredKey lowered{.key = field->key, .value = target, .by = by, .origin = origin};
+    LoweredKey lowered{.key = field->key, .value = target, .by = by};
     if (current != left_out && current != target) {
-      if (origin < FieldOrigin::environment) {
+      if (effect.value.origin < FieldOrigin::environment) {
         lowered.value = current;
         lowered.differs = true;
         effect.keys.push_back(std::move(lowered));
@@ -135,7 +133,7 @@ class Lowering {
   // ---- other_megatron_args -------------------------------------------------------------------------------------
 
   void set_argument(MegatronEffect& effect, std::string_view key, SpecValue wanted) {
-    set(effect, key, std::move(wanted), FieldOrigin::other_megatron_args, "megatron." + std::string(arguments_field),
+    set(effect, key, std::move(wanted), "megatron." + std::string(arguments_field),
         std::string(arguments_field) + ": " + effect.name);
   }
   void refuse_argument(const MegatronEffect& effect, const std::string& message, std::string found = {},
@@ -156,6 +154,8 @@ class Lowering {
         effect.nothing = "it sets the field " + std::string(argument.field);
       else if (!argument.only.empty())
         effect.nothing = "Accrue does this in any case";
+      else if (argument.key.empty())
+        effect.nothing = argument.why;
       else
         lower_argument(argument, given.value, effect);
     }
@@ -205,6 +205,25 @@ class Lowering {
     } else {
       lower_alike(argument, given, effect);
     }
+  }
+
+  /// float16 is scaled by Megatron-LM's own values, each where no argument says another.
+  void lower_loss_scale() {
+    if (result_.spec.model.dtype != Dtype::float16) return;
+    set_default("initial_loss_scale", MegatronLossScale::initial_loss_scale);
+    if (result_.spec.optimizer.loss_scale == 0.0) return;
+    set_default("min_loss_scale", MegatronLossScale::min_loss_scale);
+    set_default("loss_scale_window", MegatronLossScale::loss_scale_window);
+    set_default("hysteresis", MegatronLossScale::hysteresis);
+  }
+
+  void set_default(std::string_view name, SpecValue value) {
+    const MegatronArgument& argument = *find_megatron_argument(name);
+    if (is_given_by_argument(argument.key)) return;
+    MegatronEffect& effect = result_.arguments.emplace_back();
+    effect.name = name;
+    effect.value = {.field = find_megatron_field(arguments_field), .value = value};
+    set_argument(effect, argument.key, std::move(value));
   }
 
   /// Two arguments for one key of ours must agree.
@@ -581,7 +600,7 @@ class Lowering {
 }  // namespace
 
 std::string LoweredKey::field_key() const {
-  return "megatron." + (origin == FieldOrigin::other_megatron_args ? std::string(arguments_field) : by);
+  return "megatron." + by.substr(0, by.find(':'));
 }
 
 const LoweredKey* LoweredMegatron::setter_of(std::string_view key) const {
@@ -611,71 +630,6 @@ RunSpec without_lowered(const RunSpec& spec) {
       for (const LoweredKey& key : effect.keys)
         if (!key.differs) find_field(key.key)->set(bare, find_field(key.key)->get(RunSpec()));
   return bare;
-}
-
-void keep_set_keys(SpecReading& reading) {
-  if (!has_megatron(reading.spec)) return;
-  struct Pair {
-    std::string_view key;
-    std::string_view field;
-  };
-  constexpr Pair pairs[] = {{"accumulation.steps", "megatron.num_micro_batches"},
-                            {"optimizer.clip_norm", "megatron.gradient_clipping"},
-                            {"schedule.kind", "megatron.lr_decay_style"},
-                            {"evaluate.every_updates", "megatron.eval_iters"},
-                            {"evaluate.batches", "megatron.eval_iters"}};
-  for (const Pair& pair : pairs) {
-    // No evaluation is asked for by eval_iters = 0; an interval that is given says otherwise.
-    if (pair.key == "evaluate.every_updates" && reading.spec.megatron.eval_interval) continue;
-    const SpecField& key = *find_field(pair.key);
-    const SpecField& field = *find_field(pair.field);
-    const bool set = std::ranges::find(reading.keys, pair.key, &KeyPosition::key) != reading.keys.end();
-    const bool has_default = key.get(reading.spec) == key.get(RunSpec());
-    if (set && has_default && is_none(field.get(reading.spec))) field.set(reading.spec, key.get(reading.spec));
-  }
-}
-
-namespace {
-
-/// Lowering cannot tell a key that is set to its default from one that is left out.
-template <typename IsSet>
-void refuse_overridden_defaults(SpecReading& reading, const RunSpec& written, IsSet is_set,
-                                const MegatronEnvironment& environment) {
-  if (!has_megatron(reading.spec)) return;
-  const LoweredMegatron lowered = lower_megatron(reading.spec, environment);
-  for (const KeyPosition& at : reading.keys) {
-    const SpecField* field = find_field(at.key);
-    const LoweredKey* setter = lowered.setter_of(at.key);
-    if (field == nullptr || setter == nullptr) continue;
-    const SpecValue value = field->get(is_set(at) ? reading.spec : written);
-    const SpecValue becomes = field->get(lowered.spec);
-    if (value != field->get(RunSpec()) || value == becomes) continue;
-    reading.findings.push_back({.key = at.key,
-                                .message = set_to_another(setter->by, setter->field_key()),
-                                .found = format_value(value),
-                                .expected = format_value(becomes)});
-  }
-}
-
-}  // namespace
-
-void apply_sets(SpecReading& reading, std::span<const std::string> sets, const MegatronEnvironment& environment) {
-  SpecReading of_sets;
-  for (const std::string& assignment : sets) set_field(of_sets, assignment);
-  const auto is_set = [&of_sets](const KeyPosition& at) {
-    return std::ranges::find(of_sets.keys, at.key, &KeyPosition::key) != of_sets.keys.end();
-  };
-  std::erase_if(reading.keys, is_set);
-  const RunSpec written = reading.spec;
-  const bool had_fields = has_megatron(reading.spec);
-  keep_set_keys(reading);
-  reading.spec = without_lowered(reading.spec);
-  std::vector<KeyPosition> of_text;
-  if (had_fields) of_text = std::exchange(reading.keys, {});
-  for (const std::string& assignment : sets) set_field(reading, assignment);
-  keep_set_keys(reading);
-  reading.keys.insert(reading.keys.begin(), of_text.begin(), of_text.end());
-  refuse_overridden_defaults(reading, written, is_set, environment);
 }
 
 }  // namespace accrue

@@ -128,8 +128,10 @@ std::string megatron_reference() {
     std::string what;
     if (!argument.field.empty())
       what = fmt::format("overrides {}", argument.field);
-    else if (argument.only.empty())
+    else if (!argument.key.empty())
       what = fmt::format("sets {}", argument.key);
+    else if (argument.only.empty())
+      what = argument.why;
     else if (argument.only == "-")
       what = fmt::format("not offered: {}", argument.why);
     else

@@ -29,6 +29,7 @@ class Rules {
     check_sequences();
     check_reports();
     check_hooks();
+    check_load();
     return std::move(findings_);
   }
 
@@ -237,6 +238,18 @@ class Rules {
     for (const std::string& pair : *value_.custom_train_step_kwargs)
       if (pair.find('=') == std::string::npos)
         refuse("custom_train_step_kwargs", "has an element without a value", pair, "name = value");
+  }
+
+  void check_load() {
+    const auto is_true = [this](std::string_view name) {
+      const MegatronArgumentValue* given = resolved_.argument(name);
+      return given != nullptr && std::get<bool>(given->value);
+    };
+    if (is_true("use_checkpoint_opt_param_scheduler") && is_true("override_opt_param_scheduler"))
+      refuse("other_megatron_args",
+             "use_checkpoint_opt_param_scheduler and override_opt_param_scheduler exclude each other: both say whose "
+             "schedule goes on after a load",
+             "both true", "one of the two");
   }
 
   const ResolvedMegatron& resolved_;

@@ -2,6 +2,7 @@
 // What holds between the fields of the plug-in, and between them and the model.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "accrue/run/megatron_fields.h"
@@ -10,5 +11,14 @@ namespace accrue {
 
 /// Every rule that the values break; each finding names both sides.
 std::vector<Finding> check_megatron(const ResolvedMegatron& resolved, const MegatronFacts& facts);
+
+namespace megatron_detail {
+
+/// Of a key that the spec sets beside the field that gives it. `--set` cannot leave a key out.
+inline std::string set_to_another(const std::string& by, const std::string& field_key) {
+  return "is set by " + by + " of the plug-in to another value: set " + field_key + " in its place";
+}
+
+}  // namespace megatron_detail
 
 }  // namespace accrue

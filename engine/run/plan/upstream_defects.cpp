@@ -133,6 +133,14 @@ constexpr UpstreamDefect defects[] = {
      .here =
          "In other_megatron_args they are refused by name unless they ask for what Accrue does anyway: no context or "
          "expert ranks, learned positions, whole checkpoints, num_workers of 0."},
+    {.id = "scheduler_load",
+     .system = megatron_core,
+     .title = "A load compares a part of the schedule",
+     .upstream =
+         "A load compares the peak, the lowest rate, the warm-up, the length and the style of the schedule, and "
+         "the weight decay; the first rate of a warm-up and the tail of a WSD are the run's, whoever wins.",
+     .here = "An Accelerator compares these, too. In a run the two arguments that say who wins change nothing: a "
+             "resumed run has the schedule that it was saved with, and a branch names each key that it changes."},
     {.id = "buckets",
      .system = megatron_core,
      .title = "Buckets are as large as a model",
@@ -353,6 +361,7 @@ void megatron_effect(std::string_view id, const RunPlan& plan, Effect& effect) {
     if (given.empty()) return effect.none("Nothing: other_megatron_args has none of them.");
     return effect.none(fmt::format("Nothing: what is given asks for what is so here, {}.", given));
   }
+  if (id == "scheduler_load") return effect.none("Nothing: a run's own schedule goes on, or that of its branch.");
   if (id == "buckets") {
     if (spec.parallel.data == 1) return effect.none("Nothing: one replica reduces nothing.");
     const Integer there = std::max<Integer>(40'000'000, 1'000'000 * spec.parallel.data);

@@ -195,7 +195,7 @@ void add_optimizer_fields(FieldList& list) {
           ACCRUE_FIELD(optimizer.loss_scale), "Loss scale",
           "First value of what losses are multiplied by before their backward, so that small gradients survive "
           "in float16. An update that overflows is left out and halves it; loss_scale_window without one double it. "
-          "Left out: 65536 for float16, none otherwise. 0 switches scaling off.")
+          "Left out: 65536 for float16, with [megatron] 2^32; none otherwise. 0 switches scaling off.")
       .range(0, 1e30)
       .elsewhere(
           "MMEngine: loss_scale, loss_scaler; llm-pytorch: grad_scaler; PyTorch: GradScaler, init_scale; Megatron-LM: "

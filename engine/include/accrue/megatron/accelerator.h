@@ -236,8 +236,10 @@ class Accelerator {
   /// ranks see; it is put in place by one rename. Collective: the world. Errors: disk.
   Result<void> save_state(const std::filesystem::path& folder);
   /// Into what was prepared alike, on as many tensor, pipeline and data ranks. Loaders go on after the samples that
-  /// were consumed. Everything is checked on every rank first: after an error nothing has changed. Errors: disk,
-  /// protocol.
+  /// were consumed. The schedule of rates and weight decays must be the saved one, unless other_megatron_args have
+  /// use_checkpoint_opt_param_scheduler (what was saved goes on) or override_opt_param_scheduler (what is set here);
+  /// indexed data must have as many samples as then, which follow from the run's length. Everything is checked on every
+  /// rank first: after an error nothing has changed. Errors: disk, protocol.
   Result<void> load_state(const std::filesystem::path& folder);
 
   const Progress& progress() const;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // other_megatron_args: the one schema of Megatron-LM's arguments that the plug-in takes beside its own fields. Each
-// stands for a field, which it then overrides, or for a key of a spec; what neither has is refused by name.
+// stands for a field, which it then overrides, for a key of a spec, or for what a program of one's own does; what none
+// has is refused by name.
 // Source: NVIDIA/Megatron-LM core 0.12.0, training/arguments.py; accelerate v1.13, the fields added since v1.9.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,13 +23,22 @@ struct MegatronArgument {
   std::string_view field;  ///< the plug-in's field that it overrides; or empty
   std::string_view key;    ///< the key of a spec that it sets where it is no field; or empty
   std::string_view only;   ///< the values that do what Accrue does anyway: "false", "auto|unfused"; empty: any
-  std::string_view why;    ///< of an argument with `only`: what is missing for any other value
+  std::string_view why;    ///< with `only`: what is missing for any other value; of one that is neither field nor
+                           ///< key nor has `only`: what it does in a program of one's own, and why nothing in a run
 };
 
 /// An argument that was given, with its value in the argument's type.
 struct MegatronArgumentValue {
   const MegatronArgument* argument = nullptr;
   SpecValue value;
+};
+
+/// Megatron-LM's own values of the arguments that scale the losses of float16.
+struct MegatronLossScale {
+  static constexpr double initial_loss_scale = 4294967296.0;  ///< 2^32
+  static constexpr double min_loss_scale = 1.0;
+  static constexpr std::int64_t loss_scale_window = 1000;
+  static constexpr std::int64_t hysteresis = 2;
 };
 
 std::span<const MegatronArgument> megatron_arguments();

@@ -19,7 +19,6 @@ struct LoweredKey {
   std::string_view key;  ///< "parallel.tensor"
   SpecValue value;       ///< what it now is
   std::string by;        ///< "tp_degree", or of an argument "other_megatron_args: hidden_dropout"
-  FieldOrigin origin = FieldOrigin::field;
   bool changed = false;  ///< it would be another without the plug-in
   bool differs = false;  ///< the spec sets the key itself, to another value, and a default gave way to it
 
@@ -39,7 +38,7 @@ struct MegatronEffect {
 struct LoweredMegatron {
   RunSpec spec;  ///< with the ordinary keys; the fields that variables stand for now hold what those gave
   std::vector<MegatronEffect> fields;     ///< the 43 in their order; empty where the spec has no plug-in
-  std::vector<MegatronEffect> arguments;  ///< of other_megatron_args, in their order
+  std::vector<MegatronEffect> arguments;  ///< of other_megatron_args, in their order, then those with a default here
   std::vector<Finding> findings;
 
   /// The field or argument that set the key; nullptr where none did.

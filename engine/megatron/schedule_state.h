@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The schedule of rates and weight decays in a state, and whose goes on after a load: as in Megatron-LM, the run's own
+// must be equal to the saved one, unless an argument says which of the two wins.
+// Source: Megatron-LM's OptimizerParamScheduler.load_state_dict().
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "accrue/run/lr_curve.h"
+#include "accrue/run/megatron_fields.h"
+#include "accrue/run/weight_decay.h"
+
+namespace accrue::megatron {
+
+struct Schedule {
+  LrCurve curve;
+  LrCurve decoupled;  ///< of the embeddings
+  WeightDecayCurve decay;
+};
+
+/// Each value as "schedule.NAME", under the name by which it is set.
+std::map<std::string, std::string> texts_of(const Schedule& schedule);
+
+/// With use_checkpoint_opt_param_scheduler the saved one, with override_opt_param_scheduler the run's own. Errors:
+/// throws std::invalid_argument; with neither also for a value that differs.
+Schedule schedule_after_load(const Schedule& own, const std::map<std::string, std::string>& saved,
+                             const ResolvedMegatron& resolved);
+
+}  // namespace accrue::megatron

@@ -49,6 +49,15 @@ QString finishedSentence(const RunSeries& run) {
   return std::isfinite(outcome.loss) ? tr("%1, loss %2").arg(updates, shortText(outcome.loss, 4)) : updates;
 }
 
+/// The supervisor says when the ranks end and what is kept; the state's word has said the first of its words.
+QString stoppingSentence(const RunSeries& run) {
+  if (run.state() != RunState::stopping) return tr("press Stop again to kill");  // it has not answered yet
+  const QString detail = run.stateDetail();
+  const QString word = QStringLiteral("Stopping ");
+  //: %1 when the run stops: "after this update, with a checkpoint"
+  return detail.startsWith(word) ? tr("%1; press Stop again to kill").arg(detail.mid(word.size())) : detail;
+}
+
 QString failedSentence(const RunSeries& run) {
   for (auto problem = run.problems().rbegin(); problem != run.problems().rend(); ++problem)
     if (problem->fatal) return problem->message;
@@ -74,7 +83,7 @@ QString stateSentence(const RunSeries& run, RunState state) {
     case RunState::restarting:
       return run.stateDetail();
     case RunState::stopping:
-      return tr("after this micro-step; press Stop again to kill");
+      return stoppingSentence(run);
     case RunState::failed:
       return failedSentence(run);
     case RunState::finished:

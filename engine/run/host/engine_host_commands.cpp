@@ -111,7 +111,7 @@ Result<void> RunSession::stop() {
   if (stop_sent_ || ending_ == Ending::killed_by_user) return refused("the run is stopping already");
   if (ending_ == Ending::failure) {
     restart_refused_ = true;  // its ranks are being killed already
-    set_state(RunState::stopping, "Stopping");
+    set_state(RunState::stopping, "Stopping without a restart");
     return {};
   }
   blamed_.clear();
@@ -142,7 +142,7 @@ Result<void> RunSession::checkpoint_and_stop() {
   ending_ = Ending::by_user;
   rung_ = Rung::asked;
   rung_ends_ = Clock::time_point::max();  // a window may be long; progress is watched instead
-  set_state(RunState::stopping, "Stopping at the end of this update, with a checkpoint");
+  set_state(RunState::stopping, "Stopping after this update, with a checkpoint");
   broadcast({RankCommandKind::checkpoint_and_stop, 0});
   progress_.restart(Clock::now());
   apply(agreement_.release());

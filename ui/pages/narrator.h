@@ -3,9 +3,11 @@
 
 #include <QElapsedTimer>
 #include <QObject>
+#include <QPointer>
 #include <QString>
 #include <QTimer>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 #include "accrue/run/run_state.h"
@@ -14,18 +16,21 @@ class QLabel;
 
 namespace accrue::ui {
 
+class LessonPlayer;
 class RunControl;
+class RunSeries;
 
-/// Tells the followed run in sentences, one at a time, for people who hear the window: its state at once, its progress
-/// not more often than it can be spoken. The sentences stand in a label, whose change screen readers announce.
+/// Tells the followed run in sentences, one at a time, for people who hear the window: its state at once; what happens
+/// and its progress not more often than they can be spoken, failures first. Of several events of a kind the newest is
+/// told. The sentences stand in a label, whose change screen readers announce.
 class Narrator : public QObject {
   Q_OBJECT
 
  public:
-  /// Time between two sentences on progress.
+  /// Time after a sentence before the next that is not a state.
   static constexpr std::chrono::milliseconds pause{4000};
 
-  Narrator(RunControl* control, QLabel* label, QObject* parent = nullptr);
+  Narrator(RunControl* control, LessonPlayer* lesson, QLabel* label, QObject* parent = nullptr);
   void setOn(bool on);
   QString sentence() const { return said_; }
 
@@ -33,14 +38,33 @@ class Narrator : public QObject {
   void said(const QString& sentence);
 
  private:
+  /// How much of a run has been told, or had happened before it was followed.
+  struct Told {
+    std::size_t problems = 0;
+    bool red = false;  ///< the lamp
+    std::size_t skipped = 0;
+    std::size_t evaluations = 0;
+    std::int64_t checkpoint = 0;
+  };
+  static Told allOf(const RunSeries& run);
+
   void tell();
+  bool tellState();
+  /// The most urgent that has not been told; empty if there is none.
+  QString takeNews();
+  void hearLesson();
   void say(const QString& sentence);
   QString progressSentence() const;
 
   RunControl* control_;
+  LessonPlayer* lesson_;
   QLabel* label_;
   bool on_ = false;
   QString said_;
+  QPointer<const RunSeries> run_;
+  Told told_;
+  std::size_t steps_done_ = 0;  ///< of the lesson
+  QString of_lesson_;           ///< to be told
   RunState state_ = RunState::idle;
   QString detail_;
   std::int64_t update_ = -1;  ///< told last

@@ -18,6 +18,7 @@
 #include "iso_batch_panel.h"
 #include "loss_tone.h"
 #include "main_window.h"
+#include "models/lesson_player.h"
 #include "models/preflight_runner.h"
 #include "models/run_control.h"
 #include "models/run_text.h"
@@ -112,7 +113,7 @@ void MainWindow::showDifferences() {
 
 /// The run for people who hear the window: in sentences, and as a tone.
 void MainWindow::buildVoices() {
-  auto* narrator = new Narrator(parts_.control, status_->narration(), this);
+  auto* narrator = new Narrator(parts_.control, findChild<LessonPlayer*>(), status_->narration(), this);
   connect(actions_.narrate, &QAction::toggled, this, [this, narrator](bool on) {
     narrator->setOn(on);
     parts_.settings->setValue(QStringLiteral("view/narrate"), on);

@@ -110,9 +110,9 @@ class Sentences {
     return text;
   }
   QString operator()(const accrue::RunFinished& body) const {
-    QString text =
-        tr("Run %1 after %2 updates, loss %3, %4.")
-            .arg(utf8(body.outcome), groupedNumber(body.updates), valueText(body.loss), durationText(body.seconds));
+    const QString updates = body.updates == 1 ? tr("1 update") : tr("%1 updates").arg(groupedNumber(body.updates));
+    QString text = tr("Run %1 after %2, loss %3, %4.")
+                       .arg(utf8(body.outcome), updates, valueText(body.loss), durationText(body.seconds));
     return body.reason.empty() ? text : text + QLatin1Char(' ') + utf8(body.reason);
   }
   QString operator()(const accrue::UnknownEvent& body) const { return utf8(body.json); }

@@ -148,7 +148,7 @@ void PlotBar::showSmoothing() {
   smoothing_->setValue(positionOf(weight));
   weight_->setText(weight > 0.0 ? weightText(weight) : tr("off"));
   const QString tip = weight <= 0.0 ? tr("No smoothing")
-                                    : tr("Exponential mean, weight of the past %1, corrected for its start; raw values "
+                                    : tr("Exponential mean, smoothing factor %1, corrected for its start; raw values "
                                          "stay visible beneath.\n%2")
                                           .arg(weightText(weight), smoothingFormula(weight));
   for (QWidget* each : {static_cast<QWidget*>(smoothing_), static_cast<QWidget*>(weight_)}) each->setToolTip(tip);

@@ -197,7 +197,7 @@ void RankGridPanel::showRank() {
   memory_->setCost(cost, held(std::ranges::max(shown_->stages, {}, held)));
   const std::int64_t most = shown_->memory_per_rank;
   const QString total = bytesText(cost.total());
-  share_->setText(most > 0 ? tr("%1 of the %2 that a rank may take").arg(total, bytesText(most)) : total);
+  share_->setText(most > 0 ? tr("%1 of the %2 available per rank").arg(total, bytesText(most)) : total);
   state_->setText(stateText(rank));
 }
 

@@ -262,7 +262,7 @@ void RunSession::check_clocks(Clock::time_point now) {
   if (failures_settle_ != Clock::time_point{} && now >= failures_settle_) settle_failures();
   if (now >= next_folder_look_) {
     check_folder();
-    next_folder_look_ = now + 1s;
+    next_folder_look_ = now + FolderWatch::interval;
   }
   check_join(now);
   check_progress(now);

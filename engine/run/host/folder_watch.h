@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <filesystem>
 #include <optional>
 
@@ -25,6 +26,8 @@ class FolderWatch {
   };
   /// What is not there any more, or is another file; empty if all is well.
   std::optional<Loss> look() const;
+  /// Time between two looks: what is taken away is said within a second.
+  static constexpr std::chrono::milliseconds interval{500};
 
  private:
   struct Identity {

@@ -45,7 +45,12 @@ int main(int argc, char** argv) {
   if (needsNoWindow(argc, argv)) {
     const QCoreApplication application(argc, argv);
     const CommandLine line = parseCommandLine(QCoreApplication::arguments());
-    if (line.self_test) return runSelfTest(bridgeOptions(false));
+    if (line.self_test) {
+      Q_INIT_RESOURCE(accrue);
+      const int status = runSelfTest(bridgeOptions(false));
+      if (status == 0) nameThePicture(appPaths().cache_dir);
+      return status;
+    }
     for (const auto& [name, path] : describePaths(appPaths()))
       std::printf("%s: %s\n", qPrintable(name), qPrintable(path));
     return 0;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "self_test.h"
 
+#include <QDir>
 #include <QEventLoop>
+#include <QFile>
+#include <QSaveFile>
 #include <QTemporaryDir>
 #include <QTimer>
 #include <chrono>
@@ -67,6 +70,16 @@ int runSelfTest(const BridgeOptions& options) {
   std::printf("selftest: ok, 2 ranks, %lld updates, loss %.6f, %.2f s\n", static_cast<long long>(end->updates),
               end->loss, end->seconds);
   return 0;
+}
+
+void nameThePicture(const QString& cacheDir) {
+  const bool display = !qEnvironmentVariableIsEmpty("DISPLAY") || !qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY");
+  if (!display || qgetenv("QT_QPA_PLATFORM").startsWith("offscreen")) return;
+  QFile picture(QStringLiteral(":/what-you-should-see.png"));
+  QSaveFile copy(QDir(cacheDir).filePath(QStringLiteral("what-you-should-see.png")));
+  if (!QDir().mkpath(cacheDir) || !picture.open(QIODevice::ReadOnly) || !copy.open(QIODevice::WriteOnly)) return;
+  copy.write(picture.readAll());
+  if (copy.commit()) std::fprintf(stderr, "what you should see: %s\n", qPrintable(copy.fileName()));
 }
 
 }  // namespace accrue::ui

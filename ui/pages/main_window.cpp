@@ -21,6 +21,7 @@
 #include "bug_gallery_panel.h"
 #include "centre_page.h"
 #include "close_guard.h"
+#include "command_palette.h"
 #include "data_panel.h"
 #include "dialect_runs.h"
 #include "dock_switch.h"
@@ -398,6 +399,7 @@ void MainWindow::connectViewActions() {
   connect(actions_.layouts, &QActionGroup::triggered, this,
           [this](QAction* action) { showLayout(static_cast<WindowLayout>(action->data().toInt())); });
   connect(actions_.shortcuts, &QAction::triggered, this, &MainWindow::showShortcuts);
+  connect(actions_.palette, &QAction::triggered, new CommandPalette(actions_, this), &CommandPalette::choose);
   connect(actions_.glossary, &QAction::triggered, this, &MainWindow::showGlossary);
   connect(actions_.differences, &QAction::triggered, this, &MainWindow::showDifferences);
   connect(actions_.report, &QAction::triggered, this, &MainWindow::copyReport);

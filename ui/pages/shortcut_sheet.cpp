@@ -2,7 +2,6 @@
 #include "shortcut_sheet.h"
 
 #include <QGridLayout>
-#include <QKeySequence>
 #include <QLabel>
 #include <QScrollArea>
 #include <QVBoxLayout>
@@ -13,14 +12,6 @@
 namespace accrue::ui {
 
 namespace {
-
-QString keysOf(const QAction& action) {
-  QStringList keys;
-  for (const QKeySequence& sequence : action.shortcuts()) keys.append(sequence.toString(QKeySequence::NativeText));
-  const QString in_text = action.text().section(QLatin1Char('\t'), 1);
-  if (!in_text.isEmpty()) keys.append(in_text);
-  return keys.join(QStringLiteral("  "));
-}
 
 void addRow(QGridLayout* grid, const QString& what, const QString& keys) {
   const int row = grid->rowCount();
@@ -55,7 +46,7 @@ ShortcutSheet::ShortcutSheet(const WindowActions& actions, QWidget* parent) : QD
   const auto addActions = [&](bool in_runs) {
     for (const QAction* action : actions.all())
       if (!action->shortcuts().isEmpty() && (action->shortcutContext() == Qt::WidgetWithChildrenShortcut) == in_runs)
-        addRow(grid, action->iconText(), keysOf(*action));
+        addRow(grid, action->iconText(), keysText(*action));
   };
   addActions(false);
   addTitle(grid, tr("In the runs table"));
@@ -63,7 +54,7 @@ ShortcutSheet::ShortcutSheet(const WindowActions& actions, QWidget* parent) : QD
   addTitle(grid, tr("In a focused plot"));
   for (const QAction* action : actions.all())
     if (action->shortcuts().isEmpty() && action->text().contains(QLatin1Char('\t')))
-      addRow(grid, action->text().section(QLatin1Char('\t'), 0, 0).remove(QLatin1Char('&')), keysOf(*action));
+      addRow(grid, action->text().section(QLatin1Char('\t'), 0, 0).remove(QLatin1Char('&')), keysText(*action));
   addRow(grid, tr("Pan, five times as far with Shift"), tr("Arrows"));
   addRow(grid, tr("Zoom in, out"), QStringLiteral("+  -"));
   addRow(grid, tr("Zoom back, forward"), tr("Backspace  Shift+Backspace"));

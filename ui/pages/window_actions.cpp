@@ -51,8 +51,8 @@ WindowActions::WindowActions(QObject* owner) {
   saveAs = add(owner, "saveAsAction", tr("Save &as\u2026"), keys("Ctrl+Shift+S"));
   exportPlot = add(owner, "exportPlotAction", tr("&Export plots\u2026"), keys("Ctrl+E"), "export");
   exportData = add(owner, "exportDataAction", tr("Export &data\u2026"), {}, nullptr,
-                   tr("Every point of the shown runs on every clock, as CSV or JSON; smoothed too, with the "
-                      "weight of the past"));
+                   tr("Every point of the shown runs on every clock, as CSV or JSON, including smoothed values "
+                      "and the smoothing factor"));
   exportCode = add(owner, "exportCodeAction", tr("E&xport to code\u2026"), {}, nullptr,
                    tr("This spec as a script or a configuration for another tool"));
   exportScalars = add(owner, "exportScalarsAction", tr("Export to &TensorBoard\u2026"), {}, nullptr,
@@ -74,6 +74,8 @@ WindowActions::WindowActions(QObject* owner) {
                    tr("The plots with legend and caption, to the clipboard"));
   find = add(owner, "findAction", tr("&Find a field"), keys("Ctrl+F"), "search",
              tr("Find a field by its name, here or in another tool"));
+  palette = add(owner, "paletteAction", tr("Command &palette\u2026"), keys("Ctrl+Shift+P"), nullptr,
+                tr("Find a command by its name or help text, and run it"));
 
   run = add(owner, "runAction", tr("&Run"), keys("F5"), "run", tr("Check the spec and train"));
   pause = add(owner, "pauseAction", tr("&Pause"), keys("F8"), "pause", tr("Pause after this micro-step, or continue"));
@@ -81,12 +83,13 @@ WindowActions::WindowActions(QObject* owner) {
                   tr("Check the spec, start the ranks, and hold before the first micro-step"));
   stepPhase = add(owner, "stepPhaseAction", tr("Next p&hase"), keys("F10"), "step-phase",
                   tr("To the end of the next phase: forward, scale, backward, reduce, unscale, clip, step, schedule, "
-                     "zero; starts the run paused"));
+                     "zero; if nothing is running, starts the run paused"));
   stepMicro = add(owner, "stepMicroAction", tr("Next &micro-step"), keys("F11"), "step-micro",
-                  tr("To the end of the next backward, before a full window is reduced; starts the run paused"));
+                  tr("To the end of the next backward, before a full window is reduced; if nothing is running, "
+                     "starts the run paused"));
   stepUpdate = add(owner, "stepUpdateAction", tr("Next &update"), keys("Shift+F11"), "step-update");
   stop = add(owner, "stopAction", tr("&Stop"), keys("Shift+F5"), "stop",
-             tr("Save at the end of this update and end the run; while stopping, kill"));
+             tr("Save at the end of this update and end the run; press again while stopping to kill the ranks"));
   stopUnsaved = add(owner, "stopUnsavedAction", tr("S&top without saving"), {}, nullptr,
                     tr("End after this micro-step; what was trained since the last checkpoint is lost"));
   kill = add(owner, "killAction", tr("&Kill"), keys("Ctrl+Shift+K"), "kill", tr("End all ranks at once"));
@@ -139,15 +142,15 @@ WindowActions::WindowActions(QObject* owner) {
   instructorNotes = add(owner, "instructorNotesAction", tr("&Instructor notes"), {}, nullptr,
                         tr("The open lesson's notes for teachers, in a window of their own"));
   bugGallery = add(owner, "bugGalleryAction", tr("Bug &gallery"), keys("Ctrl+Shift+G"), "warning",
-                   tr("Fifteen bugs: see what each does, what finds it, and how it is mended"));
+                   tr("Fifteen bugs: see what each does, what detects it, and how to fix it"));
 
   // Single letters belong to a focused plot, which handles them itself; here they are shown only.
   fit = add(owner, "fitAction", tr("&Fit\tA"), {}, "fit", tr("Show all data"));
   follow = add(owner, "followAction", tr("Follow &live\tEnd"), {}, "follow", tr("Keep the newest point in view"));
   logY = add(owner, "logYAction", tr("Log &y\tL"), {}, "log-y", tr("Logarithmic loss axis"));
   groupSeeds = add(owner, "groupSeedsAction", tr("Seeds as a &band"), {}, nullptr,
-                   tr("The loss of runs that differ by their seed alone as their mean, in a band from the least to the "
-                      "most"));
+                   tr("The loss of runs that differ by their seed alone as their mean, in a band from minimum to "
+                      "maximum"));
   groupSeeds->setCheckable(true);
   lessSmoothing = add(owner, "lessSmoothingAction", tr("L&ess smoothing\tShift+S"));
   moreSmoothing = add(owner, "moreSmoothingAction", tr("M&ore smoothing\tS"));
@@ -209,7 +212,7 @@ WindowActions::WindowActions(QObject* owner) {
   smallerText = add(owner, "smallerTextAction", tr("S&maller text"), keys("Ctrl+-"));
   normalText = add(owner, "normalTextAction", tr("N&ormal text"), keys("Ctrl+0"));
   presenter = add(owner, "presenterAction", tr("Pre&senter layout"), keys("Ctrl+Shift+L"), nullptr,
-                  tr("The plots and the accumulation window alone, in text for the last row; again: as before"));
+                  tr("The plots and the accumulation window alone, with large text; choose again to undo"));
   presenter->setCheckable(true);
   narrate = add(owner, "narrateAction", tr("N&arrate the run"), {}, nullptr,
                 tr("What the run does in sentences, in the status bar and for screen readers"));
@@ -224,7 +227,7 @@ WindowActions::WindowActions(QObject* owner) {
                  tr("Name, tags, star and notes of the focused run; its folder is not changed"));
   starRun = add(owner, "starRunAction", tr("S&tar"), keys("S"), nullptr, tr("Star the selected runs, or take it away"));
   baseline = add(owner, "baselineAction", tr("Set as &baseline"), keys("Ctrl+B"), nullptr,
-                 tr("Compare all runs to the focused one, in columns of the runs table; again: no longer"));
+                 tr("Compare all runs to the focused one, in columns of the runs table; choose again to undo"));
   compareRuns = add(owner, "compareRunsAction", tr("&Compare two runs\u2026"), keys("D"), nullptr,
                     tr("The keys that differ, how both ended and where their losses part: the baseline, or the other "
                        "run that is selected or shown, and the focused one"));
@@ -243,9 +246,17 @@ WindowActions::WindowActions(QObject* owner) {
                     tr("What each rank did and when, for Perfetto and chrome://tracing"));
   shortcuts = add(owner, "shortcutsAction", tr("&Keyboard shortcuts"), keys("Ctrl+/"), "keyboard");
   differences = add(owner, "differencesAction", tr("&Differences from the originals"), {}, {},
-                    tr("What other systems would do otherwise with this spec"));
+                    tr("What other systems would do differently with this spec"));
   report = add(owner, "copyReportAction", tr("&Copy diagnostic report"));
   about = add(owner, "aboutAction", tr("&About Accrue"));
+}
+
+QString keysText(const QAction& action) {
+  QStringList texts;
+  for (const QKeySequence& sequence : action.shortcuts()) texts.append(sequence.toString(QKeySequence::NativeText));
+  const QString in_text = action.text().section(QLatin1Char('\t'), 1);
+  if (!in_text.isEmpty()) texts.append(in_text);
+  return texts.join(QStringLiteral("  "));
 }
 
 }  // namespace accrue::ui

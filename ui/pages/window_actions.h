@@ -12,14 +12,14 @@ class QActionGroup;
 
 namespace accrue::ui {
 
-/// Every command of the window: one QAction each, with an object name that tests can rely on. Menus, tool bar and the
-/// shortcut sheet are made of these.
+/// Every command of the window: one QAction each, with an object name that tests can rely on. Menus, tool bar,
+/// shortcut sheet and command palette are made of these.
 struct WindowActions {
   explicit WindowActions(QObject* owner);
 
   QAction *newSpec, *open, *openRun, *save, *saveAs, *exportPlot, *exportData, *exportCode, *exportScalars,
       *exportBundle, *importLog, *importFile, *copyFigure, *askOnClosing, *closeSpec, *quit;
-  QAction *undo, *redo, *find;
+  QAction *undo, *redo, *find, *palette;
   QAction *run, *pause, *runPaused, *stepPhase, *stepMicro, *stepUpdate, *stop, *kill, *checkpoint, *stopUnsaved,
       *setSteps, *resume, *branch, *attach, *demo;
   QAction *compareDialects, *runAllDialects, *runAllOptimizers, *isoBatch;
@@ -46,5 +46,8 @@ struct WindowActions {
 
   QList<QAction*> all_;
 };
+
+/// A command's keys as they are shown; those of a focused plot, too.
+QString keysText(const QAction& action);
 
 }  // namespace accrue::ui

@@ -97,7 +97,7 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   QMenu* edit = addMenu(window, "editMenu", tr("&Edit"));
   edit->addActions({actions.undo, actions.redo});
   edit->addSeparator();
-  edit->addActions({actions.copyFigure, actions.find});
+  edit->addActions({actions.copyFigure, actions.find, actions.palette});
   edit->addSeparator();
   edit->addActions({actions.renameRun, actions.runNotes, actions.starRun, actions.deleteRun});
 

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "command_palette.h"
+
+#include <QActionGroup>
+#include <QCoreApplication>
+#include <QKeyEvent>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "style/theme.h"
+#include "widgets/selection_tint.h"
+#include "window_actions.h"
+
+namespace accrue::ui {
+
+namespace {
+
+constexpr int action_role = Qt::UserRole;
+constexpr int words_role = Qt::UserRole + 1;
+
+/// With what it belongs to: "Theme: Dark".
+QString nameOf(const QAction& action, const WindowActions& actions) {
+  const QString name = action.text().section(QLatin1Char('\t'), 0, 0).remove(QLatin1Char('&'));
+  if (action.actionGroup() == actions.clocks) return CommandPalette::tr("X axis: %1").arg(name);
+  if (action.actionGroup() == actions.themes) return CommandPalette::tr("Theme: %1").arg(name);
+  if (action.actionGroup() == actions.layouts) return CommandPalette::tr("Layout: %1").arg(name);
+  return name;
+}
+
+}  // namespace
+
+CommandPalette::CommandPalette(const WindowActions& actions, QWidget* parent)
+    : QDialog(parent), actions_(actions), words_(new QLineEdit(this)), list_(new QListWidget(this)) {
+  setObjectName(QStringLiteral("commandPalette"));
+  setWindowTitle(tr("Commands"));
+  words_->setObjectName(QStringLiteral("commandWords"));
+  words_->setAccessibleName(tr("Find a command"));
+  words_->setPlaceholderText(tr("Find a command"));
+  words_->installEventFilter(this);
+  list_->setObjectName(QStringLiteral("commandList"));
+  list_->setAccessibleName(tr("Commands"));
+  new SelectionTint(list_);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(space::betweenGroups, space::betweenGroups, space::betweenGroups, space::betweenGroups);
+  layout->setSpacing(space::inGroup);
+  layout->addWidget(words_);
+  layout->addWidget(list_);
+  resize(480, 400);
+  connect(words_, &QLineEdit::textChanged, this, &CommandPalette::filter);
+  connect(words_, &QLineEdit::returnPressed, this, &CommandPalette::giveCurrent);
+  connect(list_, &QListWidget::itemActivated, this, &CommandPalette::giveCurrent);
+  // The focus stays in the line, so that a screen reader hears there which command would be given.
+  connect(list_, &QListWidget::currentItemChanged, this,
+          [this](QListWidgetItem* item) { words_->setAccessibleDescription(item ? item->text() : tr("No command")); });
+}
+
+void CommandPalette::choose() {
+  list_->clear();
+  for (QAction* action : actions_.all()) {
+    if (!action->isEnabled() || action == actions_.palette) continue;
+    const QString keys = keysText(*action);
+    const QString name = nameOf(*action, actions_);
+    //: A command and its keys
+    auto* item = new QListWidgetItem(keys.isEmpty() ? name : tr("%1 (%2)").arg(name, keys), list_);
+    item->setToolTip(action->statusTip());
+    item->setData(action_role, QVariant::fromValue(action));
+    item->setData(words_role, QString(name + QLatin1Char(' ') + action->statusTip()));
+  }
+  words_->clear();
+  filter();
+  show();
+  raise();
+  activateWindow();
+  words_->setFocus(Qt::PopupFocusReason);
+}
+
+void CommandPalette::filter() {
+  const QStringList words = words_->text().split(QLatin1Char(' '), Qt::SkipEmptyParts);
+  QListWidgetItem* first = nullptr;
+  for (int row = 0; row < list_->count(); ++row) {
+    QListWidgetItem* item = list_->item(row);
+    const QString text = item->data(words_role).toString();
+    const bool found =
+        std::ranges::all_of(words, [&text](const QString& word) { return text.contains(word, Qt::CaseInsensitive); });
+    item->setHidden(!found);
+    if (found && !first) first = item;
+  }
+  list_->setCurrentItem(first);
+}
+
+void CommandPalette::giveCurrent() {
+  const QListWidgetItem* item = list_->currentItem();
+  if (!item || item->isHidden()) return;
+  auto* action = item->data(action_role).value<QAction*>();
+  hide();
+  parentWidget()->activateWindow();
+  action->trigger();
+}
+
+/// The keys that move in a list move in it, too, while the words are written.
+bool CommandPalette::eventFilter(QObject* object, QEvent* event) {
+  if (object == words_ && event->type() == QEvent::KeyPress) {
+    const int key = static_cast<QKeyEvent*>(event)->key();
+    for (const int moving : {Qt::Key_Up, Qt::Key_Down, Qt::Key_PageUp, Qt::Key_PageDown})
+      if (key == moving) return QCoreApplication::sendEvent(list_, event);
+  }
+  return QDialog::eventFilter(object, event);
+}
+
+}  // namespace accrue::ui

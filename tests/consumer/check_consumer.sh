@@ -67,6 +67,9 @@ step_build() {
   cmake --build "$work/project" >"$work/project.build.log" 2>&1 || fail "the consumer does not build" "$(cat "$work/project.build.log")"
   "$work/project/letters" | grep -qF 'bbbBSZL bbbBSZL bb|' || fail "letters says something else" "$("$work/project/letters")"
   "$work/project/sample" | grep -qE '^rank 0: slope [23]\.' || fail "README's sample says something else" "$("$work/project/sample")"
+  ! cmake --build "$work/project" --target dropped_result >"$work/dropped.log" 2>&1 || fail "a result can be dropped unnoticed"
+  [ "$(grep -c 'error:' "$work/dropped.log")" = 1 ] && grep -qF -- '-Werror=unused-result' "$work/dropped.log" ||
+    fail "dropped_result.cpp fails for another reason" "$(cat "$work/dropped.log")"
   cmake --install "$work/project" >/dev/null
   "$work/theirs/bin/train" | grep -q '^rank 0 of 1 ' || fail "the consumer's own installed program does not start"
 }

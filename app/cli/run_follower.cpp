@@ -19,7 +19,9 @@ namespace accrue::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto saving_grace = std::chrono::seconds(20);  // of a log-out; then a stop by its own ladder: 30 s in all
+// After a log-out's signal: to save, and then to stop. With what killing takes it is less than 30 s in all.
+constexpr auto saving_grace = std::chrono::seconds(20);
+constexpr auto stopping_grace = std::chrono::seconds(5);
 constexpr auto last_words_grace = std::chrono::seconds(1);
 
 sigset_t handled_signals() {
@@ -62,10 +64,7 @@ class Follower {
         return exit_status(ErrorCode::peer_lost);
       if (status_ && is_over(host_.state())) break;  // not the end of a part that was continued
       if (ended_without_a_word()) break;
-      if (deadline_ && Clock::now() > *deadline_) {
-        host_.stop();
-        deadline_.reset();
-      }
+      if (deadline_ && Clock::now() > *deadline_) end_unsaved();
     }
     view_.end_bar();
     if (status_) return *status_;
@@ -96,6 +95,20 @@ class Follower {
     }
     if (!over_since_) over_since_ = Clock::now();
     return Clock::now() - *over_since_ > last_words_grace;
+  }
+
+  /// A stop without a checkpoint; then, as ranks that still write one are waited for without a limit, a kill.
+  void end_unsaved() {
+    view_.end_bar();
+    if (!std::exchange(dropped_checkpoint_, true)) {
+      std::fputs("the checkpoint takes too long; stopping without it\n", stderr);
+      host_.stop();
+      deadline_ = Clock::now() + stopping_grace;
+    } else {
+      std::fputs("killing the ranks\n", stderr);
+      host_.kill();
+      deadline_.reset();
+    }
   }
 
   void take_signals() {
@@ -133,6 +146,7 @@ class Follower {
   SignalLadder ladder_;
   bool left_ = false;
   bool told_training_ = false;
+  bool dropped_checkpoint_ = false;
   std::optional<Clock::time_point> deadline_;
   std::optional<Clock::time_point> over_since_;
   std::optional<int> status_;

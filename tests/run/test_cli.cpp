@@ -433,6 +433,20 @@ class TestCli : public QObject {
     QCOMPARE(json["last_checkpoint"].toString(), QStringLiteral("step-%1").arg(json["updates"].toInt()));
   }
 
+  /// Ranks that would save for minutes are not waited for: the run ends without that checkpoint.
+  void a_log_out_does_not_wait_for_a_checkpoint_that_takes_minutes() {
+    const QString dir = fresh();
+    Program program = begin(endless(dir), "micro_ms=20,save_ms=600000");
+    QVERIFY2(program.says("update 1/"), program.errors());
+    QElapsedTimer since;
+    since.start();
+    program.signal(SIGTERM);
+    QVERIFY2(program.says("saving a checkpoint"), program.errors());
+    QVERIFY2(program.finish(40000).status == 130, program.errors());
+    QVERIFY2(since.elapsed() > 15000 && since.elapsed() < 30000, qPrintable(QString::number(since.elapsed())));
+    QCOMPARE(shown(dir)["last_checkpoint"].toString(), QString());
+  }
+
   void an_end_in_the_middle_of_a_checkpoint_leaves_no_part_of_it() {
     const QString dir = fresh();
     Program program =

@@ -251,6 +251,14 @@ class TestCodeExport : public QObject {
     QCOMPARE(options["vocab-size"], "39");  // and the end of a document
   }
 
+  void megatron_scales_the_loss_of_a_float16_as_the_run_does() {
+    RunSpec spec = small_gpt();
+    spec.model.dtype = Dtype::float16;
+    QCOMPARE(options_of(code_of(spec, CodeTarget::megatron))["initial-loss-scale"], "65536");
+    spec.optimizer.loss_scale = 1024.0;
+    QCOMPARE(options_of(code_of(spec, CodeTarget::megatron))["initial-loss-scale"], "1024");
+  }
+
   /// The list stands in the text as well.
   void what_is_not_carried_over_stands_at_the_head() {
     RunSpec spec = small_gpt();

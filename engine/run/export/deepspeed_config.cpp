@@ -74,7 +74,7 @@ std::string deepspeed_json(const RunPlan& plan, const std::vector<NotCarried>& m
   if (spec.optimizer.clip_norm > 0.0) json["gradient_clipping"] = spec.optimizer.clip_norm;
   if (spec.model.dtype == Dtype::bfloat16) json["bf16"] = {{"enabled", true}};
   if (spec.model.dtype == Dtype::float16) {
-    const double first = spec.optimizer.loss_scale.value_or(65536.0);
+    const double first = spec.optimizer.loss_scale.value_or(usual_loss_scale);
     std::int64_t power = 0;
     for (double scale = first; scale >= 2.0; scale /= 2.0) ++power;
     json["fp16"] = {{"enabled", true},

@@ -25,6 +25,9 @@ Result<void> check_script(const RunPlan& plan);
 /// The schedule position of an update (from 0), as Python: "update * RANKS".
 std::string position_code(const RunPlan& plan);
 
+/// The first loss scale of a float16 model whose spec leaves it out; the engine's DynamicScale has the same.
+constexpr double usual_loss_scale = 65536.0;
+
 /// The schedule's length in updates; none where it is no whole number of them.
 std::optional<std::int64_t> schedule_updates(const RunPlan& plan);
 

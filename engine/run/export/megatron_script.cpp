@@ -77,7 +77,9 @@ void add_model(Arguments& list, const RunPlan& plan) {
   list.flag_if(model.dtype == Dtype::float16, "fp16");
   if (model.dtype != Dtype::float16) return;
   const OptimizerSpec& optimizer = plan.spec.optimizer;
-  if (optimizer.loss_scale && *optimizer.loss_scale > 0.0) list.add("initial-loss-scale", *optimizer.loss_scale);
+  // Left out, Megatron-LM's would be 2^32.
+  if (const double first = optimizer.loss_scale.value_or(usual_loss_scale); first > 0.0)
+    list.add("initial-loss-scale", first);
   list.add("loss-scale-window", optimizer.loss_scale_window);
   list.add("hysteresis", optimizer.loss_scale_hysteresis);
   if (optimizer.min_loss_scale) list.add("min-loss-scale", *optimizer.min_loss_scale);

@@ -48,6 +48,7 @@
 #include "optimizer_runs.h"
 #include "pair_guide.h"
 #include "paired_run.h"
+#include "parked_tabs.h"
 #include "pipeline_panel.h"
 #include "planner_panel.h"
 #include "plot_bar.h"
@@ -144,6 +145,7 @@ QDockWidget* MainWindow::addPanel(const QString& name, const QString& title, QWi
 }
 
 void MainWindow::buildPanels() {
+  new ParkedTabs(this);
   setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
   setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
   setCorner(Qt::BottomRightCorner, Qt::BottomDockWidgetArea);

@@ -88,14 +88,14 @@ void ArithmeticPanel::setRejectedFields(const QStringList& keys) {
 void ArithmeticPanel::showWhatHolds() {
   if (!rejected_.isEmpty()) {
     showRejected();
-    return;
+  } else if (result_) {
+    showWarnings(result_->findings);
+    if (result_->plan && sketch_)
+      showPlan(*result_->plan, *sketch_);
+    else
+      showError(result_->findings);
   }
-  if (!result_) return;
-  showWarnings(result_->findings);
-  if (result_->plan && sketch_)
-    showPlan(*result_->plan, *sketch_);
-  else
-    showError(result_->findings);
+  for (QLabel* label : {line_, details_}) label->setToolTip(label->text());  // a low panel cuts them
 }
 
 void ArithmeticPanel::showRejected() {

@@ -3,6 +3,7 @@
 
 #include <QAction>
 #include <QLineEdit>
+#include <QScopedValueRollback>
 #include <QStyle>
 #include <QStyleOptionSpinBox>
 #include <algorithm>
@@ -38,11 +39,15 @@ NumberEdit::NumberEdit(const SpecField& field, QWidget* parent) : QAbstractSpinB
   setAlignment(Qt::AlignRight);
   setKeyboardTracking(true);
   setAccelerated(true);
-  connect(lineEdit(), &QLineEdit::textEdited, this, &NumberEdit::textEdited);
+  // Also of a text that assistive technology puts in.
+  connect(lineEdit(), &QLineEdit::textChanged, this, [this] {
+    if (!showing_) Q_EMIT textEdited();
+  });
 }
 
 void NumberEdit::setValue(const SpecValue& value) {
   if (const auto now = this->value(); now && *now == value) return;
+  const QScopedValueRollback guard(showing_, true);
   lineEdit()->setText(QString::fromStdString(format_value(value)));
 }
 
@@ -160,7 +165,20 @@ void NumberEdit::stepBy(int steps) {
       field_.type == FieldType::integer ? SpecValue(static_cast<std::int64_t>(next)) : SpecValue(next);
   lineEdit()->setText(QString::fromStdString(format_value(value)));
   lineEdit()->selectAll();
-  Q_EMIT textEdited();
+}
+
+double NumberEdit::number() const {
+  const auto now = value();
+  if (!now) return 0.0;
+  const auto* count = std::get_if<std::int64_t>(&*now);
+  const auto* real = std::get_if<double>(&*now);
+  return count ? static_cast<double>(*count) : real ? *real : 0.0;
+}
+
+void NumberEdit::setNumber(double number) {
+  const bool whole = field_.type == FieldType::integer;
+  lineEdit()->setText(
+      QString::fromStdString(format_value(whole ? SpecValue(static_cast<std::int64_t>(number)) : SpecValue(number))));
 }
 
 QAbstractSpinBox::StepEnabled NumberEdit::stepEnabled() const {

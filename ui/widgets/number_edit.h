@@ -14,6 +14,10 @@ namespace accrue::ui {
 
 class NumberEdit : public QAbstractSpinBox {
   Q_OBJECT
+  // By these names assistive technology asks for a spin box's number and sets it, as a user would.
+  Q_PROPERTY(double value READ number WRITE setNumber)
+  Q_PROPERTY(double minimum READ minimum CONSTANT)
+  Q_PROPERTY(double maximum READ maximum CONSTANT)
 
  public:
   explicit NumberEdit(const SpecField& field, QWidget* parent = nullptr);
@@ -46,7 +50,14 @@ class NumberEdit : public QAbstractSpinBox {
   QString rangeText() const;
   QString boundText(double bound) const;
 
+  /// 0 where the text is no number.
+  double number() const;
+  void setNumber(double number);
+  double minimum() const { return field_.minimum; }
+  double maximum() const { return field_.maximum; }
+
   const SpecField& field_;
+  bool showing_ = false;  ///< the text comes from the spec
 };
 
 }  // namespace accrue::ui

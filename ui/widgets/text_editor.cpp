@@ -5,6 +5,7 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QLineEdit>
+#include <QScopedValueRollback>
 
 #include "accrue/run/spec_io.h"
 #include "style/theme.h"
@@ -14,7 +15,10 @@ namespace accrue::ui {
 TextEditor::TextEditor(const SpecField& field, QWidget* parent)
     : FieldEditor(parent), field_(field), edit_(new QLineEdit(parent)) {
   if (field.optional) edit_->setPlaceholderText(tr("derived"));
-  connect(edit_, &QLineEdit::textEdited, this, &TextEditor::takeText);
+  // Also of a text that assistive technology puts in.
+  connect(edit_, &QLineEdit::textChanged, this, [this](const QString& text) {
+    if (!showing_) takeText(text);
+  });
   if (field.key == "data.path") {
     edit_->setPlaceholderText(tr("choose a file"));
     QAction* browse = edit_->addAction(themedIcon(QStringLiteral("folder")), QLineEdit::TrailingPosition);
@@ -38,7 +42,10 @@ void TextEditor::show(const RunSpec& spec) {
   shown_ = spec;
   const QString text = textOf(field_.get(spec));
   // While the user types, "[1,2" and "[1,  2]" must not be rewritten under the cursor.
-  if (!edit_->hasFocus() || !edit_->isModified() || rejected_) edit_->setText(text);
+  if (!edit_->hasFocus() || !edit_->isModified() || rejected_) {
+    const QScopedValueRollback guard(showing_, true);
+    edit_->setText(text);
+  }
   rejected_ = false;
   edit_->setModified(false);
   Q_EMIT problemChanged(QString());
@@ -81,7 +88,6 @@ void TextEditor::browse() {
   const QString file = QFileDialog::getOpenFileName(edit_, tr("Training data"), start);
   if (file.isEmpty()) return;
   edit_->setText(file);
-  takeText(file);
 }
 
 }  // namespace accrue::ui

@@ -25,6 +25,7 @@ class TextEditor : public FieldEditor {
   const SpecField& field_;
   QLineEdit* edit_;
   RunSpec shown_;
+  bool showing_ = false;   ///< the text comes from the spec
   bool rejected_ = false;  ///< the text is not a valid value
 };
 

@@ -8,16 +8,21 @@
 #include <QTreeView>
 
 #include "made_run.h"
+#include "models/event_log_model.h"
+#include "models/event_text.h"
 #include "models/run_actions.h"
 #include "models/run_table_model.h"
+#include "models/run_text.h"
 #include "pages/status_row.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
+#include "widgets/state_chip.h"
 
 namespace test_states {
 
 using namespace accrue;
 using namespace accrue::ui;
+using accrue::test::MadeRun;
 
 namespace {
 
@@ -108,7 +113,7 @@ class TestStates : public QObject {
   }
 
   void numbers_without_room_take_the_less_important_with_them() {
-    const accrue::test::MadeRun made;
+    const MadeRun made;
     RunSeries run(QStringLiteral("made"), 0);
     run.setPlan(made.plan());
     run.append(made.events(5));
@@ -131,12 +136,16 @@ class TestStates : public QObject {
   void stop_saves_and_stop_without_saving_does_not_data() {
     QTest::addColumn<QString>("action");
     QTest::addColumn<bool>("saves");
-    QTest::newRow("stop") << QStringLiteral("stopAction") << true;
-    QTest::newRow("stop without saving") << QStringLiteral("stopUnsavedAction") << false;
+    QTest::addColumn<QString>("said");
+    QTest::newRow("stop") << QStringLiteral("stopAction") << true
+                          << QStringLiteral("after this update, with a checkpoint; press Stop again to kill");
+    QTest::newRow("stop without saving") << QStringLiteral("stopUnsavedAction") << false
+                                         << QStringLiteral("after this micro-step; press Stop again to kill");
   }
   void stop_saves_and_stop_without_saving_does_not() {
     QFETCH(const QString, action);
     QFETCH(const bool, saves);
+    QFETCH(const QString, said);
     RunningStudio studio("micro_ms=20");
     studio.action(action.toUtf8().constData())->trigger();
     QCOMPARE(studio.control->state(), RunState::stopping);
@@ -144,6 +153,53 @@ class TestStates : public QObject {
     QCOMPARE(studio.control->run()->outcome().outcome, QStringLiteral("stopped"));
     const QDir checkpoints(studio.control->run()->folder() + QStringLiteral("/checkpoints"));
     QCOMPARE(!checkpoints.entryList({QStringLiteral("step-*")}, QDir::Dirs).isEmpty(), saves);
+    // As the supervisor puts it, and as the status line says it.
+    const EventLogModel& log = *studio.library->log();
+    QString told;
+    for (int row = 0; row < log.rowCount(); ++row)
+      if (log.textOf(row).contains(QStringLiteral("State: stopping, "))) told = log.textOf(row);
+    const QString detail = told.section(QStringLiteral("State: stopping, "), 1);
+    RunSeries stopping(QStringLiteral("made"), 0);
+    stopping.append({{supervisor_rank, 1, 0, StateChanged{.state = "stopping", .detail = detail.toStdString()}}});
+    QCOMPARE(stateSentence(stopping, RunState::stopping), said);
+    // Before the supervisor has answered, nobody knows.
+    QCOMPARE(stateSentence(RunSeries(QStringLiteral("asked"), 0), RunState::stopping),
+             QStringLiteral("press Stop again to kill"));
+  }
+
+  void a_stopped_run_does_not_look_finished() {
+    const auto pictureOf = [](const char* outcome, RunState* tone) {
+      const MadeRun made{.updates = 5};
+      RunSeries run(QStringLiteral("made"), 0);
+      run.setPlan(made.plan());
+      run.append(made.events(5));
+      run.append({{supervisor_rank, 9, MadeRun::ns(9.0), RunFinished{.outcome = outcome, .updates = 5, .loss = 1.0}}});
+      StatusRow row;
+      row.refresh(&run, RunState::finished, RunHost::here, QStringLiteral("shm"));
+      const auto* chip = row.findChild<StateChip*>();
+      *tone = chip->state();
+      RunTableModel table;
+      table.addRun(&run);
+      return table.index(0, RunTableModel::nameColumn).data(RunTableModel::iconNameRole).toString();
+    };
+    RunState stopped = RunState::failed, finished = RunState::failed;
+    QCOMPARE(pictureOf("stopped", &stopped), QStringLiteral("stop"));
+    QCOMPARE(pictureOf("finished", &finished), stateIconName(RunState::finished));
+    QCOMPARE(stopped, RunState::idle);
+    QCOMPARE(finished, RunState::finished);
+    QVERIFY(stateColor(lightColors(), stopped) != stateColor(lightColors(), finished));
+  }
+
+  void one_update_is_no_plural() {
+    const auto sentence = [](std::int64_t updates) {
+      RunSeries run(QStringLiteral("made"), 0);
+      run.append({{supervisor_rank, 1, 0, RunFinished{.outcome = "finished", .updates = updates, .loss = 2.0}}});
+      return stateSentence(run, RunState::finished);
+    };
+    QVERIFY2(sentence(1).startsWith(QStringLiteral("1 update,")), qPrintable(sentence(1)));
+    QVERIFY2(sentence(2).startsWith(QStringLiteral("2 updates,")), qPrintable(sentence(2)));
+    const QString logged = eventSentence({supervisor_rank, 1, 0, RunFinished{.outcome = "finished", .updates = 1}});
+    QVERIFY2(logged.contains(QStringLiteral("after 1 update,")), qPrintable(logged));
   }
 
   void steps_one_micro_step_at_a_time() {

@@ -92,13 +92,13 @@ class TestCsvRuns : public QObject {
   void what_the_studio_writes_is_a_run_for_each_id() {
     const auto runs = runs_of(
         "run_id,run,metric,micro_step,update,sample,token,epoch,seconds,compute_seconds,value,smoothed,smoothing_"
-        "weight\r\n"
-        "a,\"Demo, \"\"N\"\" = 4\",loss,4,1,32,0,0,1.5,1,3.25,3.25,0.9\r\n"
-        "a,\"Demo, \"\"N\"\" = 4\",loss,8,2,64,0,0,2.5,1,3,3.1,0.9\r\n"
-        "a,\"Demo, \"\"N\"\" = 4\",learning_rate,4,1,32,0,0,1.5,1,0.1,,\r\n"
-        "a,\"Demo, \"\"N\"\" = 4\",micro_loss,1,0.25,8,0,0,1,1,4,,\r\n"
-        "a,\"Demo, \"\"N\"\" = 4\",evaluation_loss,8,2,64,0,0,2.5,1,2.75,,\r\n"
-        "b,Demo,loss,4,1,8,0,0,1,1,9,,\r\n");
+        "weight,smoothing_formula\r\n"
+        "a,\"Demo, \"\"N\"\" = 4\",loss,4,1,32,0,0,1.5,1,3.25,3.25,0.9,\"s(t), finite points only\"\r\n"
+        "a,\"Demo, \"\"N\"\" = 4\",loss,8,2,64,0,0,2.5,1,3,3.1,0.9,\"s(t), finite points only\"\r\n"
+        "a,\"Demo, \"\"N\"\" = 4\",learning_rate,4,1,32,0,0,1.5,1,0.1,,,\r\n"
+        "a,\"Demo, \"\"N\"\" = 4\",micro_loss,1,0.25,8,0,0,1,1,4,,,\r\n"
+        "a,\"Demo, \"\"N\"\" = 4\",evaluation_loss,8,2,64,0,0,2.5,1,2.75,,,\r\n"
+        "b,Demo,loss,4,1,8,0,0,1,1,9,,,\r\n");
     QCOMPARE(runs.size(), std::size_t{2});
     QCOMPARE(runs[0].log.name, "Demo, \"N\" = 4");
     const fs::path folder = fresh();

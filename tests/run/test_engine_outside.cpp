@@ -3,9 +3,12 @@
 #include <signal.h>
 
 #include <QtTest>
+#include <filesystem>
+#include <fstream>
 
 #include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/run_store.h"
+#include "folder_watch.h"
 #include "run/host_fixture.h"
 #include "support/table.h"
 #include "support/test_program.h"
@@ -49,6 +52,21 @@ class TestEngineOutside : public QObject {
     host.checkpoint_and_stop();
     VERIFY_STORY(host.ends("stopped", 130));
     VERIFY_STORY(host.wait_for<CheckpointDone>(0ms));
+  }
+
+  void what_is_removed_is_seen_at_the_next_look_and_the_looks_are_less_than_a_second_apart() {
+    static_assert(FolderWatch::interval < 1s);
+    for (const char* name : {"run.lock", "events.jsonl", ""}) {
+      const auto dir = home_.fresh();
+      fs::create_directories(dir);
+      for (const char* file : {"run.lock", "events.jsonl"}) std::ofstream(dir / file) << "x";
+      const FolderWatch watch(dir);
+      QVERIFY(!watch.look());
+      fs::rename(dir / name, home_.fresh());
+      const auto loss = watch.look();
+      QVERIFY2(loss && loss->error.code == ErrorCode::disk, name);
+      QCOMPARE(loss->folder_remains, *name != 0);
+    }
   }
 
   void what_is_removed_from_the_folder_of_a_live_run_ends_it_saved_and_with_a_word_data() {

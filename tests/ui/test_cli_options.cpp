@@ -56,6 +56,26 @@ class TestCliOptions : public QObject {
     QCOMPARE(outcome.status, 0);
   }
 
+  /// On standard error, so that the one line stays one; without a display nobody could look at it.
+  void selftest_names_a_picture_of_what_one_should_see() {
+    qputenv("ACCRUE_FAKE_RANK", "micro_ms=1");
+    const QString begins = QStringLiteral("what you should see: ");
+    for (const QString& platform : {QStringLiteral("xcb"), QStringLiteral("offscreen")}) {
+      const Outcome outcome =
+          accrue::test::Program(accrue::test::programPath("accrue"), {QStringLiteral("--selftest")},
+                                {QStringLiteral("DISPLAY=:77"), QStringLiteral("QT_QPA_PLATFORM=") + platform})
+              .finish(90000);
+      QCOMPARE(outcome.status, 0);
+      QCOMPARE(outcome.out.count(QLatin1Char('\n')), 1);
+      if (platform == QLatin1String("offscreen")) {
+        QVERIFY2(outcome.err.isEmpty(), qPrintable(outcome.err));
+        continue;
+      }
+      QVERIFY2(outcome.err.startsWith(begins), qPrintable(outcome.err));
+      QVERIFY(QImage(outcome.err.mid(begins.size()).trimmed()).width() > 1000);
+    }
+  }
+
   void demo_runs_photographs_and_leaves() {
     const QString picture = home_.filePath(QStringLiteral("window.png"));
     const Outcome outcome = start(

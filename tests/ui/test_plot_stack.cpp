@@ -82,13 +82,13 @@ class TestPlotStack : public QObject, PlotsFixture {
   }
 
   void waiting_within_a_collective_is_not_its_colour() {
-    const MadeRun made{.updates = 6};
+    const MadeRun made{.updates = 3};
     struct Painted {
       int collective = 0;
       int waiting = 0;
     };
     const auto painted = [&](std::int64_t lateNs) {
-      std::vector<RunEvent> events = made.events(6);
+      std::vector<RunEvent> events = made.events(3);
       for (RunEvent& event : events)
         if (auto* sync = std::get_if<Sync>(&event.body); sync && event.rank == 1) sync->begin_ns[0] += lateNs;
       runs_.push_back(std::make_unique<RunSeries>(QStringLiteral("run"), 0));
@@ -144,6 +144,26 @@ class TestPlotStack : public QObject, PlotsFixture {
       }
     }
     QVERIFY2(framed > 50 && bare == 0, qPrintable(QStringLiteral("%1 framed, %2 bare").arg(framed).arg(bare)));
+  }
+
+  void an_evaluations_mark_at_the_edge_of_a_plot_is_whole() {
+    RunSeries& run = add({}, 40, 0);
+    run.append({{0, -1, MadeRun::ns(98.0), Evaluation{.update = 40, .loss = 4.0}}});  // far above the curve
+    show({&run});
+    area_->setClock(Clock::update);
+    area_->fit();
+    const QImage image = picture();
+    PlotCanvas& canvas = loss().canvas();
+    const QPoint centre =
+        canvas.mapTo(area_.get(), QPoint(static_cast<int>(std::lround(canvas.x()->coordToPixel(40.0))),
+                                         static_cast<int>(std::lround(canvas.y()->coordToPixel(4.0)))));
+    QVERIFY2(std::abs(centre.x() - drawing(loss()).right()) <= 1, qPrintable(QString::number(centre.x())));
+    const auto painted = [&](int from) {
+      return count(image, seriesColor(lightColors(), 0), QRect(centre.x() + from, centre.y() - 5, 5, 11));
+    };
+    const int before = painted(-5), after = painted(1);
+    QVERIFY2(before > 10 && after > 10 && std::abs(before - after) <= 6,
+             qPrintable(QStringLiteral("%1 and %2").arg(before).arg(after)));
   }
 
   void the_axis_takes_one_row_and_its_title_hides_no_label() {

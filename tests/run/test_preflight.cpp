@@ -9,11 +9,14 @@
 #include "accrue/run/inside_windows.h"
 #include "accrue/run/preflight.h"
 #include "accrue/run/spec_io.h"
+#include "support/long_plans.h"
 #include "support/test_program.h"
 
 namespace test_preflight {
 
 using namespace accrue;
+using accrue::test::addLongPlans;
+using accrue::test::spec_of;
 
 namespace {
 
@@ -36,17 +39,6 @@ HostFacts gpu_host() {
   return host;
 }
 
-// A spec from lines of --set.
-RunSpec spec_of(const QString& settings) {
-  RunSpec spec;
-  for (const QString& line : settings.split(';', Qt::SkipEmptyParts)) {
-    std::vector<Finding> findings;
-    set_field(spec, line.toStdString(), findings);
-    if (!findings.empty()) qFatal("%s", findings.front().text().c_str());
-  }
-  return spec;
-}
-
 QString texts(const std::vector<Finding>& findings) {
   QStringList lines;
   for (const Finding& finding : findings) lines << QString::fromStdString(finding.text());
@@ -58,45 +50,7 @@ QString texts(const std::vector<Finding>& findings) {
 class TestPreflight : public QObject {
   Q_OBJECT
  private Q_SLOTS:
-  void a_plan_costs_nothing_of_what_it_plans_data() {
-    QTest::addColumn<QString>("settings");
-    const auto row = [](const char* name, const char* settings) { QTest::newRow(name) << settings; };
-    row("short epochs, llm",
-        "data.samples=40;accumulation.micro_batch=1;accumulation.steps=7;run.samples=100000000;"
-        "accumulation.dialect=llm");
-    row("short epochs, mmengine",
-        "data.samples=40;accumulation.micro_batch=1;accumulation.steps=7;"
-        "run.samples=100000000;accumulation.dialect=mmengine;schedule.kind=cosine;schedule.warmup=90000000");
-    row("one batch an epoch",
-        "data.samples=1;accumulation.micro_batch=1;accumulation.steps=999983;"
-        "accumulation.tail=carry;run.samples=100000000");
-    row("epochs that are filled up",
-        "data.samples=41;accumulation.micro_batch=2;accumulation.steps=1048576;"
-        "accumulation.tail=pad_repeat;run.samples=80000000");
-    row("epochs that are dropped",
-        "data.samples=41;accumulation.micro_batch=1;accumulation.steps=1048576;"
-        "accumulation.dialect=colossalai;run.epochs=1000000");
-    row("ranks whose batches differ",
-        "data.samples=1000003;accumulation.micro_batch=1;parallel.data=7;"
-        "accumulation.dialect=accelerate;schedule.kind=linear;schedule.total=10;run.samples=100000000");
-    row("windows that grow",
-        "data.samples=40;accumulation.micro_batch=1;accumulation.group_length=by_update;"
-        "accumulation.length_schedule=[[1, 2], [1000000, 3]];run.updates=30000000");
-    row("windows that grow with the samples",
-        "data.samples=1003;accumulation.micro_batch=2;parallel.data=2;accumulation.steps=100000;"
-        "accumulation.rampup=[4, 4, 90000000];schedule.clock=samples;schedule.kind=cosine;"
-        "schedule.warmup_fraction=0.1;run.samples=100000000");
-    row("windows that grow across epochs",
-        "data.samples=40;accumulation.micro_batch=1;accumulation.dialect=llm;accumulation.steps=30001;"
-        "accumulation.rampup=[1, 1, 99000000];run.samples=100000000");
-    row("a search for what fits",
-        "accumulation.group_length=memory_search;accumulation.memory_limit=128;"
-        "accumulation.micro_batch=1000000;accumulation.steps=1000000;data.samples=1000000;model.dropout=0;"
-        "run.updates=10");
-    row("the widest mlp", "model.kind=mlp;model.inputs=915752;model.hidden=[524288];model.outputs=1;run.updates=3");
-    row("the deepest gpt",
-        "model.layers=1000;model.width=65536;model.heads=1024;model.vocabulary=4194304;run.updates=3");
-  }
+  void a_plan_costs_nothing_of_what_it_plans_data() { addLongPlans(); }
   void a_plan_costs_nothing_of_what_it_plans() {
     QFETCH(QString, settings);
     const auto used = [] {

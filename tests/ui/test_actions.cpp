@@ -6,10 +6,13 @@
 #include <QDockWidget>
 #include <QLabel>
 #include <QLineEdit>
+#include <QListWidget>
 #include <QMenu>
 #include <QMenuBar>
 #include <QToolBar>
 
+#include "models/smoothing.h"
+#include "plots/plot_area.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
 
@@ -142,6 +145,58 @@ class TestActions : public QObject {
                                 widget->parentWidget()->objectName()));
     }
     QVERIFY2(unnamed.isEmpty(), qPrintable(unnamed.join(QLatin1Char('\n'))));
+  }
+
+  void a_command_is_found_by_its_words_and_given_by_keyboard_alone() {
+    StudioFixture studio;
+    studio.show();
+    studio.press(Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
+    auto* palette = studio.find("commandPalette");
+    QVERIFY(palette && palette->isVisible());
+    auto* words = studio.find<QLineEdit>("commandWords");
+    auto* list = studio.find<QListWidget>("commandList");
+    QTRY_VERIFY_WITH_TIMEOUT(words->hasFocus(), patience_ms);
+    for (const QAction* action : studio.window->actions().all()) {
+      const QString name = action->text().section(QLatin1Char('\t'), 0, 0).remove(QLatin1Char('&'));
+      const bool listed = !list->findItems(name, Qt::MatchContains).isEmpty();
+      if (action->isEnabled() && action != studio.window->actions().palette) QVERIFY2(listed, qPrintable(name));
+    }
+    QVERIFY(list->findItems(QStringLiteral("Kill"), Qt::MatchStartsWith).isEmpty());  // nothing runs
+    QTest::keyClicks(words, QStringLiteral("dark theme"));
+    QCOMPARE(list->currentItem()->text(), QStringLiteral("Theme: Dark"));
+    QCOMPARE(QAccessible::queryAccessibleInterface(words)->text(QAccessible::Description),
+             QStringLiteral("Theme: Dark"));
+    words->clear();
+    QTest::keyClicks(words, QStringLiteral("x axis:"));
+    QTest::keyClick(words, Qt::Key_Down);
+    QCOMPARE(list->currentItem()->text(), QStringLiteral("X axis: Update (2)"));
+    words->clear();
+    QTest::keyClicks(words, QStringLiteral("gallery"));
+    QTest::keyClick(words, Qt::Key_Return);
+    QVERIFY(!palette->isVisible());
+    QVERIFY(studio.find("galleryDock")->isVisible());
+    // Nothing is found, nothing is given.
+    QTRY_VERIFY_WITH_TIMEOUT(studio.window->isActiveWindow(), patience_ms);
+    studio.press(Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
+    QTRY_VERIFY_WITH_TIMEOUT(palette->isVisible() && words->hasFocus(), patience_ms);
+    QTest::keyClicks(words, QStringLiteral("no such command"));
+    QVERIFY(!list->currentItem());
+    QTest::keyClick(words, Qt::Key_Return);
+    QVERIFY(palette->isVisible());
+    QTest::keyClick(words, Qt::Key_Escape);
+    QVERIFY(!palette->isVisible());
+  }
+
+  void the_smoothing_factor_stands_at_its_slider() {
+    StudioFixture studio;
+    auto* factor = studio.find<QLabel>("smoothingWeight");
+    QCOMPARE(factor->text(), QStringLiteral("off"));
+    studio.window->plots()->setSmoothing(0.9);
+    QCOMPARE(factor->text().toDouble(), 0.9);
+    studio.action("moreSmoothingAction")->trigger();
+    QVERIFY2(factor->text().toDouble() > 0.9, qPrintable(factor->text()));
+    QCOMPARE(factor->text(), QString::number(studio.window->plots()->smoothing(), 'g', 3));
+    QVERIFY(factor->toolTip().contains(smoothingFormula(studio.window->plots()->smoothing())));
   }
 
   void the_sheet_lists_every_key() {

@@ -42,23 +42,93 @@ QStringList unnamed(const QWidget* window) {
   return found;
 }
 
-/// The first visible node of that role and name, under this one.
-QAccessibleInterface* node(QAccessibleInterface* from, QAccessible::Role role, const QString& name) {
-  if (!from) return nullptr;
-  if (from->role() == role && from->text(QAccessible::Name) == name && !from->state().invisible) return from;
-  for (int child = 0; child < from->childCount(); ++child)
-    if (QAccessibleInterface* found = node(from->child(child), role, name)) return found;
-  return nullptr;
-}
+/// The window as a screen reader knows it: nodes by role and name, and nothing else.
+class Tree {
+ public:
+  explicit Tree(const StudioFixture& studio) : root_(QAccessible::queryAccessibleInterface(studio.window.get())) {}
 
-/// Presses a button as a screen reader does.
-bool press(const StudioFixture& studio, const char* name) {
-  QAccessibleInterface* button =
-      node(QAccessible::queryAccessibleInterface(studio.window.get()), QAccessible::Button, QLatin1String(name));
-  if (!button || button->state().disabled || !button->actionInterface()) return false;
-  button->actionInterface()->doAction(QAccessibleActionInterface::pressAction());
-  return true;
-}
+  /// The first visible node; nullptr without one.
+  QAccessibleInterface* find(QAccessible::Role role, const char* name) const {
+    return under(root_, role, QLatin1String(name));
+  }
+  /// What a screen reader does with a button, a tab or a command of a menu.
+  bool press(QAccessible::Role role, const char* name) const {
+    QAccessibleInterface* pressed = find(role, name);
+    if (!pressed || pressed->state().disabled || !pressed->actionInterface()) return false;
+    pressed->actionInterface()->doAction(QAccessibleActionInterface::pressAction());
+    return true;
+  }
+  QAccessibleValueInterface* value(const char* name) const {
+    QAccessibleInterface* box = find(QAccessible::SpinBox, name);
+    return box ? box->valueInterface() : nullptr;
+  }
+  /// Puts a text in place of another.
+  bool write(const char* name, const char* text) const {
+    QAccessibleInterface* box = find(QAccessible::SpinBox, name);
+    if (!box || !box->editableTextInterface() || !box->textInterface()) return false;
+    box->editableTextInterface()->replaceText(0, box->textInterface()->characterCount(), QLatin1String(text));
+    return true;
+  }
+  /// What stands in the box with that label; on Linux the label is what a box of choices is told by.
+  QString chosen(const char* label) const {
+    QString said;
+    everyNode(root_, [&](QAccessibleInterface* node) {
+      if (node->role() != QAccessible::ComboBox) return;
+      for (const auto& [other, relation] : node->relations(QAccessible::Label))
+        if (other->text(QAccessible::Name) == QLatin1String(label)) said = node->text(QAccessible::Value);
+    });
+    return said;
+  }
+  QString cell(const char* table, int row, int column) const {
+    return textAt(find(QAccessible::Table, table), row, column);
+  }
+  /// What a column says of the run with this N; empty while there is none.
+  QString cellOfRun(const char* steps, const char* column) const {
+    QAccessibleInterface* runs = find(QAccessible::Tree, "Runs");
+    const int wanted = columnOf(runs, "N"), asked = columnOf(runs, column);
+    if (wanted < 0 || asked < 0) return {};
+    // A cell says its column, too: "N: 4".
+    const auto said = [runs](int row, int column) {
+      return textAt(runs, row, column).section(QStringLiteral(": "), 1);
+    };
+    for (int row = 0; row < runs->tableInterface()->rowCount(); ++row)
+      if (said(row, wanted) == QLatin1String(steps)) return said(row, asked);
+    return {};
+  }
+
+ private:
+  static QAccessibleInterface* under(QAccessibleInterface* from, QAccessible::Role role, const QString& name) {
+    if (!from) return nullptr;
+    // A command's name may end with the key that a plot takes for it.
+    const QString said = from->text(QAccessible::Name).section(QLatin1Char('\t'), 0, 0);
+    // One of a menu can be chosen while the menu is closed.
+    const bool there = role == QAccessible::MenuItem || !from->state().invisible;
+    if (from->role() == role && said == name && there) return from;
+    for (int child = 0; child < from->childCount(); ++child)
+      if (QAccessibleInterface* found = under(from->child(child), role, name)) return found;
+    return nullptr;
+  }
+  template <typename Act>
+  static void everyNode(QAccessibleInterface* from, const Act& act) {
+    if (!from) return;
+    act(from);
+    for (int child = 0; child < from->childCount(); ++child) everyNode(from->child(child), act);
+  }
+  static QString textAt(QAccessibleInterface* table, int row, int column) {
+    if (!table || !table->tableInterface()) return {};
+    if (row >= table->tableInterface()->rowCount() || column >= table->tableInterface()->columnCount()) return {};
+    QAccessibleInterface* cell = table->tableInterface()->cellAt(row, column);
+    return cell ? cell->text(QAccessible::Name) : QString();
+  }
+  static int columnOf(QAccessibleInterface* table, const char* name) {
+    if (!table || !table->tableInterface()) return -1;
+    for (int column = 0; column < table->tableInterface()->columnCount(); ++column)
+      if (table->tableInterface()->columnDescription(column) == QLatin1String(name)) return column;
+    return -1;
+  }
+
+  QAccessibleInterface* root_;
+};
 
 }  // namespace
 
@@ -268,29 +338,58 @@ class TestLegible : public QObject {
     look("finished");
   }
 
+  void two_runs_are_compared_by_the_accessibility_tree_alone() {
+    StudioFixture studio("micro_ms=1");
+    studio.show();
+    const Tree tree(studio);
+    QVERIFY(tree.press(QAccessible::Button, "Demo"));
+    QTRY_COMPARE_WITH_TIMEOUT(tree.cellOfRun("4", "State"), QStringLiteral("Finished"), patience_ms);
+
+    // A number is set as such, and as a text; both are read back.
+    QAccessibleValueInterface* steps = tree.value("Accumulation steps");
+    QVERIFY(steps);
+    QCOMPARE(steps->currentValue().toInt(), 4);
+    QCOMPARE(steps->minimumValue().toInt(), 1);
+    steps->setCurrentValue(16);
+    QVERIFY(tree.write("Micro-batch", "1"));
+    QCOMPARE(tree.value("Micro-batch")->currentValue().toInt(), 1);
+    QCOMPARE(studio.document.spec().accumulation.steps, 16);
+    QCOMPARE(studio.document.spec().accumulation.micro_batch, 1);
+
+    QVERIFY(tree.press(QAccessible::Button, "Run"));
+    QTRY_COMPARE_WITH_TIMEOUT(tree.cellOfRun("16", "State"), QStringLiteral("Finished"), patience_ms);
+
+    // The clock is chosen in the menu, and its box tells it.
+    QCOMPARE(tree.chosen("X"), QStringLiteral("Update"));
+    QVERIFY(tree.press(QAccessible::MenuItem, "Sample"));
+    QCOMPARE(tree.chosen("X"), QStringLiteral("Sample"));
+
+    // Both losses are read in the table of runs; the plot says that it shows the two.
+    const QString first = tree.cellOfRun("4", "Loss"), second = tree.cellOfRun("16", "Loss");
+    QVERIFY2(first.toDouble() > 0.0 && second.toDouble() > 0.0, qPrintable(first + QLatin1Char(' ') + second));
+    QAccessibleInterface* plot = tree.find(QAccessible::Chart, "Loss plot");
+    QVERIFY(plot);
+    const QString said = plot->text(QAccessible::Description);
+    QVERIFY2(said.startsWith(QStringLiteral("loss: 2 runs")), qPrintable(said));
+  }
+
   void a_run_is_trained_stepped_and_stopped_by_the_accessibility_tree_alone() {
     OpenStudio studio(smallSpec(100'000), "micro_ms=5");
-    QVERIFY(press(studio, "Run"));
+    const Tree tree(studio);
+    QVERIFY(tree.press(QAccessible::Button, "Run"));
     QTRY_VERIFY_WITH_TIMEOUT(studio.control->run() && studio.control->run()->last().update >= 1, patience_ms);
-    QVERIFY(press(studio, "Pause"));
-    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
-    QVERIFY(press(studio, "Next phase"));
-    QTRY_VERIFY_WITH_TIMEOUT(studio.control->state() == RunState::paused && studio.control->held().newest() &&
-                                 studio.control->held().newest()->phase == StepPhase::forward,
-                             patience_ms);
+    QVERIFY(tree.press(QAccessible::Button, "Pause"));
+    QTRY_COMPARE_WITH_TIMEOUT(tree.cellOfRun("4", "State"), QStringLiteral("Paused"), patience_ms);
+    QVERIFY(tree.press(QAccessible::Button, "Next phase"));
     // The inspector's table says it, cell by cell.
-    studio.find<QDockWidget>("inspectorDock")->raise();
-    auto* table = QAccessible::queryAccessibleInterface(studio.find("inspectorPhases"));
-    QVERIFY(table && table->tableInterface());
-    QTRY_VERIFY_WITH_TIMEOUT(table->tableInterface()->rowCount() > 0 && table->tableInterface()->columnCount() > 1,
-                             patience_ms);
-    QTRY_COMPARE_WITH_TIMEOUT(table->tableInterface()->cellAt(0, 0)->text(QAccessible::Name),
-                              QStringLiteral("\u25b6 forward"), patience_ms);
-    QVERIFY(table->tableInterface()->cellAt(0, 1)->text(QAccessible::Name).startsWith(QStringLiteral("loss ")));
-    QVERIFY(press(studio, "Continue"));
-    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
-    QVERIFY(press(studio, "Stop"));
-    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
+    QVERIFY(tree.press(QAccessible::PageTab, "Inspector"));
+    const auto phase = [&tree](int column) { return tree.cell("Phases of the micro-step", 0, column); };
+    QTRY_COMPARE_WITH_TIMEOUT(phase(0), QStringLiteral("\u25b6 forward"), patience_ms);
+    QVERIFY2(phase(1).startsWith(QStringLiteral("loss ")), qPrintable(phase(1)));
+    QVERIFY(tree.press(QAccessible::Button, "Continue"));
+    QTRY_COMPARE_WITH_TIMEOUT(tree.cellOfRun("4", "State"), QStringLiteral("Running"), patience_ms);
+    QVERIFY(tree.press(QAccessible::Button, "Stop"));
+    QTRY_COMPARE_WITH_TIMEOUT(tree.cellOfRun("4", "State"), QStringLiteral("Stopped"), patience_ms);
   }
 
   void message_boxes_have_the_studios_icons() {

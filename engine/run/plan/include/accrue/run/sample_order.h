@@ -44,8 +44,8 @@ struct SampleOrder {
   /// The samples of a rank's batch; shorter than micro_batch at the end of the data, empty for an empty micro-step.
   /// With repeat a short tail is completed from the start of the epoch's order.
   std::vector<std::int64_t> batch(std::int64_t epoch, std::int64_t batch, std::int64_t rank) const;
-  /// Of a cyclic order with batches in an epoch: gives the same samples as batch(), which makes one each time. It caches
-  /// the epoch's order; keep it when reading batches in sequence, and place it by continue_after(consumed_before(...)).
+  /// Of a cyclic order with batches in an epoch: the sampler that batch() makes anew each time. It caches the epoch's
+  /// order: keep it when reading batches in sequence, and place it by continue_after(consumed_before(...)).
   CyclicSampler sampler(std::int64_t rank) const;
   std::int64_t consumed_before(std::int64_t epoch, std::int64_t batch) const;
   /// How many of them, from the first, the epoch has not seen before: the others are repeats.

@@ -31,6 +31,11 @@ sigset_t handled_signals() {
   return set;
 }
 
+/// The ranks have met, and have not been told to end.
+bool trains(RunState state) {
+  return state == RunState::running || state == RunState::paused || state == RunState::degraded;
+}
+
 class Follower {
  public:
   Follower(EngineHost& host, const FollowOptions& options)
@@ -80,7 +85,8 @@ class Follower {
     view_.show(event);
     if (const auto* finished = std::get_if<RunFinished>(&event.body)) status_ = finished->exit_status;
     if (std::holds_alternative<RunStarted>(event.body)) status_.reset();
-    if (host_.state() == RunState::running && options_.on_training && !told_training_) {
+    // One that starts paused may be paused already when this thread hears that it runs.
+    if (trains(host_.state()) && options_.on_training && !told_training_) {
       told_training_ = true;
       options_.on_training();
     }
@@ -126,11 +132,10 @@ class Follower {
       } else if (std::exchange(asked_to_stop_, true)) {
         std::fputs("stopping already; the same signal once more kills the ranks\n", stderr);
       } else {
-        const RunState state = host_.state();
-        const bool trains = state == RunState::running || state == RunState::paused || state == RunState::degraded;
-        std::fprintf(stderr, "%s; %s ends the run at once\n",
-                     trains ? "saving a checkpoint at the end of this update, then stopping" : "stopping",
-                     number == SIGINT ? "a second Ctrl+C" : "the same signal once more");
+        std::fprintf(
+            stderr, "%s; %s ends the run at once\n",
+            trains(host_.state()) ? "saving a checkpoint at the end of this update, then stopping" : "stopping",
+            number == SIGINT ? "a second Ctrl+C" : "the same signal once more");
         host_.checkpoint_and_stop();
         if (number != SIGINT) deadline_ = Clock::now() + saving_grace;  // a log-out does not wait indefinitely
       }

@@ -105,10 +105,16 @@ def run_ours(accrue_run, folder, spec, sets):
 def run_theirs(python, script, ranks):
     command = [python, script] if ranks == 1 else [python, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", script]
     settings = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "GLOO_SOCKET_IFNAME": "lo"}
-    done = subprocess.run(command, capture_output=True, text=True, env=settings, timeout=240)
-    if done.returncode != 0:
-        end(f"{script} ended with {done.returncode}:\n{done.stderr[-3000:]}")
-    updates = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"update"')]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=settings)
+    try:
+        out, err = process.communicate(timeout=240)
+    except subprocess.TimeoutExpired:
+        process.terminate()  # a launcher ends its ranks then, which a kill would leave behind
+        process.wait(60)
+        end(f"{script} did not end within 240 s")
+    if process.returncode != 0:
+        end(f"{script} ended with {process.returncode}:\n{err[-3000:]}")
+    updates = [json.loads(line) for line in out.splitlines() if line.startswith('{"update"')]
     return [(update["loss"], update["lr"]) for update in updates]
 
 

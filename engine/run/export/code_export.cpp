@@ -23,7 +23,7 @@ constexpr std::string_view titles[] = {"Hugging Face Accelerate", "Lightning", "
 
 std::string imports(CodeTarget target, std::string_view body) {
   std::string text;
-  for (const std::string_view module : {"contextlib", "functools", "itertools", "json", "math", "os", "re"})
+  for (const std::string_view module : {"contextlib", "functools", "itertools", "json", "math", "os", "re", "time"})
     if (body.find(std::string(module) + ".") != std::string_view::npos) text += fmt::format("import {}\n", module);
   text += "\nimport torch\n";
   if (target == CodeTarget::lightning) text += "import lightning\n";

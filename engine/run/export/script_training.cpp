@@ -207,6 +207,9 @@ def main():
         if rank == 0:
             report(update, window_loss.item() / RANKS, rate(update))
     if RANKS > 1:
+        # Gloo's thread needs the interpreter's lock to let go of its last call, and destroy_process_group() holds that lock
+        # while it waits for the thread: without a pause the script may hang here.
+        time.sleep(0.5)
         torch.distributed.destroy_process_group()
 
 

@@ -3,17 +3,25 @@
 
 #include <utility>
 
+#include "accrue/run/data_facts.h"
 #include "accrue/run/preflight.h"
 
 namespace accrue::ui {
 
 namespace {
 
+/// Synthetic data are made from the seed, and an index is put in order by it.
+bool followSeed(const DataSpec& data) {
+  return data.kind == DataKind::synthetic || data.kind == DataKind::indexed;
+}
+
 std::vector<SeedPlan> underSeeds(RunSpec spec, int count, const HostFacts& host, const DataFacts& data,
                                  const std::filesystem::path& base_dir) {
   std::vector<SeedPlan> plans;
   for (int i = 0; i < count; ++i, ++spec.run.seed) {
-    Preflight answer = preflight(spec, host, data, base_dir);
+    // Data that cannot be read are said by the ranks of that seed.
+    const DataFacts own = i > 0 && followSeed(spec.data) ? scan_data(spec, base_dir).value_or(data) : data;
+    Preflight answer = preflight(spec, host, own, base_dir);
     plans.push_back({spec.run.seed, std::move(answer.findings), std::move(answer.plan)});
   }
   return plans;

@@ -111,6 +111,11 @@ check_tests() {
   # A benchmark may pace what it feeds; a test may not.
   files '^tests/.*\.(h|cpp)$' | grep -v '^tests/bench/' | search '\b(qWait|qSleep|sleep_for|sleep_until|usleep|nanosleep)[[:space:]]*\(' |
     breach bare-sleep "tests wait for a condition with a deadline"
+  # Qt Test takes name_data() for the table of name(), and never runs it for itself.
+  files '^tests/.*\.cpp$' | xargs -r -d '\n' awk '
+    match($0, /^ *void [a-zA-Z0-9_]+\(\) *\{/) { name = $0; sub(/^ *void /, "", name); sub(/\(.*/, "", name); place[FILENAME, name] = FILENAME ":" FNR }
+    END { for (key in place) { split(key, part, SUBSEP); test = part[2]; if (sub(/_data$/, "", test) && !((part[1], test) in place)) print place[key] ": " part[2] } }' |
+    breach unrun-test "a test whose name ends in _data is never run: Qt Test takes it for a table"
 }
 
 check_sources() {

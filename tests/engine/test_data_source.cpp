@@ -96,7 +96,7 @@ class TestDataSource : public QObject {
     QCOMPARE(batch.inputs.sizes().vec(), (std::vector<std::int64_t>{2, 3}));
   }
 
-  void validation_is_the_end_of_the_data() {
+  void the_end_of_the_data_is_for_validation() {
     QTemporaryDir folder;
     write(folder, "a.txt", "abcdefghijk");  // five samples of 2
     RunSpec spec = text_spec("a.txt", 2);

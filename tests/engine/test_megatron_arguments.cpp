@@ -536,7 +536,7 @@ class TestMegatronArguments : public QObject {
     QCOMPARE(split(), std::int64_t{1});
   }
 
-  void consumed_samples_begin_in_the_midst_of_the_data() {
+  void the_data_begin_after_consumed_samples() {
     MegatronLMPlugin plugin = reading_plugin();
     const MegatronLMDummyDataLoader data{.data_path = {prefix("one")}, .split = "80,20,0", .micro_batch_size = 2};
     const auto all = texts({data, data}, 2);

@@ -91,7 +91,7 @@ class TestDocument : public QObject {
     QCOMPARE(read.displayName(), QStringLiteral("a.accrue"));
   }
 
-  void saving_elsewhere_keeps_naming_the_same_data() {
+  void the_same_data_are_named_after_saving_elsewhere() {
     const QTemporaryDir dir;
     QVERIFY(QDir(dir.path()).mkpath(QStringLiteral("sub")));
     SpecDocument document;

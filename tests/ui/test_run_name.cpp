@@ -86,7 +86,7 @@ class TestRunName : public QObject {
     QVERIFY(differingKeys({&four, &renamed}).empty());
   }
 
-  void losses_can_be_compared_on_the_same_data() {
+  void losses_on_the_same_data_can_be_compared() {
     RunSpec other = spec(16, 0.01);
     other.parallel.data = 4;
     other.run.seed += 1;

@@ -289,6 +289,15 @@ class TestLegible : public QObject {
     QTest::keyClicks(studio.find("glossarySearch"), QStringLiteral("accumulative_counts"));
     QCOMPARE(words->currentItem()->text(), QStringLiteral("N"));
     QCOMPARE(unnamed(studio.find("glossarySheet")), QStringList());
+    // A field whose label has none of the words, by its key; one whose key has, by that.
+    const auto wordOf = [&](const char* name) {
+      QWidget* const field = studio.find(name);
+      const int entry = glossaryEntryFor(glossary(), focusedWords(field));
+      return entry < 0 ? QString() : glossary()[static_cast<std::size_t>(entry)].words.front();
+    };
+    QCOMPARE(wordOf("field.accumulation.steps"), QStringLiteral("N"));
+    QCOMPARE(wordOf("field.megatron.recompute_activations"), QStringLiteral("recompute"));
+    QCOMPARE(wordOf("field.model.heads"), QString());
   }
 
   void the_narrator_tells_states_at_once_and_progress_rarely() {

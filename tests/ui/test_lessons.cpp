@@ -379,6 +379,12 @@ class TestLessons : public QObject {
     QVERIFY(studio.control->run()->last().loss != broken->last().loss);
     QCOMPARE(studio.window->plots()->runs().size(), 2);
     QVERIFY(!fix->isEnabled());
+    // Space must not press what happens to be next to a button that went grey.
+    QCOMPARE(QApplication::focusWidget(), list);
+    QVERIFY2(studio.text("bugLamp").startsWith(QStringLiteral("exact")), qPrintable(studio.text("bugLamp")));
+    // The verdict is that of this bug's fix, and of no other run.
+    list->setCurrentRow(1);
+    QVERIFY(!studio.text("bugLamp").startsWith(QStringLiteral("exact")));
   }
 };
 

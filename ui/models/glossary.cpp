@@ -26,6 +26,13 @@ QStringList wordsOf(const QString& cell) {
   return words;
 }
 
+QStringList keysOf(const QString& cell) {
+  static const QRegularExpression key(QStringLiteral("`([a-z_]+\\.[a-z_]+)`"));
+  QStringList keys;
+  for (auto found = key.globalMatch(cell); found.hasNext();) keys.append(found.next().captured(1));
+  return keys;
+}
+
 }  // namespace
 
 QString GlossaryEntry::plainText() const {
@@ -39,7 +46,7 @@ std::vector<GlossaryEntry> readGlossary(const QString& markdown) {
     if (!line.startsWith(QLatin1String("| **"))) continue;
     const QStringList cells = line.split(QLatin1Char('|'));
     if (cells.size() < 4) continue;
-    GlossaryEntry entry{wordsOf(cells[1]), html(cells[2].trimmed()), html(cells[3].trimmed())};
+    GlossaryEntry entry{wordsOf(cells[1]), html(cells[2].trimmed()), html(cells[3].trimmed()), keysOf(cells[2])};
     // A word that is explained with another stands in bold in its meaning.
     entry.words += wordsOf(cells[2]);
     if (!entry.words.isEmpty()) entries.push_back(entry);
@@ -63,7 +70,8 @@ const std::vector<GlossaryEntry>& glossary() {
 int glossaryEntryFor(const std::vector<GlossaryEntry>& entries, const QString& text) {
   int best = -1;
   qsizetype longest = 0;
-  for (int i = 0; i < static_cast<int>(entries.size()); ++i)
+  for (int i = 0; i < static_cast<int>(entries.size()); ++i) {
+    if (entries[static_cast<std::size_t>(i)].keys.contains(text)) return i;
     for (const QString& word : entries[static_cast<std::size_t>(i)].words) {
       if (word.compare(text, Qt::CaseInsensitive) == 0) return i;
       const QRegularExpression whole(QStringLiteral("\\b%1s?\\b").arg(QRegularExpression::escape(word)),
@@ -72,6 +80,7 @@ int glossaryEntryFor(const std::vector<GlossaryEntry>& entries, const QString& t
       longest = word.size();
       best = i;
     }
+  }
   return best;
 }
 

@@ -12,6 +12,7 @@ struct GlossaryEntry {
   QStringList words;  ///< "encoder", "decoder": those that the entry explains, the first is its title
   QString meaning;    ///< as HTML
   QString elsewhere;  ///< the same thing in other systems; as HTML, may be empty
+  QStringList keys;   ///< of a spec, "accumulation.steps": those that the meaning names
   QString plainText() const;
 };
 
@@ -19,7 +20,8 @@ struct GlossaryEntry {
 std::vector<GlossaryEntry> readGlossary(const QString& markdown);
 /// The glossary that is compiled in.
 const std::vector<GlossaryEntry>& glossary();
-/// The entry that a text speaks of: whose word it is, else the longest of its words that occurs in it; -1 if none does.
+/// The entry that a text speaks of: whose word or key it is, else the longest of its words that occurs in it; -1 if
+/// none does.
 int glossaryEntryFor(const std::vector<GlossaryEntry>& entries, const QString& text);
 
 }  // namespace accrue::ui

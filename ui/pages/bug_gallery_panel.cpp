@@ -96,18 +96,26 @@ void BugGalleryPanel::runWithBug() {
   Q_EMIT chosen();
   if (!files_->mayReplace()) return;
   Q_EMIT aboutToBegin();
+  keepFocus();
   document_->reset(gallery_spec(current()), fromView(find_gallery_bug(current())->title));
   control_->start();
 }
 
 /// Of the gallery's own spec, which nobody wants to save, the fix is no edit to be saved.
 void BugGalleryPanel::fix() {
+  keepFocus();
   RunSpec fixed = document_->spec();
   fixed.teaching.bug = Bug::none;
   const bool own = !document_->isModified() && document_->filePath().isEmpty();
   if (!document_->setSpec(fixed, tr("Fix the bug"))) return;
   if (own) document_->undoStack()->clear();
+  fixed_.emplace(current(), document_->spec());
   control_->start();
+}
+
+/// Both buttons are disabled until the run has ended: the focus stays in the gallery.
+void BugGalleryPanel::keepFocus() {
+  if (run_->hasFocus() || fix_->hasFocus()) focusList();
 }
 
 /// Run and fix are possible while no run is live; the fix, while the document has the chosen bug.
@@ -118,8 +126,8 @@ void BugGalleryPanel::showRun() {
   fix_->setEnabled(idle && acts);
   const RunSeries* run = control_->run();
   const bool own = run && run->spec() && acts && run->spec()->teaching.bug == current();
-  const bool fixed = run && run->spec() && document_->spec() == *run->spec() &&
-                     document_->spec().teaching.bug == Bug::none && run->lamp().checks() > 0;
+  const bool fixed = run && run->spec() && fixed_ && fixed_->first == current() && fixed_->second == *run->spec() &&
+                     run->lamp().checks() > 0;
   lamp_->setText(own || fixed ? run->lamp().text() : tr("Run it to see the lamp's verdict here."));
 }
 

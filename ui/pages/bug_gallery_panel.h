@@ -2,6 +2,8 @@
 #pragma once
 
 #include <QWidget>
+#include <optional>
+#include <utility>
 
 #include "accrue/run/run_spec.h"
 
@@ -38,6 +40,7 @@ class BugGalleryPanel : public QWidget {
   void choose();
   void runWithBug();
   void fix();
+  void keepFocus();
   void showRun();
 
   SpecDocument* document_;
@@ -50,6 +53,7 @@ class BugGalleryPanel : public QWidget {
   QLabel* lamp_;
   QPushButton* run_;
   QPushButton* fix_;
+  std::optional<std::pair<Bug, RunSpec>> fixed_;  ///< the bug that was fixed last, and what trains without it
 };
 
 }  // namespace accrue::ui

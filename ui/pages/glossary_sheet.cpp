@@ -74,9 +74,20 @@ void GlossarySheet::showEntry(int row) {
 }
 
 QString focusedWords(const QWidget* focus) {
+  const auto isExplained = [](const QString& text) {
+    return !text.isEmpty() && glossaryEntryFor(glossary(), text) >= 0;
+  };
   for (const QWidget* widget = focus; widget && !widget->isWindow(); widget = widget->parentWidget()) {
-    const QString words = widget->accessibleName();
-    if (!words.isEmpty() && glossaryEntryFor(glossary(), words) >= 0) return words;
+    const QString name = widget->objectName(), label = widget->accessibleName();
+    if (name.startsWith(QLatin1String("field."))) {
+      // By its key, its label, or a word of its key. What it stands in, the set-up, says nothing about it.
+      const QString key = name.section(QLatin1Char('.'), 1);
+      for (const QString& text :
+           {key, label, key.section(QLatin1Char('.'), 1).replace(QLatin1Char('_'), QLatin1Char(' '))})
+        if (isExplained(text)) return text;
+      return {};
+    }
+    if (isExplained(label)) return label;
   }
   return {};
 }

@@ -2,7 +2,6 @@
 #include "narrator.h"
 
 #include <QAccessible>
-#include <QLabel>
 #include <cmath>
 #include <utility>
 
@@ -10,10 +9,11 @@
 #include "models/number_text.h"
 #include "models/run_control.h"
 #include "models/run_text.h"
+#include "widgets/elided_label.h"
 
 namespace accrue::ui {
 
-Narrator::Narrator(RunControl* control, LessonPlayer* lesson, QLabel* label, QObject* parent)
+Narrator::Narrator(RunControl* control, LessonPlayer* lesson, ElidedLabel* label, QObject* parent)
     : QObject(parent), control_(control), lesson_(lesson), label_(label) {
   label_->setObjectName(QStringLiteral("narration"));
   label_->hide();
@@ -64,6 +64,8 @@ bool Narrator::tellState() {
   say(detail.isEmpty() ? stateWord(run, state) : tr("%1, %2").arg(stateWord(run, state), detail));
   if (run && !run->problems().empty() && detail.contains(run->problems().back().message))
     told_.problems = run->problemCount();
+  // What led up to the end is no news after it.
+  if (run && is_over(state)) told_ = allOf(*run);
   later_.start(pause);
   return true;
 }
@@ -105,7 +107,10 @@ QString Narrator::takeNews() {
 
 void Narrator::hearLesson() {
   const std::size_t done = lesson_->lesson() ? lesson_->stepsDone() : 0;
-  if (done > steps_done_) of_lesson_ = tr("This step is done: %1").arg(QString::fromStdString(lesson_->step().title));
+  if (done < steps_done_ || !on_)
+    of_lesson_.clear();  // another lesson, or none: what is left of the last one is no news
+  else if (done > steps_done_)
+    of_lesson_ = tr("This step is done: %1").arg(QString::fromStdString(lesson_->step().title));
   steps_done_ = done;
   tell();
 }
@@ -129,7 +134,7 @@ void Narrator::say(const QString& sentence) {
   since_.start();
   if (sentence == said_) return;
   said_ = sentence;
-  label_->setText(sentence);
+  label_->setFullText(sentence);
   label_->setAccessibleName(sentence);
   QAccessibleEvent announcement(label_, QAccessible::Alert);
   QAccessible::updateAccessibility(&announcement);

@@ -12,10 +12,9 @@
 
 #include "accrue/run/run_state.h"
 
-class QLabel;
-
 namespace accrue::ui {
 
+class ElidedLabel;
 class LessonPlayer;
 class RunControl;
 class RunSeries;
@@ -30,7 +29,7 @@ class Narrator : public QObject {
   /// Time after a sentence before the next that is not a state.
   static constexpr std::chrono::milliseconds pause{4000};
 
-  Narrator(RunControl* control, LessonPlayer* lesson, QLabel* label, QObject* parent = nullptr);
+  Narrator(RunControl* control, LessonPlayer* lesson, ElidedLabel* label, QObject* parent = nullptr);
   void setOn(bool on);
   QString sentence() const { return said_; }
 
@@ -58,7 +57,7 @@ class Narrator : public QObject {
 
   RunControl* control_;
   LessonPlayer* lesson_;
-  QLabel* label_;
+  ElidedLabel* label_;
   bool on_ = false;
   QString said_;
   QPointer<const RunSeries> run_;

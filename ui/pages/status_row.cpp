@@ -23,7 +23,7 @@ StatusRow::StatusRow(QWidget* parent)
       tag_(new RunTag(this)),
       chain_(new QLabel(this)),
       sentence_(new ElidedLabel(this)),
-      narration_(new QLabel(this)),
+      narration_(new ElidedLabel(this)),
       other_(new QLabel(this)) {
   setObjectName(QStringLiteral("statusRow"));
   auto* layout = new QHBoxLayout(this);

@@ -36,7 +36,7 @@ class StatusRow : public QWidget {
   QString sentence() const;
   QString word() const;
   /// For the narrator; empty and hidden until it speaks.
-  QLabel* narration() const { return narration_; }
+  ElidedLabel* narration() const { return narration_; }
   QSize minimumSizeHint() const override;
 
  protected:
@@ -53,7 +53,7 @@ class StatusRow : public QWidget {
   RunTag* tag_;
   QLabel* chain_;
   ElidedLabel* sentence_;
-  QLabel* narration_;
+  ElidedLabel* narration_;
   QLabel* other_;
   QLabel* progress_;
   QLabel* speed_;

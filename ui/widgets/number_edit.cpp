@@ -77,7 +77,10 @@ std::optional<SpecValue> NumberEdit::parse(const QString& text, QString* problem
   }
   bool ok = false;
   const double number = digits.toDouble(&ok);
-  if (!ok || !std::isfinite(number)) return refuse(tr("\"%1\" is not a number; write it like 0.5 or 3e-4").arg(text));
+  if (!ok || !std::isfinite(number))
+    return refuse(field_.type == FieldType::integer
+                      ? tr("\"%1\" is not a whole number").arg(text)
+                      : tr("\"%1\" is not a number; write it like 0.5 or 3e-4").arg(text));
   if (field_.type == FieldType::integer) {
     bool whole = false;
     std::int64_t count = digits.toLongLong(&whole);

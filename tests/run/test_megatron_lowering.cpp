@@ -443,7 +443,7 @@ class TestMegatronLowering : public QObject {
     }
     QCOMPARE(effect(lowered, "tp_degree").consumers, std::string("engine/parallel/tensor_layers"));
     QVERIFY(effect(lowered, "tp_degree").nothing.empty());
-    QCOMPARE(effect(lowered, "pp_degree").nothing, std::string("parallel.pipeline is 1 in any case"));
+    QCOMPARE(effect(lowered, "pp_degree").nothing, std::string("parallel.pipeline is 1 without it"));
     QVERIFY(!effect(lowered, "return_logits").nothing.empty());
     QVERIFY(effect(lowered, "is_train_batch_min").nothing.find("accumulation.micro_batch") != std::string::npos);
     QVERIFY(!effect(lowered, "sequence_parallelism").nothing.empty());

@@ -128,7 +128,7 @@ class TestForm : public QObject {
     QCOMPARE(studio.document.spec().megatron.tp_degree, std::optional<std::int64_t>(2));
     QCOMPARE(remark->text(), QStringLiteral("2 (field); parallel.tensor = 2"));
     QCOMPARE(studio.find<QLabel>("remark.megatron.pp_degree")->text(),
-             QStringLiteral("1 (default); changes nothing: parallel.pipeline is 1 in any case"));
+             QStringLiteral("1 (default); changes nothing: parallel.pipeline is 1 without it"));
     // Grey is what has no effect.
     const auto role = [form](const char* key) {
       return form->row(QString::fromLatin1(key))->label()->foregroundRole();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What ranks that really train measured, beside what the plan foretold: on the planner's bar and in the cells of the
+// What ranks that really train measured, beside what the plan said: on the planner's bar and in the cells of the
 // iso-batch explorer.
 #include <QComboBox>
 #include <QLabel>
@@ -42,7 +42,7 @@ class TestMeasuredCosts : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void the_planner_sets_what_was_measured_under_what_it_foretold() {
+  void the_planner_sets_what_was_measured_under_what_it_planned() {
     TrainingStudio studio(smallSpec(6, 1));
     studio.action("plannerDockAction")->trigger();
     auto* bar = studio.find<MemoryBar>("plannerMemory");

@@ -108,11 +108,11 @@ Result<std::string> python_script(const RunPlan& plan, CodeTarget target, const 
   std::string body = constants(plan, target) + "\n" + order_part(plan) + data_part(plan) + model_part(plan) +
                      window_part(plan) + optimizer_part(plan) + loop_part(plan, target);
   auto lines = head_lines(plan, target, missing);
-  lines.insert(
-      lines.begin() + 2,
-      {"Run it:  " + how_to_run(plan, target),
-       "It prints a line of JSON for each update, with the loss that Accrue reports.",
-       "Its first weights are those of a run where PyTorch draws the same random numbers; Accrue's is 2.11.", ""});
+  lines.insert(lines.begin() + 2, {"Run it:  " + how_to_run(plan, target),
+                                   "It prints a line of JSON for each update, with the loss that Accrue reports.",
+                                   "Its first weights are those of Accrue's run where PyTorch draws the random numbers "
+                                   "of LibTorch 2.11, with which Accrue trains.",
+                                   ""});
   return "#!/usr/bin/env python3\n" + commented(lines) + "\n" + imports(target, body) + body;
 }
 

@@ -556,7 +556,7 @@ class Lowering {
       give_way(effect);
     else
       effect.nothing =
-          std::string(effect.keys.front().key) + " is " + format_value(effect.keys.front().value) + " in any case";
+          std::string(effect.keys.front().key) + " is " + format_value(effect.keys.front().value) + " without it";
   }
 
   /// What holds is what the spec sets, in the words of the field where it has such a value.

@@ -94,6 +94,15 @@ inline RunSpec smallSpec(std::int64_t updates = 1000, std::int64_t ranks = 2) {
   return spec;
 }
 
+/// The offscreen platform says on every window shown what it cannot do, which buries the failures in a log.
+inline void keepPlatformQuiet() {
+  static QtMessageHandler next = nullptr;  // Qt Test's own, which it takes back at the end
+  if (next) return;
+  next = qInstallMessageHandler([](QtMsgType type, const QMessageLogContext& context, const QString& message) {
+    if (!message.startsWith(QLatin1String("This plugin does not support"))) next(type, context, message);
+  });
+}
+
 class StudioFixture {
  public:
   /// script: what the fake ranks do, see tests/support/fake_rank/script.h.
@@ -104,6 +113,7 @@ class StudioFixture {
                 const char* rank_program = "accrue-fake-rank")
       : home(std::move(home_dir)) {
     initAccrueResources();
+    keepPlatformQuiet();
     qputenv("ACCRUE_FAKE_RANK", script);
     qputenv("XDG_RUNTIME_DIR", home->path().toUtf8());
     qputenv("XDG_DATA_HOME", home->filePath(QStringLiteral("data")).toUtf8());

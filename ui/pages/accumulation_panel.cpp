@@ -48,8 +48,6 @@ AccumulationPanel::AccumulationPanel(RunControl* control, QWidget* parent)
   said_->setObjectName(QStringLiteral("windowSaid"));
   said_->setFont(tabularFont(TextSize::body));
   said_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
-  // Room for two lines, so that the widgets below do not move.
-  said_->setMinimumHeight(2 * QFontMetrics(said_->font()).lineSpacing());
   for (QLabel* label : {count_, phase_, said_, empty_, lamp_text_}) {
     label->setWordWrap(true);
     label->setMinimumWidth(1);
@@ -217,6 +215,8 @@ void AccumulationPanel::showPools() {
   count_->setText(countText());
   const bool reduced = showsReductionFirst();
   pool_->setView({tracker.inWindow(), tracker.lastEnd(), tracker.drained() && !reduced});
+  // Room for two lines, so that the widgets below do not move.
+  said_->setMinimumHeight(2 * said_->fontMetrics().lineSpacing());
   said_->setText(reduced ? tr("Reduced: all ranks hold the same gradient") : stateText());
   if (reduced) later_.start(reduced_time);
   pool_->setAccessibleDescription(text());

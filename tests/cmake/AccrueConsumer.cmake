@@ -4,7 +4,7 @@
 function(accrue_consumer_test step)
   cmake_parse_arguments(T "" "TIMEOUT;SETS_UP" "NEEDS" ${ARGN})
   add_test(NAME consumer_${step} COMMAND bash ${PROJECT_SOURCE_DIR}/tests/consumer/check_consumer.sh ${step} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
-  set_tests_properties(consumer_${step} PROPERTIES LABELS "ranks;slow" TIMEOUT ${T_TIMEOUT} SKIP_RETURN_CODE 77
+  set_tests_properties(consumer_${step} PROPERTIES LABELS "ranks;thorough" TIMEOUT ${T_TIMEOUT} SKIP_RETURN_CODE 77
     FIXTURES_REQUIRED "${T_NEEDS}" FIXTURES_SETUP "${T_SETS_UP}"
     ENVIRONMENT "LANG=C.UTF-8;LC_ALL=C.UTF-8;LIBTORCH=${ACCRUE_LIBTORCH};CXX=${CMAKE_CXX_COMPILER};LAUNCHER=${ACCRUE_CCACHE}")
 endfunction()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # accrue_add_test(NAME n SOURCES f... LIBS l... LABELS l... TIMEOUT s [SERIAL] [ENVIRONMENT VAR=value...])
 # One Qt Test executable, run by CTest; JUnit output lies in build/test-results/. Labels say which part of the tree a test guards:
-# core (std-only), engine (LibTorch, one process), ranks (several processes), ui (offscreen), realx (a real X server), slow;
+# core (std-only), engine (LibTorch, one process), ranks (several processes), ui (offscreen), realx (a real X server);
+# thorough: see accrue_thorough;
 # sanitized: run, with the engine or the core, under AddressSanitizer and UBSan, and built by the target of that name: what reads files, shares
 # memory, counts windows, does arithmetic of its own, and calls them under the names of other systems.
 #
@@ -9,7 +10,8 @@
 # One executable of several test classes, whose files t.cpp are compiled together, all or n at a time: what they share of LibTorch,
 # three seconds a file, is compiled once. Each is still a test of its own, with a process of its own: `program t [function]`; a
 # target t builds it. With a prefix, test_form.cpp is the test PREFIXform.
-set(accrue_sanitized core_record engine_models engine_checkpoint engine_memory engine_systems engine_accelerate ranks_comm
+set(accrue_sanitized core_record engine_models engine_checkpoint engine_memory engine_meeting engine_sources engine_systems
+  engine_accelerate test_accelerate_state test_rank_channel ranks_comm
   ranks_parallel ranks_training ranks_resume)
 add_custom_target(sanitized)
 
@@ -137,6 +139,14 @@ endfunction()
 # the rest of their program trains. Above a cost of 50 they start before all that train, else beside them.
 function(accrue_waits cost)
   set_tests_properties(${ARGN} PROPERTIES PROCESSORS 1 COST ${cost} RESOURCE_LOCK "")
+endfunction()
+
+# accrue_thorough(test...): tests whose subject another, shorter test guards as well: every layout, every scale of a screen, other
+# tools' own programs. They have a preset of their own, so that the default one stays a matter of minutes; CI runs both.
+function(accrue_thorough)
+  foreach(test IN LISTS ARGN)
+    set_property(TEST ${test} APPEND PROPERTY LABELS thorough)
+  endforeach()
 endfunction()
 
 function(accrue_add_test)

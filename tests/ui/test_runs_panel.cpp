@@ -19,6 +19,7 @@
 #include "plots/plot_area.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
+#include "widgets/message_bar.h"
 
 namespace test_runs_panel {
 
@@ -215,6 +216,46 @@ class TestRunsPanel : public QObject {
     undo->click();
     QTRY_COMPARE_WITH_TIMEOUT(studio.library->table()->rowCount(), 2, patience_ms);
     QVERIFY(QFileInfo::exists(folder));
+  }
+
+  void a_deletion_offers_its_undo_over_an_older_message() {
+    FinishedRuns studio({4});
+    auto* bar = studio.find<MessageBar>("messageBar");
+    bar->post({QStringLiteral("older"), RunState::failed, QStringLiteral("An older message"), {}, {}});
+    bar->post({QStringLiteral("progress"), RunState::running, QStringLiteral("Run 1 of 2"), {}, {}});
+    studio.clickName(0);
+    studio.table->setFocus();
+    QTest::keyClick(studio.table, Qt::Key_Delete);
+    QVERIFY(studio.offered("Undo"));
+    bar->post({QStringLiteral("progress"), RunState::running, QStringLiteral("Run 2 of 2"), {}, {}});
+    QVERIFY(studio.offered("Undo"));
+    studio.find<QPushButton>("messageAction")->click();
+    QTRY_COMPARE_WITH_TIMEOUT(studio.library->table()->rowCount(), 1, patience_ms);
+    QCOMPARE(bar->text(), QStringLiteral("Run 2 of 2"));
+    bar->withdraw(QStringLiteral("progress"));
+    QCOMPARE(bar->text(), QStringLiteral("An older message"));
+  }
+
+  void ctrl_z_in_the_table_brings_a_deleted_run_back_and_elsewhere_undoes_an_edit() {
+    FinishedRuns studio({4});
+    studio.set("accumulation.steps", std::int64_t{7});
+    const auto steps = [&] { return studio.document.spec().accumulation.steps; };
+    const auto remove = [&] {
+      studio.clickName(0);
+      studio.table->setFocus();
+      QTest::keyClick(studio.table, Qt::Key_Delete);
+      QTRY_COMPARE_WITH_TIMEOUT(studio.library->table()->rowCount(), 0, patience_ms);
+    };
+    const auto undo = [] { QTest::keyClick(QApplication::focusWidget(), Qt::Key_Z, Qt::ControlModifier); };
+    remove();
+    undo();
+    QTRY_COMPARE_WITH_TIMEOUT(studio.library->table()->rowCount(), 1, patience_ms);
+    QCOMPARE(steps(), 7);
+    remove();
+    studio.find("setupPanel")->setFocus();
+    studio.press(Qt::Key_Z, Qt::ControlModifier);
+    QCOMPARE(steps(), 4);
+    QCOMPARE(studio.library->table()->rowCount(), 0);
   }
 
   void two_runs_are_compared_and_the_plots_mark_where_they_part() {

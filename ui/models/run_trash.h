@@ -24,6 +24,7 @@ class RunTrash : public QObject {
   void remove(const QList<RunSeries*>& runs);
   /// Brings back what was removed last.
   void undo();
+  bool canUndo() const { return !last_.isEmpty(); }
 
  Q_SIGNALS:
   void moved(const QStringList& names);

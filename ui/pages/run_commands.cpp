@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "run_commands.h"
 
+#include <QKeyEvent>
+#include <QKeySequence>
 #include <algorithm>
 
 #include "models/run_library.h"
@@ -46,7 +48,17 @@ RunCommands::RunCommands(const WindowActions& actions, RunsPanel* runs, RunLibra
   connect(trash_, &RunTrash::failed, this, fail);
   connect(runs_->notebook(), &RunNotebook::failed, this, fail);
   connect(runs_, &RunsPanel::shownRunsChanged, this, &RunCommands::showEnabled);
+  runs_->installEventFilter(this);
   showEnabled();
+}
+
+bool RunCommands::eventFilter(QObject* object, QEvent* event) {
+  const bool is_key = event->type() == QEvent::ShortcutOverride || event->type() == QEvent::KeyPress;
+  if (!is_key || !trash_->canUndo() || !static_cast<QKeyEvent*>(event)->matches(QKeySequence::Undo))
+    return QObject::eventFilter(object, event);
+  if (event->type() == QEvent::KeyPress) trash_->undo();
+  event->accept();
+  return true;
 }
 
 QList<RunSeries*> RunCommands::chosen() const {

@@ -23,6 +23,10 @@ class RunCommands : public QObject {
   /// Enables what can be done with the runs that are selected now.
   void showEnabled();
 
+ protected:
+  /// Undo, in the panel of the runs, brings back what was deleted; elsewhere it is the set-up's.
+  bool eventFilter(QObject* object, QEvent* event) override;
+
  private:
   void showNotes();
   void toggleStars();

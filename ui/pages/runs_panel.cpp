@@ -144,7 +144,10 @@ void RunsPanel::moveFocus(RunSeries* from, RunSeries* to) {
 }
 
 void RunsPanel::showEmptyState() {
-  stack_->setCurrentWidget(library_->table()->rowCount() == 0 ? static_cast<QWidget*>(empty_) : view_);
+  QWidget* const now = library_->table()->rowCount() == 0 ? static_cast<QWidget*>(empty_) : view_;
+  const bool has_focus = stack_->currentWidget()->hasFocus();
+  stack_->setCurrentWidget(now);
+  if (has_focus) now->setFocus(Qt::OtherFocusReason);  // the last run has gone, or the first one has come
 }
 
 RunSeries* RunsPanel::runAt(const QModelIndex& index) const {

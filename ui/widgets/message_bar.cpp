@@ -15,15 +15,6 @@
 
 namespace accrue::ui {
 
-namespace {
-
-int weight(RunState tone) {
-  if (tone == RunState::failed) return 2;
-  return tone == RunState::degraded || tone == RunState::paused ? 1 : 0;
-}
-
-}  // namespace
-
 MessageBar::MessageBar(QWidget* parent)
     : QWidget(parent),
       icon_(new QLabel(this)),
@@ -56,10 +47,14 @@ MessageBar::MessageBar(QWidget* parent)
 }
 
 void MessageBar::post(Message message) {
-  std::erase_if(messages_, [&message](const Message& other) { return other.id == message.id; });
-  messages_.push_back(std::move(message));
-  std::stable_sort(messages_.begin(), messages_.end(),
-                   [](const Message& left, const Message& right) { return weight(left.tone) < weight(right.tone); });
+  const auto earlier = std::ranges::find(messages_, message.id, &Message::id);
+  const bool is_progress = message.tone == RunState::running;
+  if (earlier != messages_.end() && is_progress && earlier->tone == RunState::running) {
+    *earlier = std::move(message);
+  } else {
+    if (earlier != messages_.end()) messages_.erase(earlier);
+    messages_.push_back(std::move(message));
+  }
   showTop();
 }
 

@@ -23,14 +23,15 @@ struct Message {
   QString icon = {};                     ///< in place of the tone's
 };
 
-/// Messages of the window, one at a time, the most severe first, each with at most one button. The rest of the window
-/// stays usable.
+/// Messages of the window, one at a time, the newest first, each with at most one button. Older ones come back when it
+/// is gone. The rest of the window stays usable.
 class MessageBar : public QWidget {
   Q_OBJECT
 
  public:
   explicit MessageBar(QWidget* parent = nullptr);
 
+  /// In front of all others, except that the progress of what trains goes on where it stands.
   void post(Message message);
   void withdraw(const QString& id);
   /// Of the shown message; empty if there is none.

@@ -137,6 +137,28 @@ class TestRunsPanel : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(studio.table->columnWidth(RunTableModel::nameColumn), 300, patience_ms);
   }
 
+  void a_name_takes_the_room_that_other_columns_leave() {
+    FinishedRuns studio;
+    studio.window->resize(1366, 768);
+    const QHeaderView* header = studio.table->header();
+    const auto left = [&] {
+      int widths = 0;
+      for (int section = 0; section < header->count(); ++section) widths += header->sectionSize(section);
+      return studio.table->viewport()->width() - widths;
+    };
+    int last = header->count() - 1;
+    while (header->isSectionHidden(last)) --last;
+    QTRY_COMPARE_WITH_TIMEOUT(left(), 0, patience_ms);
+    QVERIFY2(header->sectionSize(last) <= 84, qPrintable(QString::number(header->sectionSize(last))));
+    const int name = header->sectionSize(RunTableModel::nameColumn);
+    QVERIFY2(name > 300, qPrintable(QString::number(name)));
+    // What a user gives another column, it gives away.
+    studio.table->header()->resizeSection(RunTableModel::stateColumn, 150);
+    QCOMPARE(left(), 0);
+    QCOMPARE(header->sectionSize(RunTableModel::nameColumn), name - (150 - 112));
+    QCOMPARE(studio.table->horizontalScrollBar()->maximum(), 0);
+  }
+
   void all_panels_speak_of_the_focused_run() {
     FinishedRuns studio;
     for (const int row : {1, 0}) {

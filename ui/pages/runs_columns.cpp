@@ -80,7 +80,22 @@ void RunsColumns::keepOwn(int section, int width) {
   const QHeaderView* header = view_->header();
   int last = header->count() - 1;
   while (last > 0 && header->isSectionHidden(header->logicalIndex(last))) --last;
-  if (width > 0 && section != header->logicalIndex(last)) own_[nameOf(section)] = width / textScale();
+  if (width <= 0 || section == header->logicalIndex(last)) return;
+  own_[nameOf(section)] = width / textScale();
+  giveNameTheRest(wanted());
+}
+
+/// A name is what is cut first, so it takes what the others leave, unless a user has said how wide it is.
+void RunsColumns::giveNameTheRest(const std::vector<Width>& widths) {
+  QHeaderView* header = view_->header();
+  const int name = table_->sectionOf(RunTableModel::nameColumn);
+  if (name < 0 || own_.contains(nameOf(name))) return;
+  int rest = view_->viewport()->width();
+  for (int section = 0; section < static_cast<int>(widths.size()); ++section)
+    if (section != name)
+      rest -= std::min(header->sectionSize(section), widths[static_cast<std::size_t>(section)].usual);
+  const QScopedValueRollback guard(fitting_, true);
+  header->resizeSection(name, std::max(rest, widths[static_cast<std::size_t>(name)].least));
 }
 
 std::vector<RunsColumns::Width> RunsColumns::wanted() const {
@@ -128,6 +143,7 @@ void RunsColumns::fit() {
     const int less = slack > 0 ? std::min(own_slack, (over * own_slack + slack - 1) / slack) : 0;
     view_->header()->resizeSection(section, width.usual - less);
   }
+  giveNameTheRest(widths);
 }
 
 }  // namespace accrue::ui

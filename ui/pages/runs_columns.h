@@ -11,8 +11,9 @@ namespace accrue::ui {
 
 class RunTableModel;
 
-/// How wide the columns of the runs table are: as usual, or as a user made them, while there is room. Where there is
-/// less they become narrower, and those that tell least are hidden, so that the table need not be scrolled sideways.
+/// How wide the columns of the runs table are: as usual, or as a user made them, while there is room; what is left is
+/// the name's. Where there is less they become narrower, and those that tell least are hidden, so that the table need
+/// not be scrolled sideways.
 class RunsColumns : public QObject {
   Q_OBJECT
 
@@ -32,6 +33,7 @@ class RunsColumns : public QObject {
   void fit();
   /// Of all sections, before there is too little room.
   std::vector<Width> wanted() const;
+  void giveNameTheRest(const std::vector<Width>& widths);
   void keepOwn(int section, int width);
   /// The same while columns beside it come and go.
   QString nameOf(int section) const;

@@ -351,6 +351,21 @@ class TestRunsPanel : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(studio.control->run()->outcome().outcome == QLatin1String("finished"), patience_ms);
   }
 
+  void queued_runs_of_one_name_say_what_differs() {
+    RunningStudio studio("micro_ms=5");
+    auto* list = studio.find<QListWidget>("queueRuns");
+    for (const std::int64_t seed : {1, 2}) {
+      studio.set("run.seed", seed);
+      QTRY_VERIFY_WITH_TIMEOUT(studio.preflight->isCurrent(), patience_ms);
+      studio.press(Qt::Key_Return, Qt::ControlModifier);
+    }
+    QCOMPARE(list->count(), 2);
+    QCOMPARE(list->item(0)->text(), QStringLiteral("test, N = 4, seed = 1"));
+    QCOMPARE(list->item(1)->text(), QStringLiteral("test, N = 4, seed = 2"));
+    studio.window->findChild<RunQueue*>()->cancel();
+    studio.endRun();
+  }
+
   void a_queue_that_only_waits_can_be_cancelled() {
     RunningStudio studio("micro_ms=5");
     auto* queue = studio.window->findChild<RunQueue*>();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "run_control.h"
+#include "run_name.h"
 
 namespace accrue::ui {
 
@@ -123,6 +124,12 @@ std::size_t RunQueue::count(QueuedState state) const {
   return static_cast<std::size_t>(std::ranges::count(runs_, state, &QueuedRun::state));
 }
 
+QString RunQueue::labelOf(std::size_t index) const {
+  std::vector<NamedSpec> named;
+  for (const QueuedRun& run : runs_) named.push_back({run.label, &run.plan.spec});
+  return distinctNames(named).at(static_cast<qsizetype>(index));
+}
+
 QString RunQueue::sentence() const {
   if (runs_.empty()) return {};
   const auto all = static_cast<int>(runs_.size());
@@ -131,8 +138,8 @@ QString RunQueue::sentence() const {
     if (runs_[at_].state == QueuedState::waiting)
       return waiting() == 1 ? tr("1 run waits for the one that trains")
                             : tr("%1 runs wait for the one that trains").arg(waiting());
-    if (count(QueuedState::left_out) > 0) return tr("%1 is training, the others are left out").arg(runs_[at_].label);
-    return tr("Run %1 of %2: %3 is training").arg(now).arg(all).arg(runs_[at_].label);
+    if (count(QueuedState::left_out) > 0) return tr("%1 is training, the others are left out").arg(labelOf(at_));
+    return tr("Run %1 of %2: %3 is training").arg(now).arg(all).arg(labelOf(at_));
   }
   QString text = tr("%1 of %2 runs finished").arg(count(QueuedState::finished)).arg(all);
   if (const auto failed = count(QueuedState::failed)) text = tr("%1, %2 did not").arg(text).arg(failed);

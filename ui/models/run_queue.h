@@ -19,7 +19,7 @@ enum class QueuedState { waiting, running, finished, failed, left_out };
 
 struct QueuedRun {
   RunPlan plan;
-  QString label;  ///< what messages call it, e.g. "llm"
+  QString label;  ///< what messages call it, e.g. "llm"; see RunQueue::labelOf()
   QueuedState state = QueuedState::waiting;
   RunSeries* run = nullptr;  ///< once it has begun; owned by the library
   RunSpec asked = {};        ///< the set-up as it was queued: later edits of it are no part of the run
@@ -48,6 +48,8 @@ class RunQueue : public QObject {
   const std::vector<QueuedRun>& runs() const { return runs_; }
   /// "Run 2 of 5: llm is training"; the results once the queue has ended.
   QString sentence() const;
+  /// The run's label, with what differs where several have it: "Demo, N = 4, seed = 2".
+  QString labelOf(std::size_t index) const;
 
  Q_SIGNALS:
   void changed();

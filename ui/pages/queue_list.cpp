@@ -72,7 +72,7 @@ void QueueList::showQueue() {
   const auto& runs = queue_->runs();
   for (std::size_t i = 0; queue_->isActive() && i < runs.size(); ++i) {
     if (runs[i].state != QueuedState::waiting) continue;
-    auto* item = new QListWidgetItem(runs[i].label, list_);
+    auto* item = new QListWidgetItem(queue_->labelOf(i), list_);
     item->setData(Qt::UserRole, static_cast<int>(i));
   }
   list_->setCurrentRow(std::min(row, list_->count() - 1));

@@ -84,6 +84,30 @@ class TestForm : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(line->text(), before, patience_ms);
   }
 
+  void a_spec_that_was_opened_after_a_run_counts_no_edits() {
+    OpenStudio studio(smallSpec(3), "micro_ms=1");
+    const auto* edits = studio.find<QLabel>("editsNotRun");
+    const auto train = [&] {
+      studio.action("runAction")->trigger();
+      QTRY_VERIFY_WITH_TIMEOUT(studio.control->run() && !studio.control->isLive(), patience_ms);
+    };
+    train();
+    studio.set("accumulation.steps", std::int64_t{7});
+    QCOMPARE(edits->text(), QStringLiteral("1 edit since the last run"));
+    RunSpec other = smallSpec(5);
+    other.accumulation.micro_batch = 3;
+    studio.openSpec(other);
+    QVERIFY(edits->isVisible());
+    QCOMPARE(edits->text(), QStringLiteral("This spec has not been run since it was opened"));
+    studio.openSpec(smallSpec(3));
+    QVERIFY(!edits->isVisible());  // what ran
+    studio.openSpec(other);
+    train();
+    QTRY_VERIFY_WITH_TIMEOUT(!edits->isVisible(), patience_ms);
+    studio.set("accumulation.steps", std::int64_t{7});
+    QCOMPARE(edits->text(), QStringLiteral("1 edit since the last run"));
+  }
+
   void a_bad_number_is_said_under_its_field_and_changes_nothing() {
     OpenStudio studio;
     auto* note = studio.find<FindingNote>("finding.accumulation.steps");

@@ -76,8 +76,12 @@ RunActions RunControl::actions() const {
 }
 
 std::optional<int> RunControl::editsNotRun() const {
-  if (!last_spec_) return std::nullopt;
-  return static_cast<int>(diff_specs(*last_spec_, document_->spec()).size());
+  if (!last_) return std::nullopt;
+  return static_cast<int>(diff_specs(last_->spec, document_->spec()).size());
+}
+
+bool RunControl::lastRanAnother() const {
+  return last_ && last_->document != document_->opened();
 }
 
 void RunControl::startPaused() {
@@ -87,8 +91,8 @@ void RunControl::startPaused() {
 }
 
 std::vector<SpecDifference> RunControl::editsWaiting() const {
-  if (!last_spec_ || !isLive()) return {};
-  return diff_specs(*last_spec_, document_->spec());
+  if (!last_ || !isLive()) return {};
+  return diff_specs(last_->spec, document_->spec());
 }
 
 void RunControl::start() {
@@ -149,14 +153,14 @@ void RunControl::startChecked() {
     return;
   }
   checking_ = false;
-  beginStarted(bridge_.start(plan, {}, starts_paused_), plan, document_->spec());
+  beginStarted(bridge_.start(plan, {}, starts_paused_), plan, setUp());
 }
 
 /// Its data may be read for it.
 void RunControl::compareBranch(const RunPlan& plan) {
   comparing_ = true;
   jobs_.run([from = *branch_from_, plan] { return check_branch(from, plan); },
-            [this, plan, asked = document_->spec(), check = check_](const std::vector<Finding>& findings) {
+            [this, plan, asked = setUp(), check = check_](const std::vector<Finding>& findings) {
               if (check != check_) return;  // stopped meanwhile
               comparing_ = false;
               if (has_errors(findings)) {
@@ -170,7 +174,7 @@ void RunControl::compareBranch(const RunPlan& plan) {
 }
 
 /// Its checkpoint may be large: the window goes on while it is copied.
-void RunControl::startBranch(const RunPlan& plan, const RunSpec& asked) {
+void RunControl::startBranch(const RunPlan& plan, const SetUp& asked) {
   checking_ = copying_ = true;
   jobs_.run([options = bridge_.options(), from = *branch_from_,
              plan]() mutable { return EngineBridge::startBranch(options, from, std::move(plan)); },
@@ -181,23 +185,23 @@ void RunControl::startBranch(const RunPlan& plan, const RunSpec& asked) {
             });
 }
 
-bool RunControl::startPlan(const RunPlan& plan, const RunSpec& asked) {
+bool RunControl::startPlan(const RunPlan& plan, const SetUp& asked) {
   if (checking_ || isLive()) return false;
   return beginStarted(bridge_.start(plan), plan, asked);
 }
 
-const RunSpec& RunControl::setUp() const {
-  return document_->spec();
+SetUp RunControl::setUp() const {
+  return {document_->spec(), document_->opened()};
 }
 
-bool RunControl::beginStarted(const Result<std::filesystem::path>& started, const RunPlan& plan, const RunSpec& asked) {
+bool RunControl::beginStarted(const Result<std::filesystem::path>& started, const RunPlan& plan, const SetUp& asked) {
   if (!started) {
     Q_EMIT stateChanged(state());
     Q_EMIT changed();
     Q_EMIT commandFailed(started.error());
     return false;
   }
-  last_spec_ = asked;
+  last_ = asked;
   begin(*started, plan, RunLibrary::Past::forget);
   return true;
 }
@@ -221,6 +225,7 @@ void RunControl::resumeLoaded(const QString& folder) {
     Q_EMIT commandFailed(resumed.error());
     return;
   }
+  forgetOthersSpec(folder);
   begin(*resumed, library_->find(folder)->plan(), RunLibrary::Past::keep);
   Q_EMIT joined(run_);
 }
@@ -234,8 +239,14 @@ void RunControl::attach(const QString& folder) {
     return;
   }
   RunSeries* known = library_->find(folder);
+  forgetOthersSpec(folder);
   begin(dir, known ? known->plan() : std::nullopt, RunLibrary::Past::forget);
   Q_EMIT joined(run_);
+}
+
+/// What a run that is joined was set up as is not known here.
+void RunControl::forgetOthersSpec(const QString& folder) {
+  if (!run_ || run_->folder() != folder) last_.reset();
 }
 
 void RunControl::begin(const std::filesystem::path& dir, const std::optional<RunPlan>& plan, RunLibrary::Past past) {

@@ -21,11 +21,11 @@
 #include "run_actions.h"
 #include "run_library.h"
 #include "run_series.h"
+#include "spec_document.h"
 
 namespace accrue::ui {
 
 class PreflightRunner;
-class SpecDocument;
 
 /// Thread: GUI. One run at a time; the other of a pair that trains together is a CompanionRun.
 class RunControl : public HostedRun {
@@ -53,6 +53,8 @@ class RunControl : public HostedRun {
   RunActions actions() const;
   /// Number of fields that differ from the spec of the last run; empty before the first.
   std::optional<int> editsNotRun() const;
+  /// What the last run trained was another document: what differs from its spec are no edits.
+  bool lastRanAnother() const;
   /// They, each with the run's value on the left, while that run is live: they wait for the next one.
   std::vector<SpecDifference> editsWaiting() const;
   /// Exit status of the run that ended last; 0 before.
@@ -64,9 +66,9 @@ class RunControl : public HostedRun {
   void startPaused();
   /// Runs a plan made from the set-up `asked`, e.g. under another dialect. False if it cannot begin; commandFailed()
   /// says why.
-  bool startPlan(const RunPlan& plan, const RunSpec& asked);
+  bool startPlan(const RunPlan& plan, const SetUp& asked);
   /// The set-up as it is now.
-  const RunSpec& setUp() const;
+  SetUp setUp() const;
   /// Whether the run that ended last was stopped by the user.
   bool endedByUser() const { return ended_by_user_; }
   void togglePause();
@@ -117,8 +119,9 @@ class RunControl : public HostedRun {
   void endCheck();
   void startChecked();
   void compareBranch(const RunPlan& plan);
-  void startBranch(const RunPlan& plan, const RunSpec& asked);
-  bool beginStarted(const Result<std::filesystem::path>& started, const RunPlan& plan, const RunSpec& asked);
+  void startBranch(const RunPlan& plan, const SetUp& asked);
+  bool beginStarted(const Result<std::filesystem::path>& started, const RunPlan& plan, const SetUp& asked);
+  void forgetOthersSpec(const QString& folder);
   void begin(const std::filesystem::path& dir, const std::optional<RunPlan>& plan, RunLibrary::Past past);
   void showStopping();
   void resumeLoaded(const QString& folder);
@@ -131,8 +134,8 @@ class RunControl : public HostedRun {
   EngineBridge bridge_;
   RunSeries* run_ = nullptr;
   HeldPhases held_;
-  std::int64_t dropped_before_ = 0;  ///< events left out earlier in the run, before it was followed here
-  std::optional<RunSpec> last_spec_;
+  std::int64_t dropped_before_ = 0;         ///< events left out earlier in the run, before it was followed here
+  std::optional<SetUp> last_;               ///< that was trained
   QString resume_pending_;                  ///< waits for its history
   QString branch_pending_;                  ///< folder whose branch point is being read
   std::optional<BranchPoint> branch_from_;  ///< of what is being checked

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "accrue/run/run_plan.h"
+#include "spec_document.h"
 
 namespace accrue::ui {
 
@@ -22,7 +23,7 @@ struct QueuedRun {
   QString label;  ///< what messages call it, e.g. "llm"; see RunQueue::labelOf()
   QueuedState state = QueuedState::waiting;
   RunSeries* run = nullptr;  ///< once it has begun; owned by the library
-  RunSpec asked = {};        ///< the set-up as it was queued: later edits of it are no part of the run
+  SetUp asked = {};          ///< the set-up as it was queued: later edits of it are no part of the run
 };
 
 /// Thread: GUI. Starts through the RunControl, so that a queued run is an ordinary run.

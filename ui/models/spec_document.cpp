@@ -214,6 +214,7 @@ void SpecDocument::takeOther(const RunSpec& spec) {
   if (!locked_.holder.isEmpty()) unlockKeys();
   samples_kept_ = locked_samples(spec, lock_);
   last_factor_.clear();
+  ++opened_;
   applySpec(spec, QString());
 }
 

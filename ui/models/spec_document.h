@@ -27,6 +27,12 @@ struct LockedKeys {
   std::map<std::string, QString, std::less<>> why;  ///< key and why it stays, as a sentence
 };
 
+/// A document as it was at one time.
+struct SetUp {
+  RunSpec spec;
+  quint64 document = 0;  ///< SpecDocument::opened()
+};
+
 /// Thread: GUI.
 class SpecDocument : public QObject {
   Q_OBJECT
@@ -40,6 +46,8 @@ class SpecDocument : public QObject {
   const RunSpec& spec() const { return spec_; }
   /// Counts every change of the spec; results for an older revision are out of date.
   quint64 revision() const { return revision_; }
+  /// Counts the documents that took another's place: presets, files, specs of runs and lessons.
+  quint64 opened() const { return opened_; }
   /// Where relative paths of the spec start: the file's folder, the current folder before the first save.
   std::filesystem::path baseDir() const;
   QString filePath() const { return file_path_; }
@@ -107,6 +115,7 @@ class SpecDocument : public QObject {
   QString name_;
   std::filesystem::path base_dir_;
   quint64 revision_ = 0;
+  quint64 opened_ = 0;
   SampleLock lock_ = SampleLock::none;
   std::int64_t samples_kept_ = 0;
   QString last_factor_;

@@ -79,7 +79,8 @@ void SetupPanel::connectSignals() {
   connect(preflight_, &PreflightRunner::finished, this, &SetupPanel::showPreflight);
   connect(arithmetic_, &ArithmeticPanel::fieldRequested, form_, &FieldForm::focusField);
   connect(control_, &RunControl::stateChanged, this, [this] { form_->setEditsWaiting(control_->editsWaiting()); });
-  connect(control_, &RunControl::changed, this, [this] { arithmetic_->setEditsNotRun(control_->editsNotRun()); });
+  connect(control_, &RunControl::changed, this,
+          [this] { arithmetic_->setEditsNotRun(control_->editsNotRun(), control_->lastRanAnother()); });
 }
 
 void SetupPanel::showPreflight() {

@@ -154,10 +154,11 @@ void ArithmeticPanel::showError(const std::vector<Finding>& findings) {
   show_field_->setVisible(!key_.isEmpty());
 }
 
-void ArithmeticPanel::setEditsNotRun(std::optional<int> edits) {
+void ArithmeticPanel::setEditsNotRun(std::optional<int> edits, bool last_ran_another) {
   edits_->setVisible(edits.value_or(0) > 0);
-  edits_->setText(edits == 1 ? tr("1 edit since the last run")
-                             : tr("%1 edits since the last run").arg(edits.value_or(0)));
+  edits_->setText(last_ran_another ? tr("This spec has not been run since it was opened")
+                  : edits == 1     ? tr("1 edit since the last run")
+                                   : tr("%1 edits since the last run").arg(edits.value_or(0)));
 }
 
 QString ArithmeticPanel::text() const {

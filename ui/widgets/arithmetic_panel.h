@@ -29,8 +29,9 @@ class ArithmeticPanel : public QWidget {
   void setChecking(bool checking);
   /// Fields without a valid value: while there are any, no plan is shown, because none belongs to the form's text.
   void setRejectedFields(const QStringList& keys);
-  /// "2 edits not run"; 0 or nothing hides it.
-  void setEditsNotRun(std::optional<int> edits);
+  /// "2 edits since the last run", or where that ran another spec that this one has not been run yet; 0 or nothing
+  /// hides it.
+  void setEditsNotRun(std::optional<int> edits, bool last_ran_another);
   QString text() const;
 
  Q_SIGNALS:

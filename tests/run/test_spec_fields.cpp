@@ -131,6 +131,9 @@ class TestSpecFields : public QObject {
     row("batch_size", "batch_size", "accumulation.micro_batch");
     row("world_size", "world_size", "parallel.data");
     row("epochs", "epochs", "run.epochs");
+    row("tp_degree", "tp_degree", "parallel.tensor");
+    row("pp_degree", "pp_degree", "parallel.pipeline");
+    row("use_distributed_optimizer", "use_distributed_optimizer", "parallel.zero");
     for (const char* name : {"mixed_precision", "fp16", "bf16", "autocast"}) row(name, name, "model.dtype");
     row("--global-batch-size", "--global-batch-size", "accumulation.global_batch");
     row("gradient_clip_val", "gradient_clip_val", "optimizer.clip_norm");

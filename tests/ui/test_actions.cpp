@@ -175,6 +175,15 @@ class TestActions : public QObject {
     QTest::keyClick(words, Qt::Key_Return);
     QVERIFY(!palette->isVisible());
     QVERIFY(studio.find("galleryDock")->isVisible());
+    // A field, by another tool's name.
+    QTRY_VERIFY_WITH_TIMEOUT(studio.window->isActiveWindow(), patience_ms);
+    studio.press(Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
+    QTRY_VERIFY_WITH_TIMEOUT(palette->isVisible() && words->hasFocus(), patience_ms);
+    QTest::keyClicks(words, QStringLiteral("tp_degree"));
+    QCOMPARE(list->currentItem()->text(), QStringLiteral("Field: Tensor-parallel ranks"));
+    QTest::keyClick(words, Qt::Key_Return);
+    QVERIFY(!palette->isVisible());
+    QTRY_VERIFY_WITH_TIMEOUT(studio.find("field.parallel.tensor")->hasFocus(), patience_ms);
     // Nothing is found, nothing is given.
     QTRY_VERIFY_WITH_TIMEOUT(studio.window->isActiveWindow(), patience_ms);
     studio.press(Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);

@@ -286,6 +286,11 @@ class TestForm : public QObject {
     QVERIFY(!studio.find("field.optimizer.lr")->isVisibleTo(studio.window.get()));
     search->clear();
     QVERIFY(studio.find("field.optimizer.lr")->isVisibleTo(studio.window.get()));
+    // Behind "advanced", and where the plug-in's own field has the name as well.
+    QTest::keyClicks(search, QStringLiteral("tp_degree"));
+    QVERIFY(studio.find("field.parallel.tensor")->isVisibleTo(studio.window.get()));
+    QTest::keyClick(search, Qt::Key_Return);
+    QVERIFY(studio.find("field.parallel.tensor")->hasFocus());
   }
 
   void the_accumulation_card_needs_no_unfolding() {

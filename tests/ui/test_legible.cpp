@@ -5,6 +5,7 @@
 #include <QDockWidget>
 #include <QHeaderView>
 #include <QLabel>
+#include <QLineEdit>
 #include <QListWidget>
 #include <QMenuBar>
 #include <QMessageBox>
@@ -288,6 +289,12 @@ class TestLegible : public QObject {
     // By another tool's name.
     QTest::keyClicks(studio.find("glossarySearch"), QStringLiteral("accumulative_counts"));
     QCOMPARE(words->currentItem()->text(), QStringLiteral("N"));
+    // By all words that are written, wherever in the entry each of them is.
+    studio.find<QLineEdit>("glossarySearch")->setText(QStringLiteral("Accumulation steps"));
+    QVERIFY(words->currentItem());
+    QCOMPARE(words->currentItem()->text(), QStringLiteral("N"));
+    studio.find<QLineEdit>("glossarySearch")->setText(QStringLiteral("sequence positions zzqx"));
+    QVERIFY(!words->currentItem());
     QCOMPARE(unnamed(studio.find("glossarySheet")), QStringList());
     // A field whose label has none of the words, by its key; one whose key has, by that.
     const auto wordOf = [&](const char* name) {

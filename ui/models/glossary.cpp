@@ -40,6 +40,13 @@ QString GlossaryEntry::plainText() const {
   return QStringLiteral("%1 %2 %3").arg(words.join(QLatin1Char(' ')), meaning, elsewhere).remove(tag);
 }
 
+bool GlossaryEntry::has(const QString& text) const {
+  const QString whole = plainText();
+  const QStringList wanted = text.simplified().split(QLatin1Char(' '), Qt::SkipEmptyParts);
+  return std::ranges::all_of(wanted,
+                             [&whole](const QString& word) { return whole.contains(word, Qt::CaseInsensitive); });
+}
+
 std::vector<GlossaryEntry> readGlossary(const QString& markdown) {
   std::vector<GlossaryEntry> entries;
   for (const QString& line : markdown.split(QLatin1Char('\n'))) {

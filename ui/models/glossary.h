@@ -14,6 +14,8 @@ struct GlossaryEntry {
   QString elsewhere;  ///< the same thing in other systems; as HTML, may be empty
   QStringList keys;   ///< of a spec, "accumulation.steps": those that the meaning names
   QString plainText() const;
+  /// Whether each word of the text occurs in the entry, somewhere.
+  bool has(const QString& text) const;
 };
 
 /// The rows of a Markdown table of word, meaning and other names.

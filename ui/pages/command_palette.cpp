@@ -9,6 +9,8 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "accrue/run/spec_fields.h"
+#include "models/run_text.h"
 #include "style/theme.h"
 #include "widgets/selection_tint.h"
 #include "window_actions.h"
@@ -19,6 +21,9 @@ namespace {
 
 constexpr int action_role = Qt::UserRole;
 constexpr int words_role = Qt::UserRole + 1;
+constexpr int field_role = Qt::UserRole + 2;  ///< a field's key; a command has none
+/// More than are read at a glance are searched in the form.
+constexpr std::size_t most_fields = 8;
 
 /// With what it belongs to: "Theme: Dark".
 QString nameOf(const QAction& action, const WindowActions& actions) {
@@ -36,8 +41,8 @@ CommandPalette::CommandPalette(const WindowActions& actions, QWidget* parent)
   setObjectName(QStringLiteral("commandPalette"));
   setWindowTitle(tr("Commands"));
   words_->setObjectName(QStringLiteral("commandWords"));
-  words_->setAccessibleName(tr("Find a command"));
-  words_->setPlaceholderText(tr("Find a command"));
+  words_->setAccessibleName(tr("Find a command or a field"));
+  words_->setPlaceholderText(tr("Find a command, or a field by any tool\u2019s name"));
   words_->installEventFilter(this);
   list_->setObjectName(QStringLiteral("commandList"));
   list_->setAccessibleName(tr("Commands"));
@@ -76,14 +81,28 @@ void CommandPalette::choose() {
   words_->setFocus(Qt::PopupFocusReason);
 }
 
+void CommandPalette::listFields() {
+  for (int row = list_->count() - 1; row >= 0; --row)
+    if (!list_->item(row)->data(field_role).isNull()) delete list_->takeItem(row);
+  std::vector<const SpecField*> fields = search_fields(words_->text().toStdString());
+  std::erase_if(fields, [](const SpecField* field) { return field->key.find('.') == std::string_view::npos; });
+  for (std::size_t i = 0; i < std::min(fields.size(), most_fields); ++i) {
+    auto* item = new QListWidgetItem(tr("Field: %1").arg(fromView(fields[i]->label)), list_);
+    item->setToolTip(fromView(fields[i]->help));
+    item->setData(field_role, fromView(fields[i]->key));
+  }
+}
+
 void CommandPalette::filter() {
+  listFields();
   const QStringList words = words_->text().split(QLatin1Char(' '), Qt::SkipEmptyParts);
   QListWidgetItem* first = nullptr;
   for (int row = 0; row < list_->count(); ++row) {
     QListWidgetItem* item = list_->item(row);
     const QString text = item->data(words_role).toString();
-    const bool found =
-        std::ranges::all_of(words, [&text](const QString& word) { return text.contains(word, Qt::CaseInsensitive); });
+    const bool found = !item->data(field_role).isNull() || std::ranges::all_of(words, [&text](const QString& word) {
+      return text.contains(word, Qt::CaseInsensitive);
+    });
     item->setHidden(!found);
     if (found && !first) first = item;
   }
@@ -94,9 +113,13 @@ void CommandPalette::giveCurrent() {
   const QListWidgetItem* item = list_->currentItem();
   if (!item || item->isHidden()) return;
   auto* action = item->data(action_role).value<QAction*>();
+  const QString field = item->data(field_role).toString();
   hide();
   parentWidget()->activateWindow();
-  action->trigger();
+  if (action)
+    action->trigger();
+  else
+    Q_EMIT fieldChosen(field);
 }
 
 /// The keys that move in a list move in it, too, while the words are written.

@@ -10,7 +10,8 @@ namespace accrue::ui {
 
 struct WindowActions;
 
-/// Every command that can be given now, found by words of its name or help. Enter gives the chosen one. Not modal.
+/// Every command that can be given now, found by words of its name or help, and once something is written the fields of
+/// the set-up, by any tool's name. Enter gives the chosen command or goes to the field. Not modal.
 class CommandPalette : public QDialog {
   Q_OBJECT
 
@@ -20,8 +21,12 @@ class CommandPalette : public QDialog {
   void choose();
   bool eventFilter(QObject* object, QEvent* event) override;
 
+ Q_SIGNALS:
+  void fieldChosen(const QString& key);
+
  private:
   void filter();
+  void listFields();
   void giveCurrent();
 
   const WindowActions& actions_;

@@ -52,7 +52,7 @@ void GlossarySheet::openAt(const QString& text) {
 void GlossarySheet::filter(const QString& text) {
   int first = -1;
   for (int row = 0; row < words_->count(); ++row) {
-    const bool fits = glossary()[static_cast<std::size_t>(row)].plainText().contains(text, Qt::CaseInsensitive);
+    const bool fits = glossary()[static_cast<std::size_t>(row)].has(text);
     words_->item(row)->setHidden(!fits);
     if (fits && first < 0) first = row;
   }

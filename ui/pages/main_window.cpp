@@ -401,7 +401,9 @@ void MainWindow::connectViewActions() {
   connect(actions_.layouts, &QActionGroup::triggered, this,
           [this](QAction* action) { showLayout(static_cast<WindowLayout>(action->data().toInt())); });
   connect(actions_.shortcuts, &QAction::triggered, this, &MainWindow::showShortcuts);
-  connect(actions_.palette, &QAction::triggered, new CommandPalette(actions_, this), &CommandPalette::choose);
+  auto* palette = new CommandPalette(actions_, this);
+  connect(actions_.palette, &QAction::triggered, palette, &CommandPalette::choose);
+  connect(palette, &CommandPalette::fieldChosen, setup_->form(), &FieldForm::focusField);
   connect(actions_.glossary, &QAction::triggered, this, &MainWindow::showGlossary);
   connect(actions_.differences, &QAction::triggered, this, &MainWindow::showDifferences);
   connect(actions_.report, &QAction::triggered, this, &MainWindow::copyReport);

@@ -50,7 +50,7 @@ int search_rank(const SpecField& field, std::string_view wanted) {
   // The plug-in's names are another tool's; an ordinary key that has one of them comes first.
   if (is(field.key) || (is(field.name()) && field.section() != "megatron")) return 1;
   for (const FieldAlias& alias : field.aliases)
-    if (is(alias.name)) return 2;
+    if (is(alias.name)) return field.section() == "megatron" ? 3 : 2;
   if (is(field.label)) return 3;
   if (folded(field.label).starts_with(wanted)) return 4;
   if (has_word(field.label, wanted) || has_word(field.key, wanted)) return 5;

@@ -41,11 +41,11 @@ void add_parallel_fields(FieldList& list) {
   list.advanced(ACCRUE_FIELD(parallel.tensor), "Tensor-parallel ranks",
                 "Tensor-parallel ranks, which share each layer's matrices.")
       .range(1, 1024, "ranks")
-      .elsewhere("Megatron-LM: --tensor-model-parallel-size");
+      .elsewhere("Megatron-LM: --tensor-model-parallel-size; Accelerate: tp_degree");
   list.advanced(ACCRUE_FIELD(parallel.pipeline), "Pipeline stages",
                 "Pipeline stages, each of which holds some of the layers.")
       .range(1, 1024, "ranks")
-      .elsewhere("Megatron-LM: --pipeline-model-parallel-size");
+      .elsewhere("Megatron-LM: --pipeline-model-parallel-size; Accelerate: pp_degree");
   list.advanced(ACCRUE_FIELD(parallel.virtual_pipeline), "Chunks of a stage",
                 "Chunks: groups of layers that each pipeline stage holds; a T5 has one.")
       .range(1, 1024)
@@ -68,11 +68,13 @@ void add_parallel_fields(FieldList& list) {
       .elsewhere("Megatron-LM: --pipeline-model-parallel-split-rank, --encoder-pipeline-model-parallel-size");
   list.advanced(ACCRUE_FIELD(parallel.sequence), "Sequence-parallel",
                 "Whether tensor-parallel ranks also share the positions of a sequence between the matrices.")
-      .elsewhere("Megatron-LM: --sequence-parallel");
+      .elsewhere("Megatron-LM: --sequence-parallel; Accelerate: sequence_parallelism");
   list.advanced(ACCRUE_FIELD(parallel.zero), "ZeRO stage",
                 "0: each data-parallel rank holds the whole optimizer state. 1: each holds its share.")
       .range(0, 1)
-      .elsewhere("DeepSpeed: zero_optimization.stage; Megatron-LM: --use-distributed-optimizer");
+      .elsewhere(
+          "DeepSpeed: zero_optimization.stage; Megatron-LM: --use-distributed-optimizer; Accelerate: "
+          "use_distributed_optimizer");
   list.advanced(ACCRUE_FIELD(parallel.overlap_grad_reduce), "Overlap reductions",
                 "Gradients travel while the window's last backward still runs. Off: after it. Only the reducer "
                 "(accumulation.reduce_mechanism) can do so; the two others reduce after the backward by definition.")

@@ -66,6 +66,7 @@ class TestRunOverlay : public QObject {
     QCOMPARE(p.panel.currentRun(), p.run(both));
     QVERIFY2(bar.text().startsWith(QStringLiteral("Twice the data is no longer drawn, because its loss")),
              qPrintable(bar.text()));
+    QVERIFY2(bar.text().endsWith(QStringLiteral("the runs differ in Samples.")), qPrintable(bar.text()));
 
     // The offer stands until it is taken, or something else is shown.
     bar.findChild<QPushButton*>(QStringLiteral("messageAction"))->click();

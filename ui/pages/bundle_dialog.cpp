@@ -44,7 +44,9 @@ BundleDialog::BundleDialog(QList<BundleRow> rows, QWidget* parent)
     item->setCheckState(row.chosen ? Qt::Checked : Qt::Unchecked);
   }
   if (runs_->count() > 0) runs_->setCurrentRow(0);
-  auto* paths = new QLabel(tr("A record names the paths of its data and its host. Checkpoints stay here."), this);
+  auto* paths = new QLabel(tr("The records say where the data of each run are and on which computer it trained. "
+                              "Checkpoints are left out."),
+                           this);
   paths->setWordWrap(true);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel, this);
   accept_ = buttons->addButton(tr("Choose a file…"), QDialogButtonBox::AcceptRole);

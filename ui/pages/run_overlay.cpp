@@ -58,11 +58,11 @@ void RunOverlay::show(RunSeries* run) {
   const bool one = left_out.size() == 1;
   //: %1 a run, %2 a setting
   const QString text =
-      one ? tr("%1 is no longer drawn, because its loss cannot be compared with this run's: %2 differs.")
+      one ? tr("%1 is no longer drawn, because its loss cannot be compared with this run's: the runs differ in %2.")
                 .arg(left_out.front()->name(), why)
           //: %1 how many runs, %2 a setting
           : tr("%1 runs are no longer drawn, because their loss cannot be compared with this run's: "
-               "%2 differs.")
+               "the runs differ in %2.")
                 .arg(left_out.size())
                 .arg(why);
   bar_->post({QLatin1String(message_id), RunState::idle, text, tr("Overlay"), [this, left_out, run = QPointer(run)] {

@@ -205,6 +205,14 @@ double kept_by_t5_stage(const RunSpec& spec, std::int64_t stage) {
   return kept;
 }
 
+double spared_of_a_block(RunSpec spec) {
+  const MicroBatchShape shape(spec);
+  const auto kept = [&] { return blocks_bytes(spec, shape, number(spec.model.layers)) - blocks_bytes(spec, shape, 0); };
+  const double with = kept();
+  spec.parallel.recompute = RecomputeKind::none;
+  return 1.0 - with / kept();
+}
+
 double working_bytes(const RunSpec& spec) {
   const ModelSpec& model = spec.model;
   if (!is_transformer(model.kind)) return kept_by_chunk(spec, 0).last;

@@ -48,6 +48,8 @@ struct KeptByChunk {
 KeptByChunk kept_by_chunk(const RunSpec& spec, std::int64_t blocks);
 /// The same of a T5's stage, all that it has.
 double kept_by_t5_stage(const RunSpec& spec, std::int64_t stage);
+/// The part of a block's activations that the spec's recomputation spares, from 0 to 1.
+double spared_of_a_block(RunSpec spec);
 /// Numbers that a stage of a T5 hands to the next: the encoder's rows, after the split the decoder's as well.
 double t5_message(const RunSpec& spec, std::int64_t stage);
 

@@ -174,9 +174,6 @@ void check_recomputation(const RunSpec& spec, Findings& findings) {
   if (kind != RecomputeKind::none && !is_transformer(spec.model.kind))
     findings.error("parallel.recompute", "computes blocks of a transformer again, and this model has none",
                    quoted(kind), "\"none\"", "none");
-  if (kind == RecomputeKind::selective && spec.model.dropout == 0.0 && is_transformer(spec.model.kind))
-    findings.note("parallel.recompute",
-                  "\"selective\" saves next to nothing without dropout, since no attention weights are kept then");
   if (kind != RecomputeKind::full) {
     const ParallelSpec usual;
     const auto unused = [&](std::string_view key, Text found, Text fix) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that need the window: how long the run is, whether windows fill, where the schedule ends, what memory holds.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -7,6 +9,7 @@
 #include "accrue/run/counted.h"
 #include "accrue/run/model_share.h"
 #include "accrue/run/shard_layout.h"
+#include "kept_activations.h"
 #include "memory_estimate.h"
 #include "parameter_totals.h"
 #include "plan_derivation.h"
@@ -185,6 +188,14 @@ void check_memory(const RunPlan& plan, const HostFacts& host, Findings& findings
                smaller ? Text(fitting) : Text());
 }
 
+void check_spared(const RunSpec& spec, Findings& findings) {
+  if (spec.parallel.recompute != RecomputeKind::selective || spec.model.dropout > 0.0) return;
+  findings.note("parallel.recompute",
+                fmt::format("\"selective\" spares {:.1f} % of a block's activations here: without dropout no attention "
+                            "weights are kept anyway",
+                            100.0 * spared_of_a_block(spec)));
+}
+
 }  // namespace
 
 void check_length(const RunSpec& spec, const DataFacts& data, Findings& findings) {
@@ -217,6 +228,7 @@ void check_plan(const RunPlan& plan, const HostFacts& host, Findings& findings) 
   check_shards(plan, findings);
   if (std::string text = unfilled_groups_text(plan); !text.empty())
     findings.note("parallel.virtual_pipeline", std::move(text));
+  check_spared(plan.spec, findings);
   check_windows(plan, findings);
   check_dialect(plan, findings);
   check_schedule(plan, findings);

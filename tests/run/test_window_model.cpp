@@ -6,6 +6,7 @@
 // them have to say the same, on 10,000 random shapes.
 #include <QtTest>
 
+#include "accrue/run/window_ends.h"
 #include "support/test_program.h"
 #include "window_model.h"
 
@@ -184,6 +185,21 @@ class TestWindowModel : public QObject {
         for (std::int64_t left = updates; left > 0 && done < run.plans.size(); ++done) left -= run.plans[done].update;
         wrong = difference(shape, window.next(), line_of(run, done++));
       }
+      differences.add(wrong);
+    }
+    QVERIFY2(differences.count() == 0, differences.report());
+  }
+
+  void goes_from_update_to_update_as_if_it_stepped() {
+    Differences differences;
+    for (std::uint64_t seed = 0; seed < shapes_compared; ++seed) {
+      const WindowShape shape = random_shape(seed);
+      const ModelRun run = model_of(shape);
+      AccumulationWindow window(shape);
+      std::string wrong;
+      for (std::size_t i = 0; i <= run.plans.size() && wrong.empty(); ++i)
+        if (i == run.plans.size() || run.plans[i].update)
+          wrong = difference(shape, next_update(window), line_of(run, i));
       differences.add(wrong);
     }
     QVERIFY2(differences.count() == 0, differences.report());

@@ -5,6 +5,8 @@
 #include <QSignalSpy>
 #include <QtTest>
 
+#include "accrue/run/preflight.h"
+#include "models/plan_outline.h"
 #include "models/preflight_runner.h"
 #include "models/run_series.h"
 #include "models/spec_document.h"
@@ -58,6 +60,22 @@ class TestLongPlans : public QObject {
     }  // which gives up its outline
     const double drawn = secondsUsed(RUSAGE_THREAD) - own;
     QVERIFY2(drawn < 0.1, QByteArray::number(drawn));
+  }
+
+  /// As many points as are drawn, whatever lies between them.
+  void an_outline_costs_what_is_drawn_data() { accrue::test::addLongPlans(); }
+
+  void an_outline_costs_what_is_drawn() {
+    QFETCH(QString, settings);
+    const Preflight result = preflight_files(accrue::test::spec_of(settings), HostFacts(), ".");
+    if (!result.plan) return;
+    const std::atomic<bool> cancelled = false;
+    const double before = secondsUsed(RUSAGE_THREAD);
+    const PlanOutline outline = outlineOf(*result.plan, cancelled);
+    const double took = secondsUsed(RUSAGE_THREAD) - before;
+    QVERIFY2(took < 1.0, QByteArray::number(took));
+    QVERIFY(outline.totals.updates == 0 ||
+            outline.points.back().at[Clock::update] == static_cast<double>(outline.totals.updates));
   }
 };
 

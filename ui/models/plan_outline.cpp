@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "accrue/run/lr_curve.h"
+#include "accrue/run/window_ends.h"
 
 namespace accrue::ui {
 
@@ -59,9 +60,8 @@ PlanOutline outlineOf(const accrue::RunPlan& plan, const std::atomic<bool>& canc
   const std::int64_t stride = std::max<std::int64_t>(outline.totals.updates / mostPlannedPoints, 1);
   accrue::AccumulationWindow walk(plan.window);
   std::optional<accrue::MicroPlan> last;
-  while (const auto micro = walk.next()) {
+  while (const auto micro = accrue::next_update(walk)) {
     if (cancelled.load(std::memory_order_relaxed)) return {};
-    if (!micro->update) continue;
     last = micro;
     if (micro->window % stride == 0) outline.points.push_back(pointOf(plan, *micro));
     // A run of a hundred million updates is outlined as quickly as one of thousands: only its last window is walked to.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a plan says about a run before its first step, for the plots and the form: the learning rate over every clock
-// and the totals; the arithmetic in a sentence and the first windows. Walks the plan, which may take seconds for a very
-// long one: never on the GUI thread.
+// and the totals; the arithmetic in a sentence and the first windows. Walks the plan from update to update, which may
+// take a while for very many: never on the GUI thread.
 #pragma once
 
 #include <atomic>

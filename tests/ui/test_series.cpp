@@ -8,6 +8,7 @@
 #include <QtTest>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <thread>
 #include <tuple>
@@ -15,6 +16,7 @@
 #include "made_run.h"
 #include "models/rank_status.h"
 #include "models/run_series.h"
+#include "models/run_text.h"
 #include "models/series_export.h"
 #include "models/smoothing.h"
 #include "support/test_program.h"
@@ -353,6 +355,60 @@ class TestSeries : public QObject {
     SeenRun run(made, 40);
     const double window = 4.0 * (made.forward + made.backward) + made.collective + made.step;
     QVERIFY(std::abs(run.last().samplesPerSecond - 32.0 / window) < 0.15 * 32.0 / window);
+  }
+
+  /// 0.103 s an update, of 32 samples. Where a run is paused it says so, and again when it goes on.
+  void a_pause_is_no_part_of_the_pace_data() {
+    QTest::addColumn<std::vector<std::int64_t>>("pausedAfter");
+    QTest::newRow("before the first update") << std::vector<std::int64_t>{0};
+    QTest::newRow("once") << std::vector<std::int64_t>{35};
+    QTest::newRow("before the newest updates") << std::vector<std::int64_t>{10};
+    QTest::newRow("in every update") << [] {
+      std::vector<std::int64_t> all(40);
+      std::iota(all.begin(), all.end(), 0);
+      return all;
+    }();
+  }
+  void a_pause_is_no_part_of_the_pace() {
+    QFETCH(std::vector<std::int64_t>, pausedAfter);
+    const MadeRun made{.updates = 80, .batchesPerEpoch = 400};
+    constexpr double length = 40.0;
+    SeenRun run(made);
+    const auto state = [&](const char* name, double seconds) {
+      run.append({{supervisor_rank, 1, MadeRun::ns(seconds), StateChanged{.state = name}}});
+    };
+    double paused = 0.0;
+    double end = 0.0;
+    for (std::int64_t update = 0; update < 40; ++update) {
+      if (std::ranges::count(pausedAfter, update) > 0) {
+        state("paused", end + paused);
+        paused += length;
+        state("running", end + paused);
+      }
+      std::vector<RunEvent> events = made.events(update + 1, update);
+      for (RunEvent& event : events) {
+        auto* body = std::get_if<Update>(&event.body);
+        if (!body) continue;
+        end = body->seconds;
+        body->seconds += paused;
+        event.time_ns = MadeRun::ns(body->seconds);
+      }
+      std::erase_if(events, [](const RunEvent& event) { return !std::holds_alternative<Update>(event.body); });
+      run.append(events);
+    }
+    QVERIFY(std::abs(run.last().seconds - end - paused) < 1e-3);
+    QVERIFY(std::abs(run.last().unpausedSeconds - end) < 1e-3);
+    const double each = 4.0 * (made.forward + made.backward) + made.collective + made.step;
+    QVERIFY(std::abs(run.last().samplesPerSecond * each / 32.0 - 1.0) < 0.01);
+    QVERIFY(std::abs(secondsLeft(run).value() - end) < 1e-3);  // half of it is done
+    // Back at update 20, the pauses after it are forgotten.
+    const double then = updates(run).clock(Clock::seconds)[19];
+    run.append({{supervisor_rank, 0, 0, RunStarted{.run = "made", .resumed = true, .resumed_update = 20}}});
+    RunEvent next = made.events(21, 20).back();
+    std::get<Update>(next.body).seconds = then + each;
+    next.time_ns = MadeRun::ns(then + each);
+    run.append({next});
+    QVERIFY(std::abs(run.last().unpausedSeconds - 0.1 - 21.0 * each) < 1e-3);
   }
 
   void states_and_ends_are_followed() {

@@ -199,7 +199,7 @@ void RunSeries::setSummary(const accrue::RunSummary& summary) {
     last_.loss = summary.updates > 0 ? summary.loss : LastValues::none;
     last_.samples = summary.samples;
     last_.tokens = summary.tokens;
-    last_.seconds = summary.seconds;
+    last_.seconds = last_.unpausedSeconds = summary.seconds;
     if (summary.seconds > 0.0 && summary.samples > 0) {
       last_.samplesPerSecond = static_cast<double>(summary.samples) / summary.seconds;
       last_.tokensPerSecond = static_cast<double>(summary.tokens) / summary.seconds;
@@ -303,7 +303,7 @@ void RunSeries::take(const accrue::RunEvent& event) {
     else if constexpr (std::is_same_v<Body, accrue::Held>)
       held_ = body;
     else if constexpr (std::is_same_v<Body, accrue::StateChanged>)
-      takeState(body);
+      takeState(event, body);
     else if constexpr (std::is_same_v<Body, accrue::Warning>)
       takeProblem({.rank = event.rank,
                    .className = text(body.class_name),
@@ -365,6 +365,7 @@ void RunSeries::takeUpdate(const accrue::RunEvent& event, const accrue::Update& 
   last_.gradNorm = body.grad_norm;
   last_.seconds = at[Clock::seconds];
   last_.microStep = std::max(last_.microStep, body.micro_step);
+  takePause();
   measurePace();
   samplesPerSecond_.append(last_.samplesPerSecond);
   tokensPerSecond_.append(last_.tokensPerSecond);
@@ -379,8 +380,24 @@ void RunSeries::takeMeasured(const ClockPoint& at, const accrue::Update& body) {
   appendParts(lossParts_, at, body.losses);
 }
 
+/// What the run was paused for counts with the update that it was held in.
+void RunSeries::takePause() {
+  const ClockColumn& seconds = updateClocks_[Clock::seconds];
+  const std::size_t newest = updateClocks_.size() - 1;
+  const double length = seconds[newest] - (newest > 0 ? seconds[newest - 1] : 0.0);
+  const double paused = std::clamp(std::exchange(pausedSinceUpdate_, 0.0), 0.0, std::max(length, 0.0));
+  if (paused > 0.0) pauses_.push_back({newest, pausedBefore(newest) + paused});
+  last_.unpausedSeconds = last_.seconds - pausedBefore(newest + 1);
+}
+
+/// Seconds, over the updates before that one.
+double RunSeries::pausedBefore(std::size_t update) const {
+  const auto next = std::ranges::lower_bound(pauses_, update, {}, &PausedUntil::update);
+  return next == pauses_.begin() ? 0.0 : std::prev(next)->seconds;
+}
+
 void RunSeries::measurePace() {
-  // Over the last two seconds or ten updates, whichever is longer: steady, but it follows changes.
+  // Over the last two seconds or ten updates, whichever is longer: steady, but it follows changes. Pauses do not count.
   const ClockColumn& seconds = updateClocks_[Clock::seconds];
   const std::size_t newest = updateClocks_.size() - 1;
   std::size_t from = seconds.lowerBound(seconds[newest] - 2.0);
@@ -389,7 +406,8 @@ void RunSeries::measurePace() {
   double samples = updateClocks_[Clock::sample][from];
   double tokens = updateClocks_[Clock::token][from];
   if (from == newest) since = samples = tokens = 0.0;
-  const double elapsed = seconds[newest] - since;
+  const double paused = pausedBefore(newest + 1) - (from == newest ? 0.0 : pausedBefore(from + 1));
+  const double elapsed = seconds[newest] - since - paused;
   if (elapsed <= 0.0) return;
   last_.samplesPerSecond = (updateClocks_[Clock::sample][newest] - samples) / elapsed;
   last_.tokensPerSecond = (updateClocks_[Clock::token][newest] - tokens) / elapsed;
@@ -428,9 +446,14 @@ void RunSeries::takeGauge(const accrue::RunEvent& event, const accrue::Gauge& bo
   }
 }
 
-void RunSeries::takeState(const accrue::StateChanged& body) {
+void RunSeries::takeState(const accrue::RunEvent& event, const accrue::StateChanged& body) {
   const auto state = accrue::run_state_from(body.state);
   if (!state) return;
+  if (*state == accrue::RunState::paused) {
+    if (!pausedSinceNs_) pausedSinceNs_ = event.time_ns;
+  } else if (const auto since = std::exchange(pausedSinceNs_, std::nullopt)) {
+    pausedSinceUpdate_ += static_cast<double>(event.time_ns - *since) * 1e-9;
+  }
   stateMoved_ = stateMoved_ || *state != state_ || stateDetail_ != text(body.detail);
   state_ = *state;
   stateDetail_ = text(body.detail);
@@ -505,6 +528,9 @@ void RunSeries::rewindTo(std::int64_t update, std::int64_t position) {
   microClocks_.truncate(micro);
   evaluationLoss_.truncate(evaluations);
   evaluationClocks_.truncate(evaluations);
+  std::erase_if(pauses_, [updates](const PausedUntil& each) { return each.update >= updates; });
+  pausedSinceNs_.reset();
+  pausedSinceUpdate_ = 0.0;
   lamp_.rewind(update);
   join_.rewind(from);
   timeline_.rewind(static_cast<std::int64_t>(std::llround(from[Clock::microStep])));

@@ -55,6 +55,7 @@ struct LastValues {
   double samplesPerSecond = none;  ///< over all ranks
   double tokensPerSecond = none;   ///< over all ranks
   double seconds = 0.0;
+  double unpausedSeconds = 0.0;  ///< of them, those in which the run was not paused: what a forecast goes by
   std::int64_t memoryBytes = 0;  ///< resident memory of all ranks together
   std::int64_t wireBytes = 0;    ///< sent by all ranks
   std::int64_t collectives = 0;  ///< of one rank
@@ -88,6 +89,12 @@ struct RunProblem {
   int signal = 0;
   std::int64_t update = 0;
   std::int64_t microStep = 0;
+};
+
+/// How long a run was paused, from its start to an update.
+struct PausedUntil {
+  std::size_t update = 0;  ///< place in the clocks of updates
+  double seconds = 0.0;
 };
 
 /// Whether a run is drawn. It is the run's own, so that neither a selection nor a filter changes it.
@@ -245,13 +252,15 @@ class RunSeries : public QObject {
   void takeStepsChanged(const accrue::StepsChanged& body);
   void takeWindow();
   void takeGauge(const accrue::RunEvent& event, const accrue::Gauge& body);
-  void takeState(const accrue::StateChanged& body);
+  void takeState(const accrue::RunEvent& event, const accrue::StateChanged& body);
   void takeProblem(RunProblem problem);
   void takeFailure(const accrue::RunEvent& event, const accrue::RankFailed& body);
   void takeFinished(const accrue::RunFinished& body);
   void takeJoined();
   void rewindTo(std::int64_t update, std::int64_t position);
   void settleTimeOffset(double rawSeconds);
+  void takePause();
+  double pausedBefore(std::size_t update) const;
   void measurePace();
   void resetTracker();
   void takeOutline(PlanOutline outline);
@@ -321,7 +330,10 @@ class RunSeries : public QObject {
   bool offsetPending_ = false;
   double timeOffset_ = 0.0;
   double keptSeconds_ = 0.0;
-  JobRunner jobs_;  ///< last, so that its jobs end before the members they report to
+  std::vector<PausedUntil> pauses_;            ///< of the updates during which the run was paused
+  std::optional<std::int64_t> pausedSinceNs_;  ///< while it is
+  double pausedSinceUpdate_ = 0.0;             ///< seconds, in pauses that ended after the newest update
+  JobRunner jobs_;                             ///< last, so that its jobs end before the members they report to
 };
 
 }  // namespace accrue::ui

@@ -126,9 +126,9 @@ QString lastWeightsText(const RunSeries& run, std::size_t most) {
 
 std::optional<double> secondsLeft(const RunSeries& run) {
   const LastValues& last = run.last();
-  if (last.update < 2 || last.plannedUpdates <= 0 || last.seconds <= 0.0) return std::nullopt;
+  if (last.update < 2 || last.plannedUpdates <= 0 || last.unpausedSeconds <= 0.0) return std::nullopt;
   const auto left = static_cast<double>(std::max<std::int64_t>(0, last.plannedUpdates - last.update));
-  return last.seconds / static_cast<double>(last.update) * left;
+  return last.unpausedSeconds / static_cast<double>(last.update) * left;
 }
 
 QString groupedNumber(std::int64_t value) {

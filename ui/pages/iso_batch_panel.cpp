@@ -221,7 +221,8 @@ void IsoBatchPanel::refresh() {
     cell.run = run;
     if (!run) continue;
     if (!run->hasEvents()) library_->load(run);  // for the comparison with one batch
-    cell.seconds = run->last().update > 0 ? run->last().seconds / static_cast<double>(run->last().update) : 0.0;
+    const LastValues& last = run->last();
+    cell.seconds = last.update > 0 ? last.unpausedSeconds / static_cast<double>(last.update) : 0.0;
     const auto cost = measuredCost(run->planCheck());
     cell.bytes = cost ? heldBytes(*cost) : 0;
   }

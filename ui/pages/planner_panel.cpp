@@ -197,7 +197,7 @@ void PlannerPanel::showTime(const RunSpec& spec) {
   for (const RunSeries* run : runs()) {
     // One of a pair had fewer threads than its spec alone would give it.
     if (run->plan() && run->plan()->threads_per_rank != plan.threads_per_rank) continue;
-    earlier.push_back({run->name().toStdString(), *run->spec(), run->last().seconds, run->last().samples});
+    earlier.push_back({run->name().toStdString(), *run->spec(), run->last().unpausedSeconds, run->last().samples});
   }
   const auto forecast = forecast_time(spec, plan.totals.samples, earlier);
   if (!forecast) {

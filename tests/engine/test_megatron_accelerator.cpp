@@ -49,17 +49,6 @@ bool near(double a, double b, double tolerance = 1e-12) {
   return std::abs(a - b) <= tolerance;
 }
 
-AcceleratorOptions with(MegatronLMPlugin plugin) {
-  AcceleratorOptions options;
-  options.megatron_lm_plugin = std::move(plugin);
-  options.environment = empty_environment();
-  return options;
-}
-
-double slope_of(const Prepared& prepared) {
-  return prepared.model.chunks().at(0)->named_parameters()["weight"].item<double>();
-}
-
 std::unique_ptr<torch::optim::Optimizer> optimizer_of(const QString& kind, double weight_decay,
                                                       const std::vector<at::Tensor>& parameters) {
   using namespace torch::optim;

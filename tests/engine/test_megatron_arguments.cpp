@@ -36,13 +36,6 @@ namespace {
 using Arguments = std::vector<std::string>;
 using Loaders = std::vector<LoaderSource>;
 
-AcceleratorOptions with(MegatronLMPlugin plugin) {
-  AcceleratorOptions options;
-  options.megatron_lm_plugin = std::move(plugin);
-  options.environment = empty_environment();
-  return options;
-}
-
 /// Of one token, so that every row says where it comes from.
 void write_tokens(const fs::path& prefix, std::int64_t documents,
                   const std::function<std::int64_t(std::int64_t)>& token) {

@@ -22,21 +22,6 @@ using accrue::megatron::Batch;
 using namespace accrue::test;
 namespace fs = std::filesystem;
 
-namespace {
-
-AcceleratorOptions with(MegatronLMPlugin plugin) {
-  AcceleratorOptions options;
-  options.megatron_lm_plugin = std::move(plugin);
-  options.environment = empty_environment();
-  return options;
-}
-
-double slope_of(const Prepared& prepared) {
-  return prepared.model.chunks().at(0)->named_parameters()["weight"].item<double>();
-}
-
-}  // namespace
-
 class TestMegatronStates : public QObject {
   Q_OBJECT
   QTemporaryDir dir_;

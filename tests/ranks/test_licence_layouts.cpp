@@ -10,6 +10,7 @@
 
 #include "support/layout.h"
 #include "support/places.h"
+#include "support/trained_losses.h"
 #include "support/training_body.h"
 
 namespace test_licence_layouts {
@@ -37,14 +38,8 @@ std::vector<TrainedRank> trained(const TrainingScript& script, const Layout& lay
   return train(script, layout.world(), full ? 30min : 2min);
 }
 
-/// The losses of all updates; empty if a rank did not finish.
 std::vector<double> losses_of(const TrainingScript& script, const Layout& layout) {
-  const auto ranks = trained(script, layout);
-  std::vector<double> losses;
-  for (const TrainedRank& rank : ranks)
-    if (rank.outcome != "finished") qWarning("%s", rank.text().c_str());
-  for (const Update& update : ranks[0].all<Update>()) losses.push_back(update.loss);
-  return losses;
+  return losses_of(trained(script, layout));
 }
 
 /// Of one rank alone, trained once for each number type.
@@ -53,13 +48,6 @@ const std::vector<double>& losses_alone(const std::string& dtype) {
   std::vector<double>& losses = known[dtype];
   if (losses.empty()) losses = losses_of(script_of({}, dtype, 50), {});
   return losses;
-}
-
-double largest_difference(const std::vector<double>& found, const std::vector<double>& expected, std::size_t from = 0) {
-  double most = found.size() + from == expected.size() ? 0.0 : INFINITY;
-  for (std::size_t i = 0; i < found.size() && most < INFINITY; ++i)
-    most = std::max(most, std::abs(found[i] / expected[i + from] - 1.0));
-  return most;
 }
 
 }  // namespace

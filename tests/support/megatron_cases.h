@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A slope that a provider makes, and a small GPT with its tokens, for tests of the Megatron-LM plug-in.
+// A slope that a provider makes, and a small GPT with its tokens, for tests of the Megatron-LM plug-in, and the options
+// that they give an Accelerator.
 #pragma once
 
 #include <ATen/ops/full.h>
@@ -37,6 +38,19 @@ inline megatron::MegatronLMPlugin slope_plugin(std::int64_t micro_batches) {
   plugin.custom_get_batch_function = [](megatron::DataIter& data) { return data.next(); };
   plugin.custom_loss_function = slope_loss;
   return plugin;
+}
+
+/// The weight that it has come to.
+inline double slope_of(const megatron::Prepared& prepared) {
+  return prepared.model.chunks().at(0)->named_parameters()["weight"].item<double>();
+}
+
+/// Whatever the environment says.
+inline megatron::AcceleratorOptions with(megatron::MegatronLMPlugin plugin) {
+  megatron::AcceleratorOptions options;
+  options.megatron_lm_plugin = std::move(plugin);
+  options.environment = empty_environment();
+  return options;
 }
 
 /// x = 1, ..., samples, and y = 2 x.

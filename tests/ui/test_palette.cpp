@@ -3,6 +3,7 @@
 // the simulations of Machado, Oliveira and Fernandes (2009) at full severity.
 #include <QApplication>
 #include <QLineEdit>
+#include <QtMath>
 #include <QtTest>
 #include <array>
 #include <cmath>
@@ -68,6 +69,35 @@ double distance(const QColor& a, const QColor& b, const Sight& sight) {
   return std::hypot(left[0] - right[0], left[1] - right[1], left[2] - right[2]);
 }
 
+/// CIEDE2000, which judges saturated colours as eyes do where CIE76 overrates them.
+double perceived(const QColor& one, const QColor& other, const Sight& sight) {
+  constexpr double turn = 360.0;
+  const Vector a = lab(one, sight);
+  const Vector b = lab(other, sight);
+  const auto saturation = [](double chroma) {
+    const double seventh = std::pow(chroma, 7.0);
+    return std::sqrt(seventh / (seventh + std::pow(25.0, 7.0)));
+  };
+  const auto radians = [](double degrees) { return qDegreesToRadians(degrees); };
+  const double wider = 1.5 - 0.5 * saturation((std::hypot(a[1], a[2]) + std::hypot(b[1], b[2])) / 2.0);
+  const double chromaA = std::hypot(wider * a[1], a[2]);
+  const double chromaB = std::hypot(wider * b[1], b[2]);
+  const double hueA = std::fmod(qRadiansToDegrees(std::atan2(a[2], wider * a[1])) + turn, turn);
+  const double hueB = std::fmod(qRadiansToDegrees(std::atan2(b[2], wider * b[1])) + turn, turn);
+  const double apart = std::remainder(hueB - hueA, turn);
+  const double hue = std::fmod(hueA + apart / 2.0 + turn, turn);
+  const double light = (a[0] + b[0]) / 2.0 - 50.0;
+  const double chroma = (chromaA + chromaB) / 2.0;
+  const double weight = 1.0 - 0.17 * std::cos(radians(hue - 30.0)) + 0.24 * std::cos(radians(2.0 * hue)) +
+                        0.32 * std::cos(radians(3.0 * hue + 6.0)) - 0.20 * std::cos(radians(4.0 * hue - 63.0));
+  const double dL = (b[0] - a[0]) / (1.0 + 0.015 * light * light / std::sqrt(20.0 + light * light));
+  const double dC = (chromaB - chromaA) / (1.0 + 0.045 * chroma);
+  const double dH =
+      2.0 * std::sqrt(chromaA * chromaB) * std::sin(radians(apart / 2.0)) / (1.0 + 0.015 * chroma * weight);
+  const double bend = std::sin(radians(60.0 * std::exp(-std::pow((hue - 275.0) / 25.0, 2.0))));
+  return std::sqrt(dL * dL + dC * dC + dH * dH - 2.0 * saturation(chroma) * bend * dC * dH);
+}
+
 void addThemes() {
   QTest::addColumn<bool>("dark");
   QTest::newRow("light") << false;
@@ -99,6 +129,28 @@ class TestPalette : public QObject {
                                                           .arg(b)
                                                           .arg(apart)));
         }
+  }
+  void the_first_series_are_the_furthest_apart_data() { addThemes(); }
+
+  void the_first_series_are_the_furthest_apart() {
+    const ThemeColors& colors = theme();
+    for (const Sight& sight : sights)
+      for (int b = 1; b < 6; ++b)
+        for (int a = 0; a < b; ++a) {
+          const double apart = perceived(seriesColor(colors, a), seriesColor(colors, b), sight);
+          const double least = b < 4 ? 17.0 : b < 5 ? 14.5 : 10.2;
+          QVERIFY2(apart >= least, qPrintable(QStringLiteral("%1: %2 and %3 are %4 apart")
+                                                  .arg(QLatin1String(sight.name))
+                                                  .arg(a)
+                                                  .arg(b)
+                                                  .arg(apart)));
+        }
+  }
+
+  void ciede2000_is_that_of_the_standard() {
+    // Red and green, as published implementations give it.
+    QVERIFY(std::abs(perceived(QColor(255, 0, 0), QColor(0, 255, 0), sights[0]) - 86.6) < 0.2);
+    QVERIFY(std::abs(perceived(QColor(0, 0, 0), QColor(255, 255, 255), sights[0]) - 100.0) < 0.1);
   }
   void series_stand_out_from_the_surface_data() { addThemes(); }
 

@@ -23,8 +23,9 @@ ThemeColors makeLight() {
   colors.frame = rgb(0x767E88);
   colors.plotGrid = rgb(0xE4E7EB);
   colors.accent = rgb(0x0B62B8);
-  colors.series = {rgb(0x0B62B8), rgb(0xBD0A52), rgb(0x7A9315), rgb(0x520ABD),
-                   rgb(0x493B04), rgb(0xF42FF4), rgb(0xB86B99), rgb(0x660566)};
+  // Those that come first are the furthest apart: most plots show a few runs.
+  colors.series = {rgb(0x0B62B8), rgb(0xBD0A52), rgb(0x7A9315), rgb(0x493B04),
+                   rgb(0x660566), rgb(0xB86B99), rgb(0x520ABD), rgb(0xF42FF4)};
   colors.running = colors.accent;
   colors.paused = rgb(0x8F5F00);
   colors.degraded = rgb(0x8F5F00);
@@ -50,8 +51,8 @@ ThemeColors makeDark() {
   colors.frame = rgb(0x6B7480);
   colors.plotGrid = rgb(0x2C3238);
   colors.accent = rgb(0x6CB2F5);
-  colors.series = {rgb(0x6CB2F5), rgb(0xE06F24), rgb(0xB6EF8F), rgb(0xBA4AA4),
-                   rgb(0xE0E024), rgb(0x765AE7), rgb(0xF3AAB9), rgb(0x957A50)};
+  colors.series = {rgb(0x6CB2F5), rgb(0xE06F24), rgb(0xE0E024), rgb(0x765AE7),
+                   rgb(0xF3AAB9), rgb(0xB6EF8F), rgb(0xBA4AA4), rgb(0x957A50)};
   colors.running = colors.accent;
   colors.paused = rgb(0xE3B341);
   colors.degraded = rgb(0xE3B341);

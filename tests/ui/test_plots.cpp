@@ -12,6 +12,7 @@
 #include "models/number_text.h"
 #include "models/run_text.h"
 #include "models/smoothing.h"
+#include "plots/curve_layer.h"
 #include "plots_fixture.h"
 #include "support/test_program.h"
 
@@ -131,6 +132,44 @@ class TestPlots : public QObject, PlotsFixture {
     QVERIFY(near(at(image, 1.4), lightColors().surface, 6));
     QVERIFY(near(at(image, 1.0), ink));
     QVERIFY(!loss().summary().contains(QStringLiteral("seeds")));
+  }
+
+  /// A run that diverges does not make the next one a flat line; what leaves the axis is said and can be seen.
+  void a_diverged_run_leaves_the_axis_to_the_others() {
+    MadeRun wild;
+    wild.loss = [](std::int64_t m, std::int64_t) {
+      return m < 80 ? 5.0 - 0.01 * double(m) : m < 140 ? 5.0 * std::pow(1.2, double(m - 80)) : quiet_nan;
+    };
+    RunSeries& diverged = add(wild, 40, 1);
+    show({&diverged});
+    QVERIFY(loss().canvas().y()->range().upper > 1e5);  // alone it is shown whole
+    QVERIFY(!loss().header().badge().contains(QStringLiteral("out of the axis")));
+    show({&diverged, &add({}, 40, 0)});
+    const QImage image = picture();
+    const QCPRange y = loss().canvas().y()->range();
+    QVERIFY2(y.upper < 8.0 && y.upper > 5.0 && y.lower < 3.0, qPrintable(QString::number(y.upper)));
+    QVERIFY(loss().header().badge().contains(QStringLiteral("1 run rises out of the axis")));
+    QVERIFY(loss().header().toolTip().contains(QStringLiteral("1 run rises out of the axis")));
+    QVERIFY(loss().summary().contains(QStringLiteral("1 run rises out of the axis")));
+    const auto* curves = loss().canvas().findChild<CurveLayer*>();
+    QCOMPARE(curves->leaving().size(), std::size_t{1});
+    const double at = curves->leaving().front().x;
+    QVERIFY2(at > 19.0 && at < 26.0, qPrintable(QString::number(at)));
+    const QRect area = drawing(loss());
+    const int sign = area.left() + qRound(loss().canvas().x()->coordToPixel(at)) - loss().canvas().axisRect()->left();
+    QVERIFY(count(image, seriesColor(lightColors(), 1), QRect(sign - 3, area.top() + 4, 7, 6), 0.9) > 20);
+    // Zooming out by hand, or the logarithmic axis, shows all of it.
+    area_->setLogY(true);
+    picture();
+    QVERIFY(loss().canvas().y()->range().upper > 1e5);
+    QVERIFY(!loss().header().badge().contains(QStringLiteral("out of the axis")));
+    area_->setLogY(false);
+    // Runs that only differ in height share the axis.
+    MadeRun high;
+    high.loss = [](std::int64_t, std::int64_t) { return 100.0; };
+    show({&add(high, 40, 2), &add({}, 40, 3)});
+    picture();
+    QVERIFY(loss().canvas().y()->range().upper > 100.0);
   }
 
   /// Each seed is smoothed by itself, and the band reaches from the least to the most of what is smoothed.

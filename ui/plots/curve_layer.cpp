@@ -38,6 +38,7 @@ void CurveLayer::clear() {
   bands_.clear();
   lines_.clear();
   markers_.clear();
+  leaving_.clear();
 }
 
 std::size_t CurveLayer::pointsShown() const {
@@ -68,6 +69,7 @@ void CurveLayer::draw(QCPPainter* painter) {
   // A mark at the edge of the plot is whole.
   painter->setClipRect(clipRect().adjusted(-8, -8, 8, 8));
   for (const MarkerItem& markers : markers_) drawMarkers(painter, markers);
+  for (const LeavingItem& item : leaving_) drawLeaving(painter, item);
 }
 
 void CurveLayer::drawArea(QCPPainter* painter, const AreaItem& area) {
@@ -208,6 +210,15 @@ void CurveLayer::drawHalos(QCPPainter* painter, std::size_t line) const {
       if (const auto centre = placeOf(item, i))
         painter->drawEllipse(*centre, item.size / 2.0 + 2.0, item.size / 2.0 + 2.0);
   }
+}
+
+void CurveLayer::drawLeaving(QCPPainter* painter, const LeavingItem& item) const {
+  constexpr double half = 5.0;
+  const double x = std::max(key_->coordToPixel(item.x), clipRect().left() + half);
+  const double top = clipRect().top();
+  painter->setPen(Qt::NoPen);
+  painter->setBrush(item.color);
+  painter->drawPolygon(QPolygonF({{x, top}, {x - half, top + 2.0 * half}, {x + half, top + 2.0 * half}}));
 }
 
 void CurveLayer::drawMarkers(QCPPainter* painter, const MarkerItem& item) const {

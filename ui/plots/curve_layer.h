@@ -41,6 +41,12 @@ struct MarkerItem {
   std::size_t ownLinesFrom = 0;  ///< how many lines lie beneath that halo: not the run's own
 };
 
+/// Where a line leaves the plot at its upper edge: a sign there, in the line's colour.
+struct LeavingItem {
+  double x = 0.0;
+  QColor color;
+};
+
 class CurveLayer final : public QCPLayerable {
   Q_OBJECT
 
@@ -48,11 +54,14 @@ class CurveLayer final : public QCPLayerable {
   CurveLayer(QCPAxis* key, QCPAxis* value, const QString& layer);
 
   void clear();
-  // Painted in this order: areas, bands, lines with halos between them, markers; each in the order of adding.
+  // Painted in this order: areas, bands, lines with halos between them, markers, signs of what leaves; each in the
+  // order of adding.
   void add(AreaItem area) { areas_.push_back(std::move(area)); }
   void add(BandItem band) { bands_.push_back(std::move(band)); }
   void add(LineItem line) { lines_.push_back(std::move(line)); }
   void add(MarkerItem markers) { markers_.push_back(std::move(markers)); }
+  void add(LeavingItem item) { leaving_.push_back(std::move(item)); }
+  const std::vector<LeavingItem>& leaving() const { return leaving_; }
   std::size_t lineCount() const { return lines_.size(); }
   const std::vector<LineItem>& lines() const { return lines_; }
   /// Number of points to paint, for the plot's badge and the benchmarks.
@@ -68,6 +77,7 @@ class CurveLayer final : public QCPLayerable {
   void drawBand(QCPPainter* painter, const BandItem& band);
   void drawLine(QCPPainter* painter, const LineItem& item);
   void drawHalos(QCPPainter* painter, std::size_t line) const;
+  void drawLeaving(QCPPainter* painter, const LeavingItem& item) const;
   void drawMarkers(QCPPainter* painter, const MarkerItem& item) const;
   /// Where a point of an item is painted; empty if it is not.
   std::optional<QPointF> placeOf(const MarkerItem& item, std::size_t point) const;
@@ -81,6 +91,7 @@ class CurveLayer final : public QCPLayerable {
   std::vector<BandItem> bands_;
   std::vector<LineItem> lines_;
   std::vector<MarkerItem> markers_;
+  std::vector<LeavingItem> leaving_;
   QPolygonF run_;  // reused from frame to frame
   QVector<QLineF> pieces_;
   QVector<QRectF> bars_;

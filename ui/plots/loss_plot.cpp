@@ -21,6 +21,8 @@ constexpr double rawUnderSmooth = 0.5;
 constexpr double focusedWidth = 2.0;        // pixels; other runs and the trace of micro-steps have one
 constexpr double markerSpacing = 132.0;     // pixels
 constexpr double evaluationSpacing = 24.0;  // pixels, at least
+constexpr std::size_t beginning = 8;        // losses of which the highest says where a run began
+constexpr double divergence = 10.0;         // a loss this many times as high as at the beginning
 
 QPen thinPen(const QColor& color) {
   QPen pen(color, 1.0);
@@ -58,7 +60,7 @@ SmoothedSeries& LossPlot::smoothed(RunSeries& run) {
 void LossPlot::rebuild(double pixels) {
   curves_->clear();
   marks_->clear();
-  extent_ = {};
+  reaches_.clear();
   account_ = {};
   updateScale();
   const QList<RunSeries*> runs = hub().runs();
@@ -69,9 +71,8 @@ void LossPlot::rebuild(double pixels) {
   for (const auto& group : groups) addGroup(drawn(group), pixels);
   for (RunSeries* run : runs)
     if (!isSeed(*run, groups)) addRun(*run, pixels);
+  fitY();
   updateBadge(pixels);
-  const Span y = fittedY(extent_.any ? extent_.low : 1.0, extent_.any ? extent_.high : 0.0, hub().logY());
-  setYRange(y);
 }
 
 void LossPlot::updateScale() {
@@ -88,9 +89,12 @@ void LossPlot::addRun(RunSeries& run, double pixels) {
   const QColor ink = seriesColor(colors, index);
   const QPen pen = updatePen(colors, index, &run == hub().leading());
   const std::size_t lines = curves_->lineCount();
-  addTrace(run, pixels);
   const SeriesView measured = viewOf(run.series(Metric::updateLoss), hub().clock());
+  const SeriesView micro = viewOf(run.series(Metric::microLoss), hub().clock());
+  beginReach(measured.size() > 0 ? measured : micro, index);
+  addTrace(run, pixels);
   take(measured);
+  if (measured.size() > 0) reaches_.back().line = curves_->lineCount();
   const bool smooth = hub().smoothing() > 0.0;
   addUpdates(measured, smooth ? thinPen(mixed(ink, colors.surface, rawUnderSmooth)) : pen, pixels);
   SeriesView shown = measured;
@@ -180,6 +184,7 @@ void LossPlot::addSeed(RunSeries& run, double pixels) {
   const std::size_t lines = curves_->lineCount();
   const SeriesView view = hub().smoothing() > 0.0 ? smoothed(run).view(hub().clock())
                                                   : viewOf(run.series(Metric::updateLoss), hub().clock());
+  beginReach(view, run.colorIndex());
   take(view);
   addUpdates(view, thinPen(mixed(seriesColor(colors, run.colorIndex()), colors.surface, traceOpacity)), pixels);
   addEvaluations(run, lines, pixels);
@@ -210,6 +215,7 @@ void LossPlot::addGroup(const GroupCurve& group, double pixels) {
   const SeriesView mean = viewOf(group.mean(), clock);
   const SeriesView least = viewOf(group.least(), clock);
   const SeriesView most = viewOf(group.most(), clock);
+  beginReach(most, group.colorIndex());
   take(least);
   take(most);
   QColor pale = seriesColor(colors, group.colorIndex());
@@ -235,6 +241,17 @@ void LossPlot::addMarkers(const RunSeries& run, const SeriesView& view, double s
   curves_->add(std::move(item));
 }
 
+void LossPlot::beginReach(const SeriesView& losses, int colorIndex) {
+  Reach reach{{},
+              0.0,
+              valueRange(losses, hub().x().low, hub().x().high).high,
+              curves_->lineCount(),
+              seriesColor(canvas().colors(), colorIndex)};
+  for (std::size_t i = 0; i < std::min(losses.size(), beginning); ++i)
+    if (const double value = (*losses.values)[i]; std::isfinite(value)) reach.begun = std::max(reach.begun, value);
+  reaches_.push_back(reach);
+}
+
 void LossPlot::take(const SeriesView& view) {
   const Span x = hub().x();
   const MinMax range = valueRange(view, x.low, x.high);
@@ -244,9 +261,37 @@ void LossPlot::take(const SeriesView& view) {
     low = smallestPositive(view, x.low, x.high);
     if (!std::isfinite(low)) return;
   }
-  extent_.low = extent_.any ? std::min(extent_.low, low) : low;
-  extent_.high = extent_.any ? std::max(extent_.high, range.high) : range.high;
-  extent_.any = true;
+  reaches_.back().extent.add(low, range.high);
+}
+
+void LossPlot::fitY() {
+  Extent calm;
+  for (const Reach& reach : reaches_)
+    if (reach.extent.any && reach.risen <= divergence * reach.begun) calm.add(reach.extent.low, reach.extent.high);
+  Extent extent;
+  std::vector<const Reach*> leaving;
+  for (const Reach& reach : reaches_) {
+    if (!reach.extent.any) continue;
+    const bool grew = reach.begun > 0.0 && reach.risen > divergence * reach.begun;
+    const bool flattens = calm.any && reach.extent.high > divergence * std::max(calm.high, reach.begun);
+    if (hub().logY() || !grew || !flattens) {
+      extent.add(reach.extent.low, reach.extent.high);
+      continue;
+    }
+    leaving.push_back(&reach);
+    if (reach.extent.low <= reach.begun) extent.add(reach.extent.low, reach.begun);
+  }
+  setYRange(fittedY(extent.any ? extent.low : 1.0, extent.any ? extent.high : 0.0, hub().logY()));
+  if (hub().y(number())) return;
+  for (const Reach* reach : leaving) {
+    ++account_.leaving;
+    const ReducedLine& line = curves_->lines()[reach->line].line;
+    for (std::size_t i = 0; i < line.y.size(); ++i)
+      if (line.y[i] > canvas().y()->range().upper) {
+        curves_->add(LeavingItem{std::max(line.x[i], hub().x().low), reach->color});
+        break;
+      }
+  }
 }
 
 void LossPlot::updateBadge(double pixels) {
@@ -257,6 +302,9 @@ void LossPlot::updateBadge(double pixels) {
   else if (account_.stored > 0)
     parts << tr("%1 pts").arg(countText(static_cast<double>(account_.stored)));
   if (account_.notFinite > 0) parts << tr("%1 not finite").arg(countText(static_cast<double>(account_.notFinite)));
+  if (account_.leaving > 0)
+    parts << (account_.leaving == 1 ? tr("1 run rises out of the axis; log y shows all")
+                                    : tr("%1 runs rise out of the axis; log y shows all").arg(account_.leaving));
   if (account_.notDrawn > 0)
     parts << (account_.notDrawn == 1
                   ? tr("1 trace not drawn; all are in the folder")
@@ -379,6 +427,9 @@ QString LossPlot::summary() const {
                     groupedNumber(std::llround(group->mean().clock(Clock::update)[last])));
   }
   if (account_.notFinite > 0) text += tr(", %1 values not finite").arg(account_.notFinite);
+  if (account_.leaving > 0)
+    text += account_.leaving == 1 ? tr(", 1 run rises out of the axis")
+                                  : tr(", %1 runs rise out of the axis").arg(account_.leaving);
   return text;
 }
 

@@ -4,6 +4,7 @@
 // a band from the least to the most; the seeds themselves are thin, but for the focused one.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 
@@ -35,6 +36,19 @@ class LossPlot final : public PlotView {
     double low = 0.0;
     double high = 0.0;
     bool any = false;
+    void add(double from, double to) {
+      low = any ? std::min(low, from) : from;
+      high = any ? std::max(high, to) : to;
+      any = true;
+    }
+  };
+  /// What a run, or a group of seeds, takes of Y in sight.
+  struct Reach {
+    Extent extent;
+    double begun = 0.0;    ///< the highest of its first losses
+    double risen = 0.0;    ///< its highest loss in sight
+    std::size_t line = 0;  ///< its line among the curves
+    QColor color;
   };
   struct Account {
     std::size_t stored = 0;
@@ -42,6 +56,7 @@ class LossPlot final : public PlotView {
     std::size_t notFinite = 0;
     std::size_t notPositive = 0;
     std::int64_t notDrawn = 0;  ///< traces left out because the studio was too slow
+    std::size_t leaving = 0;    ///< runs that rise out of the axis
   };
   using Groups = std::vector<std::shared_ptr<const GroupCurve>>;
   void addRun(RunSeries& run, double pixels);
@@ -59,7 +74,12 @@ class LossPlot final : public PlotView {
   /// What is drawn of a group: it, or what became of it smoothed.
   const GroupCurve& drawn(const std::shared_ptr<const GroupCurve>& group) const;
   void addMarkers(const RunSeries& run, const SeriesView& view, double spacing);
+  /// Begins the account of one run's range. It is judged by these losses.
+  void beginReach(const SeriesView& losses, int colorIndex);
   void take(const SeriesView& view);
+  /// Sets the range of Y. A run that diverged does not stretch a linear axis until the others are flat: its curve is
+  /// cut at the upper edge, with a sign where it first leaves.
+  void fitY();
   SmoothedSeries& smoothed(RunSeries& run);
   void updateBadge(double pixels);
   void updateScale();
@@ -71,7 +91,7 @@ class LossPlot final : public PlotView {
   std::map<const QObject*, std::unique_ptr<SmoothedSeries>> smoothed_;
   /// Keyed by what keeps the group: no other one takes its place in memory meanwhile.
   std::map<std::shared_ptr<const GroupCurve>, std::shared_ptr<const GroupCurve>> smoothedGroups_;
-  Extent extent_;
+  std::vector<Reach> reaches_;
   Account account_;
 };
 

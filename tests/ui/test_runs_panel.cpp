@@ -293,6 +293,10 @@ class TestRunsPanel : public QObject {
     QCOMPARE(QSet<QString>({keys->child(0)->text(1), keys->child(0)->text(2)}),
              QSet<QString>({QStringLiteral("4"), QStringLiteral("2")}));
     QVERIFY(!studio.find<QLabel>("compareSaid")->text().isEmpty());
+    // Column two less column one.
+    QCOMPARE(studio.find<DifferencePlot>("differencePlot")->accessibleDescription(),
+             QStringLiteral("Difference of the losses, %1 \u2212 %2, over samples")
+                 .arg(table->headerItem()->text(2), table->headerItem()->text(1)));
     // One run alone is not compared.
     studio.panel->showOnly({studio.run(0)});
     QVERIFY(!studio.action("compareRunsAction")->isEnabled());

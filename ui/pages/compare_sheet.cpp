@@ -106,6 +106,7 @@ void CompareSheet::showRuns() {
   table_->expandAll();
   for (const int column : {0, 1}) table_->resizeColumnToContents(column);
   PairDifference difference = differenceOf(*first_, *second_);
+  difference_->setRuns(first_->name(), second_->name());
   difference_->setPoints(std::move(difference.samples), std::move(difference.differences));
   if (isVisible() && (first_->isLive() || second_->isLive()))
     follow_.start();

@@ -33,6 +33,14 @@ void DifferencePlot::setPoints(std::vector<double> samples, std::vector<double> 
   update();
 }
 
+void DifferencePlot::setRuns(const QString& first, const QString& second) {
+  //: The second run's loss less the first one's: "Difference of the losses, N = 16 − N = 4, over samples"
+  runs_ = tr("Difference of the losses, %1 \u2212 %2, over samples").arg(second, first);
+  setAccessibleDescription(runs_);
+  setToolTip(runs_);
+  update();
+}
+
 QSize DifferencePlot::sizeHint() const {
   return {400, 7 * fontMetrics().height()};
 }
@@ -53,7 +61,8 @@ void DifferencePlot::paintEvent(QPaintEvent*) {
                     height() - 2 * (line + space::base));
   QPainter painter(this);
   painter.setPen(colors.muted);
-  painter.drawText(QRectF(0, 0, width(), line), Qt::AlignLeft, tr("Difference of the losses, over samples"));
+  painter.drawText(QRectF(0, 0, width(), line), Qt::AlignLeft,
+                   fontMetrics().elidedText(runs_, Qt::ElideMiddle, width()));
   painter.fillRect(area, colors.surface);
   const double scale = extent_ > 0.0 ? extent_ : 1.0;
   const double first = samples_.front(), span = std::max(samples_.back() - first, 1.0);

@@ -6,8 +6,8 @@
 
 namespace accrue::ui {
 
-/// The difference of two runs' losses over samples, on an axis of its own around zero. Equal runs draw a straight line
-/// at 0.
+/// The difference of two runs' losses over samples, the second's less the first's, on an axis of its own around zero.
+/// Equal runs draw a straight line at 0.
 class DifferencePlot : public QWidget {
   Q_OBJECT
 
@@ -15,6 +15,8 @@ class DifferencePlot : public QWidget {
   explicit DifferencePlot(QWidget* parent = nullptr);
   /// Positions rise; differences that are not finite leave gaps.
   void setPoints(std::vector<double> samples, std::vector<double> differences);
+  /// Who is subtracted from whom stands above the line.
+  void setRuns(const QString& first, const QString& second);
   /// The largest distance from zero; 0 for equal runs.
   double extent() const { return extent_; }
   QSize sizeHint() const override;
@@ -27,6 +29,7 @@ class DifferencePlot : public QWidget {
   std::vector<double> samples_;
   std::vector<double> differences_;
   double extent_ = 0.0;
+  QString runs_;
 };
 
 }  // namespace accrue::ui

@@ -145,9 +145,19 @@ std::optional<Dtype> AcceleratorImpl::half_type() const {
   return bf16 ? std::optional(Dtype::bfloat16) : std::nullopt;
 }
 
-/// float16 is scaled; other types where an argument names a scale.
+/// float16 is scaled; other types where an argument names a scale. loss_scale is one that neither falls nor grows.
 void AcceleratorImpl::make_loss_scale() {
   using Own = MegatronLossScale;
+  const SpecValue* constant = argument_value(resolved, "loss_scale");
+  if (constant != nullptr && std::get<double>(*constant) > 0.0) {
+    for (const std::string_view moves : Own::moving)
+      if (argument_value(resolved, moves) != nullptr)
+        refuse("other_megatron_args: loss_scale is a constant scale, for which " + std::string(moves) + " has no use");
+    const double scale = std::get<double>(*constant);
+    loss_scale = {.scale = scale, .growth_factor = 1.0, .backoff_factor = 1.0, .lowest = scale};
+    progress.loss_scale = scale;
+    return;
+  }
   loss_scale = {
       .growth_interval = Own::loss_scale_window, .lowest = Own::min_loss_scale, .hysteresis = Own::hysteresis};
   const bool float16 = chunks.front()->parameters().front().scalar_type() == at::kHalf;

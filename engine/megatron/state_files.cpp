@@ -149,9 +149,11 @@ void take(AcceleratorImpl& impl, const Archive& archive) {
   impl.curve = schedule.curve;
   impl.decoupled = schedule.decoupled;
   impl.decay = schedule.decay;
-  impl.loss_scale.scale = archive.find("scaler.scale")->item<double>();
-  impl.loss_scale.growth = archive.find("scaler.growth")->item<std::int64_t>();
-  impl.loss_scale.overflows = archive.find("scaler.overflows")->item<std::int64_t>();
+  if (impl.loss_scale.growth_factor > 1.0) {  // else loss_scale says what it is
+    impl.loss_scale.scale = archive.find("scaler.scale")->item<double>();
+    impl.loss_scale.growth = archive.find("scaler.growth")->item<std::int64_t>();
+    impl.loss_scale.overflows = archive.find("scaler.overflows")->item<std::int64_t>();
+  }
   impl.progress.loss_scale = impl.loss_scale.factor();
   impl.progress.iteration = counter(archive, "iteration");
   impl.progress.skipped = counter(archive, "skipped");

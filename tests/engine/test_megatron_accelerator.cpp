@@ -421,6 +421,36 @@ class TestMegatronAccelerator : public QObject {
     QVERIFY(thrown_by<std::exception>([&] {
               scales({"initial_loss_scale = 0.5"});
             }).contains("min_loss_scale is above the first loss scale (found 1.0, expected at most 0.5)"));
+    // Megatron-LM's loss_scale neither falls nor grows: 2^32 overflows here in every step.
+    QCOMPARE(scales({"loss_scale = 4294967296"}), std::vector<double>(4, first));
+    QVERIFY(thrown_by<std::exception>([&] {
+              scales({"loss_scale = 16", "hysteresis = 2"});
+            }).contains("loss_scale is a constant scale, for which hysteresis has no use"));
+  }
+
+  /// By hand: at w = 0.5 the samples x = 1, 2 with y = 2 x have the gradient (0.5 - 2) (1 + 4) / 2 = -3.75, whatever
+  /// the scale is. The next two samples have no finite y: their update is left out, and the scale stays.
+  void a_constant_scale_leaves_out_an_update_and_stays() {
+    Mesh mesh;
+    MegatronLMPlugin plugin = slope_plugin(1);
+    plugin.gradient_clipping = 0.0;
+    plugin.other_megatron_args = {"loss_scale = 8"};
+    Accelerator accelerator(with(plugin), mesh);
+    auto loader = accelerate::map_loader(4,
+                                         [](const std::vector<std::int64_t>& rows) {
+                                           const at::Tensor x = at::tensor(rows, at::kDouble) + 1.0;
+                                           return Batch{{"x", x}, {"y", rows.front() < 2 ? 2.0 * x : x / 0.0}};
+                                         },
+                                         {.batch_size = 2});
+    auto& prepared = accelerator.prepare(ModelProvider{}, adamw(0.1, 0.0), {.total_num_steps = 4}, {loader});
+    prepared.model(*prepared.loaders[0].next());
+    QVERIFY(!prepared.optimizer.step_was_skipped());
+    QCOMPARE(accelerator.progress().grad_norm.value(), 3.75);
+    const double weight = slope_of(prepared);
+    prepared.model(*prepared.loaders[0].next());
+    QVERIFY(prepared.optimizer.step_was_skipped());
+    QCOMPARE(accelerator.progress().loss_scale, 8.0);
+    QCOMPARE(slope_of(prepared), weight);
   }
 
   /// float16's largest number is 65504: a loss scaled by 2^60 overflows, and every overflow halves the scale.

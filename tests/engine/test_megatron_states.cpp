@@ -6,6 +6,7 @@
 #include <QtTest/QTest>
 #include <cmath>
 #include <filesystem>
+#include <memory>
 #include <stdexcept>
 
 #include "accrue/run/indexed_dataset_builder.h"
@@ -79,6 +80,25 @@ class TestMegatronStates : public QObject {
              loaded.error().text().c_str());
     QCOMPARE(slope_of(prepared), before);
     QVERIFY(!second.load_state(state / "nowhere").has_value());
+  }
+
+  void a_constant_loss_scale_is_what_its_argument_says() {
+    const fs::path state = folder("scale");
+    Mesh mesh;
+    const auto scaled = [&](const char* argument) {
+      MegatronLMPlugin plugin = slope_plugin(1);
+      plugin.other_megatron_args = {argument};
+      auto accelerator = std::make_unique<Accelerator>(with(plugin), mesh);
+      accelerator->prepare(ModelProvider{}, adamw(0.1), {.total_num_steps = 8}, {slope_loader(4, 2)});
+      return accelerator;
+    };
+    QVERIFY(scaled("initial_loss_scale = 16")->save_state(state).has_value());
+    for (const auto& [argument, scale] :
+         {std::pair("loss_scale = 8", 8.0), std::pair("initial_loss_scale = 8", 16.0)}) {
+      const auto accelerator = scaled(argument);
+      QVERIFY(accelerator->load_state(state).has_value());
+      QCOMPARE(accelerator->progress().loss_scale, scale);
+    }
   }
 
   // Saved with a linear rate from 0.1 to 0 and a decay of 0.01, after two of eight updates.

@@ -161,6 +161,11 @@ class TestMegatronLowering : public QObject {
     const QStringList half{"model.dtype=float16"};
     argument("initial_loss_scale = 1024", "optimizer.loss_scale", "1024.0", half);
     argument("loss_scale = 1024", "optimizer.loss_scale", "1024.0", half);
+    argument("loss_scale = 1024", "optimizer.min_loss_scale", "1024.0", half);
+    argument("loss_scale = 1024", "optimizer.loss_scale_window", "1000000000", half);
+    argument("loss_scale = 1024", "accumulation.overflow", "\"hold\"", half);
+    argument("loss_scale = 1024", "accumulation.overflow", "\"advance\"",
+             half + QStringList("accumulation.overflow=advance"));
     argument("initial_loss_scale = 1024", "optimizer.loss_scale_hysteresis", "2", half);
     argument("hysteresis = 1", "optimizer.loss_scale_hysteresis", "1", half);
     argument("loss_scale_window = 2000", "optimizer.loss_scale_window", "2000", half);
@@ -255,6 +260,14 @@ class TestMegatronLowering : public QObject {
     QVERIFY(errors_of(variable.findings).contains("set megatron.tp_degree in its place"));
     QVERIFY(errors_of(lower({"model.dropout=0.5", "megatron.other_megatron_args=[\"hidden_dropout=0.1\"]"}).findings)
                 .contains("set megatron.other_megatron_args in its place"));
+  }
+
+  void a_constant_loss_scale_excludes_what_moves_one() {
+    const auto found =
+        lower({"model.dtype=float16", "megatron.other_megatron_args=[\"loss_scale = 8\", \"initial_loss_scale = 16\"]"})
+            .findings;
+    QCOMPARE(errors_of(found), QString("error: megatron.other_megatron_args: loss_scale is a constant scale, for which "
+                                       "initial_loss_scale has no use (found both, expected one of the two)\n"));
   }
 
   void a_default_gives_way_to_a_key() {

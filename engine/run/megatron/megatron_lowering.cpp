@@ -182,6 +182,10 @@ class Lowering {
         set_argument(effect, argument.key, std::string(name == "fp16" ? "float16" : "bfloat16"));
       else
         effect.nothing = "model.dtype is what the spec says";
+    } else if (name == "loss_scale") {
+      lower_constant_scale(given, effect);
+    } else if (name == "initial_loss_scale") {
+      set_argument(effect, argument.key, given);
     } else if (name == "lr_wsd_decay_style") {
       set_argument(effect, argument.key, word() == "minus_sqrt" ? std::string("minus-square-root") : word());
     } else if (name == "lr_wsd_decay_iters" || name == "lr_wsd_decay_samples") {
@@ -207,9 +211,22 @@ class Lowering {
     }
   }
 
+  /// A scale that neither falls nor grows. An update that overflows is left out.
+  void lower_constant_scale(const SpecValue& given, MegatronEffect& effect) {
+    for (const std::string_view moves : MegatronLossScale::moving)
+      if (resolved_.argument(moves) != nullptr)
+        return refuse_argument(effect, "is a constant scale, for which " + std::string(moves) + " has no use", "both",
+                               "one of the two");
+    set_argument(effect, "optimizer.loss_scale", given);
+    if (std::get<double>(given) == 0.0) return;
+    set_argument(effect, "optimizer.min_loss_scale", given);
+    set_argument(effect, "optimizer.loss_scale_window", Integer{1'000'000'000});
+    if (!given_.accumulation.knobs.overflow) set_argument(effect, "accumulation.overflow", std::string("hold"));
+  }
+
   /// float16 is scaled by Megatron-LM's own values, each where no argument says another.
   void lower_loss_scale() {
-    if (result_.spec.model.dtype != Dtype::float16) return;
+    if (result_.spec.model.dtype != Dtype::float16 || resolved_.argument("loss_scale") != nullptr) return;
     set_default("initial_loss_scale", MegatronLossScale::initial_loss_scale);
     if (result_.spec.optimizer.loss_scale == 0.0) return;
     set_default("min_loss_scale", MegatronLossScale::min_loss_scale);

@@ -13,11 +13,15 @@
 #include <QStringList>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "accrue/run/spec_fields.h"
 #include "centre_page.h"
 #include "lesson_panel.h"
 #include "models/lesson_player.h"
+#include "models/run_series.h"
 #include "plots/plot_area.h"
 #include "runs_panel.h"
 #include "style/theme.h"
@@ -45,6 +49,7 @@ LessonDesk::LessonDesk(LessonPlayer* player, LessonPanel* panel, const LessonDes
   connect(player_, &LessonPlayer::failed, this, &LessonDesk::say);
   connect(player_, &LessonPlayer::editRefused, this, &LessonDesk::sayRefused);
   connect(player_, &LessonPlayer::stepChanged, this, &LessonDesk::withdrawRefusal);
+  connect(player_, &LessonPlayer::stepChanged, this, &LessonDesk::showField);
   connect(parts_.files, &WindowFiles::lessonRequested, this, &LessonDesk::openFile);
   // Another document ends the lesson: its form would hide the fields of that one.
   connect(parts_.files, &WindowFiles::documentOpened, this, [this] { player_->close(true); });
@@ -165,6 +170,9 @@ void LessonDesk::begin() {
   if (layout_before_.isEmpty()) {
     layout_before_ = parts_.window->saveState();
     clock_before_ = parts_.centre->plots()->clock();
+    start_before_ = parts_.centre->isStartShown();
+    runs_before_.clear();
+    for (RunSeries* run : parts_.runs->shownRuns()) runs_before_.append(run);
   }
   arrange();
   parts_.centre->showPlots();
@@ -209,6 +217,20 @@ void LessonDesk::restrictForm() {
   parts_.form->restrictTo(std::move(fields));
 }
 
+/// The first key that the learner sets, else one that the step has set itself, else one that its checks ask for.
+void LessonDesk::showField() {
+  const LessonStep& step = player_->step();
+  std::vector<std::string> settings;
+  for (const auto& answer : step.answer) settings.insert(settings.end(), answer.begin(), answer.end());
+  settings.insert(settings.end(), step.set.begin(), step.set.end());
+  for (const LessonCheck& check : step.checks) settings.insert(settings.end(), check.where.begin(), check.where.end());
+  const auto& shown = player_->lesson()->fields;
+  for (const std::string& setting : settings) {
+    const std::string key = setting.substr(0, setting.find('='));
+    if (std::ranges::find(shown, key) != shown.end()) return parts_.form->reveal(QString::fromStdString(key));
+  }
+}
+
 void LessonDesk::restore() {
   parts_.actions->presenter->setChecked(false);
   parts_.form->restrictTo({});
@@ -216,12 +238,25 @@ void LessonDesk::restore() {
   if (!layout_before_.isEmpty()) parts_.window->restoreState(layout_before_);
   layout_before_.clear();
   parts_.centre->plots()->setClock(clock_before_);
+  restoreCentre();
   if (notes_) notes_->close();
   enableActions();
   if (dock_->isVisible())
     show();
-  else
+  else if (!parts_.centre->isStartShown())
     parts_.centre->plots()->setFocus(Qt::OtherFocusReason);
+}
+
+/// Runs of the lesson stay drawn, and one that still trains stays in sight. An empty page of plots is nothing to come
+/// back to.
+void LessonDesk::restoreCentre() {
+  QList<RunSeries*> before;
+  for (const auto& run : std::exchange(runs_before_, {}))
+    if (run) before.append(run);
+  if (parts_.runs->shownRuns().isEmpty() && !before.isEmpty()) parts_.runs->showOnly(before);
+  const QList<RunSeries*> shown = parts_.runs->shownRuns();
+  const bool trains = std::ranges::any_of(shown, [](const RunSeries* run) { return run->isLive(); });
+  if (!trains && (start_before_ || shown.isEmpty())) parts_.centre->showStart();
 }
 
 /// In a window of their own, which a teacher can keep on another screen.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QByteArray>
+#include <QList>
 #include <QObject>
 #include <QPointer>
 #include <QString>
@@ -20,6 +21,7 @@ class CentrePage;
 class FieldForm;
 class LessonPanel;
 class LessonPlayer;
+class RunSeries;
 class RunsPanel;
 class WindowFiles;
 struct WindowActions;
@@ -65,6 +67,10 @@ class LessonDesk : public QObject {
   void begin();
   void restore();
   void restrictForm();
+  /// What was in the centre before the lesson.
+  void restoreCentre();
+  /// The field that the step speaks of.
+  void showField();
   void showNotes();
   void say(const QString& text);
   void sayRefused(const QString& sentence);
@@ -76,6 +82,8 @@ class LessonDesk : public QObject {
   QDockWidget* dock_ = nullptr;
   QByteArray layout_before_;
   Clock clock_before_ = Clock::update;
+  bool start_before_ = false;               ///< the start page was in front
+  QList<QPointer<RunSeries>> runs_before_;  ///< were drawn
   QPointer<QDialog> notes_;
   QShortcut* no_next_ = nullptr;
   QShortcut* no_previous_ = nullptr;

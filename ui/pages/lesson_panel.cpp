@@ -159,11 +159,11 @@ QWidget* LessonPanel::buildStep(const WindowActions& actions) {
   title_->setFont(textFont(TextSize::title, QFont::DemiBold));
   text_ = addText(column, "lessonText", TextSize::body);
   hint_ = addText(column, "lessonHint", TextSize::body);
-  hint_button_ = new QPushButton(tr("Show the hint"), this);
+  hint_button_ = new QPushButton(this);
   hint_button_->setObjectName(QStringLiteral("lessonHintButton"));
   hint_button_->setFlat(true);
   column->addWidget(hint_button_, 0, Qt::AlignLeft);
-  connect(hint_button_, &QPushButton::clicked, this, &LessonPanel::showHint);
+  connect(hint_button_, &QPushButton::clicked, this, [this] { setHintShown(hint_->isHidden()); });
   checks_ = new QVBoxLayout;
   checks_->setSpacing(space::inGroup);
   column->addLayout(checks_);
@@ -202,9 +202,11 @@ void LessonPanel::showStep() {
   title_->setText(QString::fromStdString(step.title));
   text_->setText(QString::fromStdString(step.text).trimmed());
   hint_->setText(QString::fromStdString(step.hint));
-  hint_->hide();
+  setHintShown(false);
   asked_ = false;
+  const bool had = hint_button_->hasFocus();
   hint_button_->setVisible(!step.hint.empty());
+  if (had && step.hint.empty()) focusFirst();
   showChecks();
   scroll_->ensureVisible(0, 0);
   // What a screen reader hears when the step changes.
@@ -213,8 +215,13 @@ void LessonPanel::showStep() {
 }
 
 void LessonPanel::showHint() {
-  hint_->show();
-  hint_button_->hide();
+  setHintShown(true);
+}
+
+/// The button stays, so that the focus does: the next control leaves the step.
+void LessonPanel::setHintShown(bool shown) {
+  hint_->setVisible(shown);
+  hint_button_->setText(shown ? tr("Hide the hint") : tr("Show the hint"));
 }
 
 void LessonPanel::check() {

@@ -56,6 +56,7 @@ class LessonPanel : public QWidget {
   void showLesson();
   void showStep();
   void showChecks();
+  void setHintShown(bool shown);
   CheckRow addCheckRow();
 
   LessonPlayer* player_;

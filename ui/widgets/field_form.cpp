@@ -336,23 +336,38 @@ QStringList FieldForm::rejectedFields() const {
   return keys;
 }
 
-void FieldForm::focusField(const QString& key) {
-  FieldRow* wanted = row(key);
-  if (!wanted) return;
-  Q_EMIT attentionWanted();
+void FieldForm::unfold(const FieldRow* wanted) {
   for (FieldSection* section : sections_) {
     if (std::find(section->rows().begin(), section->rows().end(), wanted) == section->rows().end()) continue;
     section->setExpanded(true);
     if (wanted->field().advanced) section->setAdvancedShown(true);
   }
   arrange();
+}
+
+void FieldForm::scrollTo(FieldRow* wanted) {
+  ensureWidgetVisible(wanted->editorWidget(), 0, space::page);
+  // A section that has just been opened gets its height with the next layout.
+  QTimer::singleShot(0, wanted, [this, wanted] { ensureWidgetVisible(wanted->editorWidget(), 0, space::page); });
+}
+
+void FieldForm::reveal(const QString& key) {
+  FieldRow* wanted = row(key);
+  if (!wanted) return;
+  unfold(wanted);
+  scrollTo(wanted);
+}
+
+void FieldForm::focusField(const QString& key) {
+  FieldRow* wanted = row(key);
+  if (!wanted) return;
+  Q_EMIT attentionWanted();
+  unfold(wanted);
   if (!wanted->isVisible() && !filter_.isEmpty()) {
     setFilter(QString());
     Q_EMIT filterDropped();
   }
-  ensureWidgetVisible(wanted->editorWidget(), 0, space::page);
-  // A section that has just been opened gets its height with the next layout.
-  QTimer::singleShot(0, wanted, [this, wanted] { ensureWidgetVisible(wanted->editorWidget(), 0, space::page); });
+  scrollTo(wanted);
   QWidget* editor = wanted->editorWidget();
   editor->setFocus(Qt::OtherFocusReason);
   // What is typed next replaces the value.

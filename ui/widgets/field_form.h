@@ -35,6 +35,8 @@ class FieldForm : public QScrollArea {
   void setFilter(const QString& text);
   /// Shows only these fields, as a lesson does; empty shows all.
   void restrictTo(std::vector<const SpecField*> fields);
+  /// Unfolds and scrolls to a field; the focus stays where it is. A field that a filter hides stays hidden.
+  void reveal(const QString& key);
   /// Unfolds, scrolls to and focuses a field. A filter that hides it is dropped.
   void focusField(const QString& key);
   /// Focuses the field that fits the filter best; false if it shows none.
@@ -76,6 +78,9 @@ class FieldForm : public QScrollArea {
   void showPlugin(const LoweredMegatron& lowered);
   void showOtherDocument();
   void arrange();
+  /// Opens the section of a field, and its advanced part if the field is in it.
+  void unfold(const FieldRow* wanted);
+  void scrollTo(FieldRow* wanted);
   void chainTabOrder();
 
   SpecDocument* document_;

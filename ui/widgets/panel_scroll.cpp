@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "panel_scroll.h"
 
+#include <QBoxLayout>
 #include <QEvent>
 #include <QScrollBar>
+#include <algorithm>
 
 namespace accrue::ui {
 
@@ -39,17 +41,25 @@ bool PanelScroll::eventFilter(QObject* object, QEvent* event) {
   return done;
 }
 
+/// Of pages in a stack each scrolls by itself, and the one behind asks for nothing.
+int PanelScroll::neededHeight(int width) const {
+  const auto* layout = qobject_cast<const QBoxLayout*>(widget()->layout());
+  const int least = needed().height();
+  return layout && layout->hasHeightForWidth() ? std::max(least, layout->minimumHeightForWidth(width)) : least;
+}
+
 /// A scroll bar takes room from the other direction.
 void PanelScroll::fit() {
   const QSize least = needed();
   QSize room = maximumViewportSize();
   const bool sideways = least.width() > room.width();
   if (sideways) room.rheight() -= horizontalScrollBar()->sizeHint().height();
-  if (least.height() > room.height()) {
+  if (neededHeight(std::max(room.width(), least.width())) > room.height()) {
     room.rwidth() -= verticalScrollBar()->sizeHint().width();
     if (!sideways && least.width() > room.width()) room.rheight() -= horizontalScrollBar()->sizeHint().height();
   }
-  widget()->resize(room.expandedTo(least));
+  const int width = std::max(room.width(), least.width());
+  widget()->resize(width, std::max(room.height(), neededHeight(width)));
 }
 
 }  // namespace accrue::ui

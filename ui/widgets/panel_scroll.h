@@ -22,6 +22,8 @@ class PanelScroll : public QScrollArea {
 
  private:
   QSize needed() const;
+  /// What the panel needs at this width, where its texts wrap.
+  int neededHeight(int width) const;
   void fit();
 };
 

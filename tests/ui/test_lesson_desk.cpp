@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The window around a lesson, on a screen of 1366 x 768: what a step shows, where the focus is, and what leaving it
+// gives back. The ranks are fake.
+#include <QDockWidget>
+#include <QLabel>
+#include <QListWidget>
+
+#include "models/lesson_player.h"
+#include "plots/plot_area.h"
+#include "studio_fixture.h"
+#include "support/test_program.h"
+#include "widgets/field_form.h"
+#include "widgets/field_row.h"
+
+namespace test_lesson_desk {
+
+using namespace accrue;
+using namespace accrue::ui;
+
+namespace {
+
+class DeskStudio : public StudioFixture {
+ public:
+  DeskStudio() {
+    window->resize(1366, 768);
+    show();
+  }
+  LessonPlayer* player() const { return window->findChild<LessonPlayer*>(); }
+  /// The lesson whose third step has a hint and names a field far down the form; its fourth step has no hint.
+  void begin() {
+    window->openPath(QStringLiteral(":/lessons/2-unequal-counts.accrue-lesson"));
+    QVERIFY(player()->lesson());
+  }
+  void goTo(std::size_t step) {
+    while (player()->stepIndex() < step) player()->next();
+    while (player()->stepIndex() > step) player()->previous();
+  }
+  /// Whether all of a field is in sight.
+  bool sees(const char* key) const {
+    const QWidget* field = find<FieldForm>("fieldForm")->row(QString::fromLatin1(key))->editorWidget();
+    return field->isVisible() && field->visibleRegion().boundingRect() == field->rect();
+  }
+};
+
+void settle() {
+  for (int round = 0; round < 5; ++round) QCoreApplication::processEvents();
+}
+
+/// Parts of a panel that lie over each other, and texts that have less height than they need.
+QStringList crowded(const QWidget* panel) {
+  QStringList marks;
+  const auto parts = panel->findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly);
+  for (const QWidget* part : parts) {
+    if (part->isHidden()) continue;
+    const auto* label = qobject_cast<const QLabel*>(part);
+    if (label && label->wordWrap() && label->height() < label->heightForWidth(label->width()))
+      marks << QStringLiteral("%1 has %2 px").arg(label->objectName()).arg(label->height());
+    for (const QWidget* other : parts)
+      if (other > part && !other->isHidden() && other->geometry().intersects(part->geometry()))
+        marks << QStringLiteral("%1 over %2").arg(part->objectName(), other->objectName());
+  }
+  return marks;
+}
+
+}  // namespace
+
+class TestLessonDesk : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void texts_of_the_bug_gallery_do_not_overlap() {
+    DeskStudio studio;
+    studio.begin();
+    studio.action("bugGalleryAction")->trigger();
+    auto* dock = studio.find<QDockWidget>("galleryDock");
+    auto* list = studio.find<QListWidget>("bugList");
+    for (const int height : {1, 200, 300, 400}) {
+      studio.window->resizeDocks({dock}, {height}, Qt::Vertical);
+      for (int row = 0; row < list->count(); ++row) {
+        list->setCurrentRow(row);
+        settle();
+        const QStringList marks = crowded(studio.find("bugGalleryPanel"));
+        QVERIFY2(marks.isEmpty(), qPrintable(QStringLiteral("bug %1, dock %2 px high: %3")
+                                                 .arg(row)
+                                                 .arg(dock->height())
+                                                 .arg(marks.join(QStringLiteral(", ")))));
+      }
+    }
+  }
+
+  void leaving_a_lesson_gives_back_the_start_page() {
+    DeskStudio studio;
+    const QWidget* start = studio.find("startPage");
+    QVERIFY(start->isVisible());
+    studio.begin();
+    QVERIFY(!start->isVisible());
+    studio.action("leaveLessonAction")->trigger();
+    QVERIFY(start->isVisible());
+    QVERIFY(start->isAncestorOf(QApplication::focusWidget()));
+    // An empty page of plots is nothing to come back to.
+    studio.action("startPageAction")->trigger();
+    QVERIFY(!start->isVisible());
+    studio.begin();
+    studio.action("leaveLessonAction")->trigger();
+    QVERIFY(start->isVisible());
+  }
+
+  void leaving_a_lesson_gives_back_the_curves() {
+    DeskStudio studio;
+    studio.openSpec(smallSpec(2));
+    studio.press(Qt::Key_F5);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.control->run() && studio.control->state() == RunState::finished, patience_ms);
+    const QList<RunSeries*> before = studio.window->plots()->runs();
+    QCOMPARE(before.size(), 1);
+    studio.begin();
+    QVERIFY(studio.window->plots()->runs().isEmpty());
+    studio.action("leaveLessonAction")->trigger();
+    QCOMPARE(studio.window->plots()->runs(), before);
+    QVERIFY(!studio.find("startPage")->isVisible());
+  }
+
+  void the_hint_leaves_the_focus_where_it_is() {
+    DeskStudio studio;
+    studio.begin();
+    studio.goTo(2);
+    auto* button = studio.find<QPushButton>("lessonHintButton");
+    const auto* hint = studio.find<QLabel>("lessonHint");
+    QVERIFY(button->isVisible() && hint->isHidden());
+    button->setFocus();
+    studio.press(Qt::Key_Space);
+    QVERIFY(!hint->isHidden());
+    QCOMPARE(QApplication::focusWidget(), button);
+    QCOMPARE(button->text(), QStringLiteral("Hide the hint"));
+    studio.press(Qt::Key_Space);
+    QVERIFY(hint->isHidden());
+    QCOMPARE(studio.player()->stepIndex(), std::size_t{2});
+    studio.action("lessonHintAction")->trigger();
+    QVERIFY(!hint->isHidden());
+    QCOMPARE(QApplication::focusWidget(), button);
+    // The next step has no hint, and so no such button.
+    studio.player()->next();
+    QVERIFY(button->isHidden());
+    QCOMPARE(QApplication::focusWidget(), studio.find("lesson.nextStepAction"));
+  }
+
+  void a_step_brings_its_field_into_sight() {
+    DeskStudio studio;
+    studio.begin();
+    studio.goTo(1);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.sees("accumulation.steps"), patience_ms);
+    settle();
+    QVERIFY(!studio.sees("teaching.bug"));
+    studio.goTo(2);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.sees("teaching.bug"), patience_ms);
+    QVERIFY(!studio.find("fieldForm")->isAncestorOf(QApplication::focusWidget()));
+    studio.goTo(1);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.sees("accumulation.steps"), patience_ms);
+    // A step in which nothing is to be changed shows what it has changed itself.
+    studio.goTo(3);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.sees("parallel.data"), patience_ms);
+  }
+};
+
+ACCRUE_WINDOW_TEST_MAIN(TestLessonDesk)
+
+}  // namespace test_lesson_desk
+#include "test_lesson_desk.moc"

@@ -134,6 +134,32 @@ class TestDebugger : public QObject {
     studio.endRun();
   }
 
+  void each_press_of_f11_counts_while_a_step_is_under_way() {
+    OpenStudio studio(smallSpec(), "micro_ms=200");
+    studio.action("runPausedAction")->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+    const auto stands_at = [&studio](int micro) {
+      return stands(studio, StepPhase::backward) && studio.control->held().newest()->micro_step == micro;
+    };
+    const auto wait = [&studio] { return studio.control->stepsWaiting(); };
+    for (int press = 0; press < 3; ++press) studio.press(Qt::Key_F11);
+    QCOMPARE(wait(), 2);
+    QTRY_VERIFY_WITH_TIMEOUT(stands_at(3), patience_ms);
+    QCOMPARE(wait(), 0);
+    // Also one that comes after the ranks have begun to move, and of another kind.
+    studio.press(Qt::Key_F11);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
+    studio.press(Qt::Key_F10);
+    QTRY_VERIFY_WITH_TIMEOUT(stands(studio, StepPhase::reduce), patience_ms);
+    QCOMPARE(studio.control->held().newest()->micro_step, 4);
+    // A key that is held down does not run on for long.
+    for (int press = 0; press < 100; ++press) studio.press(Qt::Key_F11);
+    QVERIFY(wait() < 20);
+    studio.press(Qt::Key_F8);
+    QCOMPARE(wait(), 0);
+    studio.endRun();
+  }
+
   void the_lamp_is_a_chip_with_its_sentence() {
     RunningStudio studio("micro_ms=5");
     auto* lamp = studio.find<StateChip>("windowLamp");

@@ -252,6 +252,7 @@ void RunControl::forgetOthersSpec(const QString& folder) {
 void RunControl::begin(const std::filesystem::path& dir, const std::optional<RunPlan>& plan, RunLibrary::Past past) {
   run_ = library_->addLive(QString::fromStdString(dir.string()), plan, past);
   held_ = {};
+  steps_.clear();
   dropped_before_ = run_->tracesNotDrawn();
   stop_asked_ = false;
   ended_by_user_ = false;
@@ -264,6 +265,7 @@ void RunControl::begin(const std::filesystem::path& dir, const std::optional<Run
 }
 
 void RunControl::togglePause() {
+  steps_.clear();
   const RunActions possible = actions();
   if (possible.contains(RunAction::proceed))
     bridge_.proceed();
@@ -284,12 +286,16 @@ void RunControl::stepUpdate() {
 }
 
 void RunControl::step(void (EngineBridge::*unit)()) {
-  if (state() == RunState::paused)
+  if (steps_.isUnderWay()) {
+    steps_.add(unit);
+  } else if (state() == RunState::paused) {
+    steps_.begin();
     (bridge_.*unit)();
-  else if (actions().contains(RunAction::pause))
+  } else if (actions().contains(RunAction::pause)) {
     bridge_.pause();
-  else
+  } else {
     startPaused();
+  }
 }
 
 void RunControl::stop() {
@@ -330,6 +336,7 @@ void RunControl::endUnsaved() {
 
 /// At once: the next press means kill, whether or not the engine's answer has been drawn.
 void RunControl::showStopping() {
+  steps_.clear();
   ended_by_user_ = true;
   stop_asked_ = true;
   Q_EMIT stateChanged(state());
@@ -358,6 +365,7 @@ void RunControl::takeBatch(const EventBatch& events) {
   held_.take(events);
   for (const RunEvent& event : events)
     if (const auto* finished = std::get_if<RunFinished>(&event.body)) exit_status_ = finished->exit_status;
+  if (const auto step = steps_.take(events)) (bridge_.*(*step))();
   Q_EMIT changed();
 }
 

@@ -22,6 +22,7 @@
 #include "run_library.h"
 #include "run_series.h"
 #include "spec_document.h"
+#include "step_queue.h"
 
 namespace accrue::ui {
 
@@ -73,10 +74,12 @@ class RunControl : public HostedRun {
   bool endedByUser() const { return ended_by_user_; }
   void togglePause();
   /// To the end of the next phase or micro-step, or of the update. A running run is paused first; where none is live,
-  /// the document is run, paused at its start.
+  /// the document is run, paused at its start. While a step is under way the next one waits for its end.
   void stepPhase();
   void stepMicro();
   void stepUpdate();
+  /// How many steps wait.
+  int stepsWaiting() const { return steps_.waiting(); }
   /// During preflight: cancels. Later: saves at the end of the current update and ends the run; called again while
   /// stopping, kills it.
   void stop();
@@ -134,6 +137,7 @@ class RunControl : public HostedRun {
   EngineBridge bridge_;
   RunSeries* run_ = nullptr;
   HeldPhases held_;
+  StepQueue steps_;
   std::int64_t dropped_before_ = 0;         ///< events left out earlier in the run, before it was followed here
   std::optional<SetUp> last_;               ///< that was trained
   QString resume_pending_;                  ///< waits for its history

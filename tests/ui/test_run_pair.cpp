@@ -89,6 +89,19 @@ class TestRunPair : public QObject {
     QCOMPARE(parting->noise, 0.0);
   }
 
+  void what_is_subtracted_from_what_is_said() {
+    const auto first = trained({});
+    MadeRun other;
+    other.loss = [](std::int64_t m, std::int64_t rank) { return MadeRun().loss(m, rank) + (m > 48 ? 0.5 : 0.0); };
+    const auto second = trained(other);
+    first->setName(QStringLiteral("A"));
+    second->setName(QStringLiteral("B"));
+    const QString higher = partingSentence(*first, *second);
+    QVERIFY2(higher.contains(QStringLiteral("the difference, B \u2212 A, is 0.")), qPrintable(higher));
+    const QString lower = partingSentence(*second, *first);
+    QVERIFY2(lower.contains(QStringLiteral("the difference, A \u2212 B, is \u22120.")), qPrintable(lower));
+  }
+
   void runs_of_different_n_are_compared_where_both_report() {
     const auto first = trained({.steps = 4, .updates = 20, .batchesPerEpoch = 80});
     const auto second = trained({.steps = 8, .updates = 10, .batchesPerEpoch = 80});

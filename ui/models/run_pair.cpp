@@ -104,11 +104,13 @@ QString partingSentence(const RunSeries& first, const RunSeries& second) {
                : RunPairText::tr("The losses do not part: their difference is not more than noise.");
   const QString where = RunPairText::tr("The losses part at update %1 of %2, after %3 samples")
                             .arg(groupedNumber(parting->update), first.name(), groupedNumber(parting->samples));
+  //: The second run's loss less the first one's
+  const QString which = RunPairText::tr("%1 \u2212 %2").arg(second.name(), first.name());
   if (parting->noise > 0.0)
-    return RunPairText::tr("%1: the difference is %2, its noise %3.")
-        .arg(where, valueText(parting->difference, 3), valueText(parting->noise, 3));
-  return RunPairText::tr("%1: the difference is %2; before, they are equal but for rounding.")
-      .arg(where, valueText(parting->difference, 3));
+    return RunPairText::tr("%1: the difference, %2, is %3, its noise %4.")
+        .arg(where, which, valueText(parting->difference, 3), valueText(parting->noise, 3));
+  return RunPairText::tr("%1: the difference, %2, is %3; before, they are equal but for rounding.")
+      .arg(where, which, valueText(parting->difference, 3));
 }
 
 QStringList changeTexts(const RunSeries& first, const RunSeries& second) {

@@ -95,6 +95,34 @@ class TestLayout : public QObject {
     QCOMPARE(studio.window->size(), size);
   }
 
+  void text_that_shrinks_step_by_step_gives_back_what_it_took() {
+    OpenStudio studio;
+    studio.window->resize(1366, 768);
+    auto* setup = studio.find<QDockWidget>("setupDock");
+    studio.action("newSpecAction")->trigger();  // leaves the start page
+    const auto settle = [] {
+      for (int round = 0; round < 5; ++round) QCoreApplication::processEvents();
+    };
+    settle();
+    const int width = setup->width();
+    QMap<double, int> widths;  // by size of text, while it grew
+    for (int presses = 0; presses < 8; ++presses) {
+      widths.insert(textScale(), setup->width());
+      studio.press(Qt::Key_Plus, Qt::ControlModifier);
+      settle();
+    }
+    QVERIFY(setup->width() > width + 50);
+    while (textScale() > 1.0) {
+      studio.press(Qt::Key_Minus, Qt::ControlModifier);
+      QTRY_VERIFY2_WITH_TIMEOUT(
+          std::abs(setup->width() - widths.value(textScale())) <= 2,
+          qPrintable(
+              QStringLiteral("at %1: %2, was %3").arg(textScale()).arg(setup->width()).arg(widths.value(textScale()))),
+          patience_ms);
+    }
+    QCOMPARE(setup->width(), width);
+  }
+
   void the_start_page_has_a_command() {
     OpenStudio studio;
     studio.action("newSpecAction")->trigger();

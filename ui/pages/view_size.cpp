@@ -46,8 +46,9 @@ void ViewSize::setScale(double factor) {
   if (presents()) return setTextScale(factor);  // the docks come back with the layout
   // What is not given back yet was taken at the normal size too.
   if (textScale() == 1.0 && dock_sizes_.empty()) takeDockSizes();
+  const bool shrinks = factor < textScale();
   setTextScale(factor);
-  if (textScale() == 1.0) QTimer::singleShot(0, this, &ViewSize::giveDockSizes);
+  if (textScale() == 1.0 || (shrinks && textScale() > 1.0)) QTimer::singleShot(0, this, &ViewSize::giveDockSizes);
   settings_->setValue(QLatin1String(scale_key), textScale());
 }
 
@@ -61,14 +62,14 @@ void ViewSize::setDockSizes(std::vector<std::pair<QPointer<QDockWidget>, QSize>>
   if (textScale() != 1.0) dock_sizes_ = std::move(sizes);
 }
 
-/// Docks that grew with their text are as they were before.
+/// Docks that grew with their text are as they were before, or as near to it as text that is still large allows.
 void ViewSize::giveDockSizes() {
-  if (textScale() != 1.0 || presents()) return;  // both may have changed since this was asked for
+  if (textScale() < 1.0 || presents()) return;  // both may have changed since this was asked for
   layOutNow();
   // All at once: docks that are resized one by one take room from each other.
   QList<QDockWidget*> beside, below;
   QList<int> widths, heights;
-  for (const auto& [dock, size] : std::exchange(dock_sizes_, {})) {
+  for (const auto& [dock, size] : dock_sizes_) {
     if (!dock || dock->isFloating() || dock->visibleRegion().isEmpty()) continue;
     const bool isBelow = window_->dockWidgetArea(dock) == Qt::BottomDockWidgetArea;
     (isBelow ? below : beside) << dock;
@@ -76,6 +77,7 @@ void ViewSize::giveDockSizes() {
   }
   window_->resizeDocks(beside, widths, Qt::Horizontal);
   window_->resizeDocks(below, heights, Qt::Vertical);
+  if (textScale() == 1.0) dock_sizes_.clear();
 }
 
 double ViewSize::presenterScale(double screen_height, double line_height) {
@@ -94,6 +96,7 @@ void ViewSize::present(bool on) {
   const double height = window_->screen() ? window_->screen()->size().height() : window_->height();
   setTextScale(std::max(textScale(), presenterScale(height, line)));
   window_->resizeDocks({kept_}, {window_->width() / 4}, Qt::Horizontal);
+  Q_EMIT presenting(true);
 }
 
 void ViewSize::leavePresenter() {
@@ -104,6 +107,7 @@ void ViewSize::leavePresenter() {
   window_->restoreState(before.layout);
   const QSignalBlocker quiet(actions_.presenter);
   actions_.presenter->setChecked(false);
+  Q_EMIT presenting(false);
 }
 
 }  // namespace accrue::ui

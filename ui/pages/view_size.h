@@ -35,6 +35,10 @@ class ViewSize : public QObject {
   /// For a screen of this height whose body text is so high: a line of text is at least a fortieth of the screen.
   static double presenterScale(double screen_height, double line_height);
 
+ Q_SIGNALS:
+  /// The presenter layout was taken, or left in whatever way.
+  void presenting(bool on);
+
  private:
   struct Before {
     QByteArray layout;
@@ -42,7 +46,7 @@ class ViewSize : public QObject {
   };
   void setScale(double factor);
   void takeDockSizes();
-  /// With text of its normal size again.
+  /// With text that has become smaller, of its normal size or still larger.
   void giveDockSizes();
   void present(bool on);
 

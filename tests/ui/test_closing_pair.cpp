@@ -146,8 +146,9 @@ class TestClosingPair : public QObject {
   void a_run_from_elsewhere_beside_it_is_left_alone() {
     ClosingStudio studio;
     studio.failPartner();
+    const std::int64_t ended_at = recorded(studio.alone).updates;
     QVERIFY(resumeDetached(studio.control->bridgeOptions(), studio.alone));
-    QTRY_VERIFY_WITH_TIMEOUT(trainsBeyond(studio.alone, 1), patience_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(trainsBeyond(studio.alone, ended_at), patience_ms);
     studio.control->attach(studio.alone);
     QTRY_VERIFY_WITH_TIMEOUT(studio.control->attached() && studio.control->state() == RunState::running, patience_ms);
     studio.close(CloseAnswer::stopNow);

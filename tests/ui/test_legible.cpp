@@ -252,6 +252,22 @@ class TestLegible : public QObject {
     QCOMPARE(ViewSize::presenterScale(400.0, 15.0), 1.0);
   }
 
+  void the_presenter_layout_has_a_key_of_the_curves() {
+    RunningStudio studio("micro_ms=5");
+    const QWidget* key = studio.find("runKey");
+    QVERIFY(key && !key->isVisible());  // the runs table is the key
+    studio.action("presenterAction")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(key->isVisible() && key->height() > 0, patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(key->accessibleDescription(), studio.control->run()->name(), patience_ms);
+    QVERIFY(key->height() < studio.window->height() / 4);
+    studio.action("presenterAction")->trigger();
+    QVERIFY(!key->isVisible());
+    studio.action("presenterAction")->trigger();
+    studio.action("resetLayoutAction")->trigger();
+    QVERIFY(!key->isVisible());
+    studio.endRun();
+  }
+
   void the_glossary_has_the_programs_words() {
     initAccrueResources();
     const auto& entries = glossary();

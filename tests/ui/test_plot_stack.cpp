@@ -2,6 +2,7 @@
 // The stack of plots: the sync strip and its windows, which plots there are, and how they leave the window.
 #include <QClipboard>
 #include <QContextMenuEvent>
+#include <QRegularExpression>
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QTableView>
@@ -291,14 +292,65 @@ class TestPlotStack : public QObject, PlotsFixture {
     QVERIFY(pdf.contains("/MediaBox [0 0 340"));
   }
 
+  /// One column of a journal: every rank, the last label of X and every entry of the legends are in the figure.
+  void a_narrow_figure_holds_all_that_the_plots_show() {
+    QList<RunSeries*> runs;
+    for (int i = 0; i < 4; ++i) {
+      runs << &add({.steps = 4, .ranks = 4}, 40, i);
+      runs.back()->setName(QStringLiteral("Accumulation over four ranks, learning rate %1").arg(i));
+    }
+    show(runs);
+    // Too low: it says how high the figure must be, and that is enough.
+    const QString problem = figureProblem(area_->figure({85.0, 60.0, 8.0}));
+    const QRegularExpressionMatch height =
+        QRegularExpression(QStringLiteral("take a height of ([0-9]+) mm")).match(problem);
+    QVERIFY2(height.hasMatch(), qPrintable(problem));
+    for (const FigureSize& size :
+         {FigureSize{85.0, height.captured(1).toDouble(), 8.0}, FigureSize{85.0, 60.0, 4.0}, FigureSize{}}) {
+      const Figure figure = area_->figure(size);
+      QCOMPARE(figureProblem(figure), QString());
+      const QByteArray svg = svgOf(figure);
+      for (const char* text : {">rank 0<", ">rank 1<", ">rank 2<", ">rank 3<", ">forward<", ">backward<", ">step<",
+                               ">collective<", ">waiting<", ">40<", ">Updates<"})
+        QVERIFY2(svg.contains(text), text);
+      for (const char* text : {"rate 0", "rate 1", "rate 2", "rate 3"}) QVERIFY2(svg.contains(text), text);
+      QVERIFY(!svg.contains(">+"));                                                        // "and so many more"
+      if (size.widthMm < 100.0 && size.fontPoints == 8.0) QVERIFY(!svg.contains(">30<"));  // the title of X lies there
+    }
+    picture();
+    QVERIFY(strip().canvas().axisRect()->right() == loss().canvas().axisRect()->right());
+  }
+
+  void a_figure_says_which_lanes_it_shows() {
+    show({&add({.ranks = 32}, 40, 0)});
+    const QByteArray svg = svgOf(area_->figure({}));
+    QVERIFY(svg.contains(">rank 3<"));
+    QVERIFY(!svg.contains(">rank 31<"));
+    QVERIFY(svg.contains("lanes 1 to "));
+    QVERIFY(svg.contains("of 32"));
+  }
+
+  void a_run_that_failed_before_it_measured_is_in_no_figure() {
+    RunSeries& failed = add({.steps = 8}, 0, 1);
+    failed.append({MadeRun::state("failed")});
+    show({&add({}, 40, 0), &failed});
+    const Figure figure = area_->figure({});
+    QCOMPARE(figure.legend.size(), std::size_t{1});
+    QCOMPARE(count(paintFigure(figure, 96.0), seriesColor(lightColors(), 1), QRect(0, 0, 4000, 4000)), 0);
+  }
+
   void a_figure_is_for_paper_in_every_theme() {
     show({&add({}, 40, 0)});
     theme_->setMode(ThemeMode::dark);
     QTRY_VERIFY(isDark(area_->palette()));
     const QImage figure = paintFigure(area_->figure({}), 96.0);
     QVERIFY(near(figure.pixel(2, 2), lightColors().surface, 4));
-    for (int y = 0; y < figure.height(); y += 3)
-      QVERIFY(!near(figure.pixel(figure.width() / 2, y), darkColors().surface, 4));
+    // Ink on paper is nearly as dark as the screen, but no ground: a whole row of it.
+    for (int y = 0; y < figure.height(); y += 3) {
+      int dark = 0;
+      for (int x = 0; x < figure.width(); ++x) dark += near(figure.pixel(x, y), darkColors().surface, 4) ? 1 : 0;
+      QVERIFY2(dark < figure.width() / 4, qPrintable(QStringLiteral("%1 pixels of row %2").arg(dark).arg(y)));
+    }
     QVERIFY(near(picture().pixel(drawing(loss()).topRight() + QPoint(-3, 3)), darkColors().surface, 4));
   }
 

@@ -121,6 +121,7 @@ MainWindow::MainWindow(const StudioParts& parts)
   connectViewActions();
   connectFiles();
   view_size_ = new ViewSize(actions_, parts.settings, this, window_dock_);
+  connect(view_size_, &ViewSize::presenting, centre_->plots(), &PlotArea::setKeyShown);
   buildExchange();
   restoreLayout();
   showTitle();

@@ -54,6 +54,8 @@ class ClockTicker : public QCPAxisTicker {
  public:
   ClockTicker();
   void setClock(Clock clock) { clock_ = clock; }
+  /// What stands at a tick.
+  QString labelOf(double tick) { return getTickLabel(tick, {}, u'g', 6); }
   /// Ticks beyond it have no label: the axis title stands there.
   void setLastLabel(double position) { lastLabel_ = position; }
 

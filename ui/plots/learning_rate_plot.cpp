@@ -19,6 +19,7 @@ LearningRatePlot::LearningRatePlot(PlotHub& hub, QWidget* parent)
                  {tr("Learning rate"), tr("dots: planned, line: used"), tr("learning rate")}, parent) {}
 
 void LearningRatePlot::addBeneath(const RunSeries& run, double pixels, MinMax& extent) {
+  if (failedUnmeasured(run)) return;
   ReducedLine line;
   const Span x = hub().x();
   const double apart = x.size() / std::max(pixels, 1.0);

@@ -28,6 +28,7 @@
 #include "plots/plot_export.h"
 #include "plots/plot_hub.h"
 #include "plots/plot_table.h"
+#include "plots/run_key.h"
 #include "plots/sync_strip.h"
 #include "style/theme.h"
 
@@ -71,7 +72,8 @@ class ScrolledPlots final : public QScrollArea {
 PlotArea::PlotArea(QWidget* parent)
     : QWidget(parent),
       hub_(std::make_unique<PlotHub>()),
-      stack_(new QStackedLayout(this)),
+      stack_(new QStackedLayout),
+      key_(new RunKey(this)),
       emptyPage_(new QWidget(this)),
       emptyLabel_(new QLabel(emptyPage_)),
       splitter_(new QSplitter(Qt::Vertical)),
@@ -95,6 +97,12 @@ PlotArea::PlotArea(QWidget* parent)
   auto* empty = new QVBoxLayout(emptyPage_);
   empty->setContentsMargins(space::page, space::page, space::page, space::page);
   empty->addWidget(emptyLabel_);
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(key_);
+  column->addLayout(stack_, 1);
+  key_->hide();
   stack_->addWidget(emptyPage_);
   stack_->addWidget(scrolled_);
   parting_ = new PartingMark(&all_.front()->canvas());
@@ -336,8 +344,30 @@ void PlotArea::tick() {
   showEmptyState();
   if (!isVisible()) return;
   hub_->advance();
+  refreshKey();
   for (PlotView* view : shown_) view->refreshIfNeeded();
   parting_->place(hub_->clock());
+}
+
+void PlotArea::setKeyShown(bool on) {
+  key_->setVisible(on);
+  refreshKey();
+}
+
+/// A run that is drawn as one of several seeds has the group's entry.
+void PlotArea::refreshKey() {
+  if (key_->isHidden()) return;
+  std::vector<HeaderItem> items;
+  const auto& groups = hub_->groups();
+  const bool grouped = isPlotShown(all_.front());
+  const QList<RunSeries*> runs = hub_->runs();
+  for (const RunSeries* run : runs) {
+    const bool seed = grouped && std::ranges::any_of(groups, [run](const auto& group) { return group->holds(run); });
+    if (!seed) items.push_back({HeaderItem::Swatch::run, run->colorIndex(), {}, run->name()});
+  }
+  if (grouped)
+    for (const auto& group : groups) items.push_back({HeaderItem::Swatch::run, group->colorIndex(), {}, group->name()});
+  key_->setItems(std::move(items));
 }
 
 void PlotArea::setParting(const std::optional<ClockPoint>& at, const QStringList& chips) {
@@ -399,7 +429,8 @@ Figure PlotArea::figure(const FigureSize& size) const {
   Figure figure{exportParts(), {}, {}, {}, size};
   QStringList names;
   std::vector<NamedSpec> specs;
-  const QList<RunSeries*> runs = hub_->runs();
+  QList<RunSeries*> runs = hub_->runs();
+  runs.removeIf([](const RunSeries* run) { return failedUnmeasured(*run); });
   for (const RunSeries* run : runs) {
     if (!names.contains(run->givenName())) names << run->givenName();
     specs.push_back({run->givenName(), run->spec() ? &*run->spec() : nullptr});

@@ -28,6 +28,7 @@ class LossPlot;
 class PlotView;
 class PartingMark;
 class PlotHub;
+class RunKey;
 
 /// Object name of the plot of how far updates move the weights.
 inline constexpr const char* updateNormPlot = "updateNormPlot";
@@ -93,6 +94,9 @@ class PlotArea : public QWidget {
   /// Marks where two curves part, with what differs between their runs; empty takes the mark away.
   void setParting(const std::optional<ClockPoint>& at, const QStringList& chips);
 
+  /// Says above the plots which colour is which run, while no table of runs does.
+  void setKeyShown(bool on);
+
   /// Called once per frame by the window's 33 ms timer. Draws only visible plots whose data or view changed.
   void tick();
 
@@ -131,6 +135,7 @@ class PlotArea : public QWidget {
   void connectSignals();
   bool handleKey(int key, Qt::KeyboardModifiers modifiers);
   void showEmptyState();
+  void refreshKey();
   void buildViews();
   /// Puts the shown plots in their order; only the lowest carries the axis.
   void arrange();
@@ -139,6 +144,7 @@ class PlotArea : public QWidget {
 
   std::unique_ptr<PlotHub> hub_;
   QStackedLayout* stack_ = nullptr;
+  RunKey* key_ = nullptr;
   QWidget* emptyPage_ = nullptr;
   QLabel* emptyLabel_ = nullptr;
   QSplitter* splitter_ = nullptr;

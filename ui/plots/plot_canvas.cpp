@@ -16,13 +16,14 @@ class AxisTitle final : public QCPLayerable {
   explicit AxisTitle(QCustomPlot* plot) : QCPLayerable(plot, QStringLiteral("axes")) {}
   QString text;
   double right = 0.0;  ///< pixel at which it ends
+  int below = 0;       ///< the row of tick labels, in pixels
 
  protected:
   void applyDefaultAntialiasingHint(QCPPainter* painter) const override { painter->setAntialiasing(true); }
   void draw(QCPPainter* painter) override {
     const QCPAxis* x = parentPlot()->xAxis;
     const QRect area = parentPlot()->axisRect()->rect();
-    const int top = area.bottom() + 1 + x->tickLengthOut() + x->tickLabelPadding();
+    const int top = area.bottom() + 1 + x->tickLengthOut() + x->tickLabelPadding() + below;
     painter->setFont(x->labelFont());
     painter->setPen(x->labelColor());
     painter->drawText(QRectF(area.left(), top, right - area.left(), parentPlot()->viewport().bottom() - top),
@@ -119,8 +120,16 @@ int PlotCanvas::scaled(int length) {
 void PlotCanvas::updateMargins() {
   setMinimumHeight(scaled(leastCanvas));
   xAxis->setTickLabels(showsClock_);
-  axisRect()->setMargins(
-      QMargins(leftMargin(), topMargin(), rightMargin(), showsClock_ ? axisMargin() : bottomMargin()));
+  title_->below = rowForTitle_ ? QFontMetrics(textFont(TextSize::small)).height() : 0;
+  axisRect()->setMargins(QMargins(leftMargin(), topMargin(), rightMargin() + moreAtRight_,
+                                  showsClock_ ? axisMargin() + title_->below : bottomMargin()));
+}
+
+void PlotCanvas::giveRoom(int right, bool rowForTitle) {
+  if (moreAtRight_ == right && rowForTitle_ == rowForTitle) return;
+  moreAtRight_ = right;
+  rowForTitle_ = rowForTitle;
+  updateMargins();
 }
 
 double PlotCanvas::setClockTitle(const QString& title) {
@@ -128,7 +137,7 @@ double PlotCanvas::setClockTitle(const QString& title) {
   const double end = axisRect()->right();
   title_->text = showsClock_ ? title : QString();
   title_->right = end;
-  if (title_->text.isEmpty()) return std::numeric_limits<double>::infinity();
+  if (title_->text.isEmpty() || rowForTitle_) return std::numeric_limits<double>::infinity();
   const double width = QFontMetricsF(xAxis->labelFont()).horizontalAdvance(title);
   const QFontMetricsF numbers(xAxis->tickLabelFont());
   const QVector<double> ticks = xAxis->tickVector();

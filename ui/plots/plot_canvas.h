@@ -38,6 +38,9 @@ class PlotCanvas final : public QCustomPlot {
   /// What X counts, in the row of tick labels: between the last two, or at the right end. Returns up to which pixel it
   /// leaves room for them. After layOut().
   double setClockTitle(const QString& title);
+  /// For paper, until it is called with nothing: more room at the right, for a label at the end of X, and a row of its
+  /// own for the title of X.
+  void giveRoom(int right = 0, bool rowForTitle = false);
   /// Lays the axes out for a size in logical pixels: the widget's, or a picture's.
   void layOut(const QSize& size);
   /// Whether drag and wheel change Y, too.
@@ -91,6 +94,8 @@ class PlotCanvas final : public QCustomPlot {
   PlotHub& hub_;
   int plotNumber_;
   bool showsClock_ = false;
+  int moreAtRight_ = 0;
+  bool rowForTitle_ = false;
   bool zoomsY_ = true;
   bool zoomsToWindow_ = false;
   ThemeColors colors_;

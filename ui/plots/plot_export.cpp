@@ -12,6 +12,7 @@
 #include <QSvgGenerator>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "plots/plot_view.h"
@@ -26,7 +27,8 @@ constexpr double printDots = 300.0;   // pixels an inch
 constexpr double logicalDots = 96.0;  // a logical pixel
 constexpr double millimetres = 25.4;  // an inch
 constexpr int legendSwatch = 20;
-constexpr int leastPart = 60;  // a plot that is lower cannot be read
+constexpr int leastWidth = 60;  // a plot that is less wide than this beside its axis cannot be read
+constexpr int wrappedLeft = Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap;
 
 QString text(const char* source) {
   return QCoreApplication::translate("PlotExport", source);
@@ -51,8 +53,8 @@ int layLegend(const std::vector<HeaderItem>& items, const QRect& area, QPainter*
   int left = area.left();
   int top = area.top();
   for (const HeaderItem& item : items) {
-    const QString name = metrics.elidedText(item.text, Qt::ElideMiddle, area.width() - legendSwatch - space::base);
-    const int width = legendSwatch + space::base + metrics.horizontalAdvance(name);
+    const int beside = legendSwatch + space::base;
+    const int width = beside + metrics.horizontalAdvance(item.text);
     if (left > area.left() && left + width > area.right()) {
       left = area.left();
       top += row;
@@ -61,16 +63,82 @@ int layLegend(const std::vector<HeaderItem>& items, const QRect& area, QPainter*
       paintSwatch(*painter, QRectF(left, top + metrics.height() / 2.0 - 5.0, legendSwatch, 10.0), item.seriesIndex,
                   lightColors());
       painter->setPen(lightColors().text);
-      painter->drawText(left + legendSwatch + space::base, top + metrics.ascent(), name);
+      painter->drawText(QRect(left + beside, top, area.width() - beside, 0), wrappedLeft | Qt::TextDontClip, item.text);
+    }
+    if (width > area.width()) {  // one name in several rows
+      const QRect room(0, 0, area.width() - beside, 0);
+      top += metrics.boundingRect(room, wrappedLeft, item.text).height() - metrics.height();
     }
     left += width + space::betweenGroups;
   }
   return items.empty() ? 0 : top + row - area.top();
 }
 
-/// In these colours, else in those on screen.
-void paintParts(QCPPainter& painter, const std::vector<ExportPart>& parts, const QRect& area,
-                const ThemeColors* colors = nullptr) {
+/// Where all that is not a plot stands, in the coordinates of the layout; the plots have what is left.
+struct Places {
+  QRect title;
+  QRect legend;
+  QRect caption;
+  QRect plots;
+};
+
+Places placesOf(const Figure& figure) {
+  const QSize size = layoutOf(figure.size);
+  const QRect area =
+      QRect(QPoint(), size).adjusted(space::betweenGroups, space::inGroup, -space::betweenGroups, -space::inGroup);
+  const auto heightOf = [&area](const QFont& font, const QString& words) {
+    return words.isEmpty() ? 0 : QFontMetrics(font).boundingRect(area, wrappedLeft, words).height();
+  };
+  const int title = heightOf(textFont(TextSize::title, QFont::DemiBold), figure.title);
+  const int caption = heightOf(textFont(TextSize::small), figure.caption);
+  Places places;
+  places.title = QRect(area.left(), area.top(), area.width(), title);
+  const int legendTop = area.top() + (title > 0 ? title + space::base : 0);
+  places.legend = QRect(area.left(), legendTop, area.width(), 0);
+  places.legend.setHeight(layLegend(figure.legend, places.legend, nullptr));
+  places.caption = QRect(area.left(), area.bottom() + 1 - caption, area.width(), caption);
+  const int plotsTop = legendTop + places.legend.height();
+  const int plotsEnd = caption > 0 ? places.caption.top() - space::inGroup : area.bottom() + 1;
+  places.plots = QRect(0, plotsTop, size.width(), plotsEnd - plotsTop);
+  return places;
+}
+
+/// The least heights of the parts in a figure of this width: with every lane, if that leaves room for all parts.
+std::vector<int> leastHeights(const Figure& figure, const QRect& area) {
+  std::vector<int> heights;
+  for (const bool whole : {true, false}) {
+    heights.clear();
+    for (const ExportPart& part : figure.parts) heights.push_back(part.view->leastOnPaper(area.width(), whole));
+    if (std::accumulate(heights.begin(), heights.end(), 0) <= area.height()) break;
+  }
+  return heights;
+}
+
+/// Shares a height out by the parts' own heights; none gets less than its least.
+std::vector<int> sharedOut(const std::vector<ExportPart>& parts, const std::vector<int>& least, int height) {
+  std::vector<int> heights(parts.size(), 0);
+  for (bool again = true; again;) {
+    again = false;
+    double room = height;
+    double wanted = 0.0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      room -= heights[i];
+      if (heights[i] == 0) wanted += std::max(parts[i].height, 1);
+    }
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      if (heights[i] == 0 && room * std::max(parts[i].height, 1) / wanted < least[i]) {
+        heights[i] = least[i];
+        again = true;
+      }
+    if (again) continue;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      if (heights[i] == 0) heights[i] = static_cast<int>(room * std::max(parts[i].height, 1) / wanted);
+  }
+  return heights;
+}
+
+/// In the colours on screen.
+void paintParts(QCPPainter& painter, const std::vector<ExportPart>& parts, const QRect& area) {
   double wanted = 0.0;
   for (const ExportPart& part : parts) wanted += part.height;
   double top = area.top();
@@ -79,38 +147,30 @@ void paintParts(QCPPainter& painter, const std::vector<ExportPart>& parts, const
     const int from = static_cast<int>(std::lround(top));
     const int to = static_cast<int>(std::lround(top + height));
     part.view->renderInto(painter, QRect(area.left(), from, area.width(), std::max(to - from, 1)),
-                          colors != nullptr ? *colors : part.view->canvas().colors());
+                          part.view->canvas().colors());
     top += height;
   }
 }
 
 /// In the coordinates of the layout.
 void paint(QCPPainter& painter, const Figure& figure) {
-  const QSize size = layoutOf(figure.size);
-  QRect area(QPoint(), size);
-  painter.fillRect(area, lightColors().surface);
-  area.adjust(space::betweenGroups, space::inGroup, -space::betweenGroups, -space::inGroup);
-  const QFont title = textFont(TextSize::title, QFont::DemiBold);
-  const QFont small = textFont(TextSize::small);
-  if (!figure.title.isEmpty()) {
-    const QFontMetrics metrics(title);
-    painter.setFont(title);
-    painter.setPen(lightColors().text);
-    painter.drawText(area.left(), area.top() + metrics.ascent(),
-                     metrics.elidedText(figure.title, Qt::ElideRight, area.width()));
-    area.setTop(area.top() + metrics.height() + space::base);
+  const Places places = placesOf(figure);
+  painter.fillRect(QRect(QPoint(), layoutOf(figure.size)), lightColors().surface);
+  painter.setFont(textFont(TextSize::title, QFont::DemiBold));
+  painter.setPen(lightColors().text);
+  painter.drawText(places.title, wrappedLeft, figure.title);
+  painter.setFont(textFont(TextSize::small));
+  layLegend(figure.legend, places.legend, &painter);
+  painter.setPen(lightColors().muted);
+  painter.drawText(places.caption, wrappedLeft, figure.caption);
+  const std::vector<int> least = leastHeights(figure, places.plots);
+  const std::vector<int> heights = sharedOut(figure.parts, least, places.plots.height());
+  QRect place = places.plots;
+  for (std::size_t i = 0; i < heights.size(); ++i) {
+    place.setHeight(std::max(heights[i], 1));
+    figure.parts[i].view->renderOnPaper(painter, place);
+    place.moveTop(place.bottom() + 1);
   }
-  painter.setFont(small);
-  area.setTop(area.top() + layLegend(figure.legend, area, &painter));
-  constexpr int wrapped = Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap;
-  const QRect caption = QFontMetrics(small).boundingRect(area, wrapped, figure.caption);
-  if (!figure.caption.isEmpty()) {
-    const QRect place(area.left(), area.bottom() + 1 - caption.height(), area.width(), caption.height());
-    painter.setPen(lightColors().muted);
-    painter.drawText(place, wrapped, figure.caption);
-    area.setBottom(place.top() - space::inGroup);
-  }
-  paintParts(painter, figure.parts, QRect(0, area.top(), size.width(), area.height()), &lightColors());
 }
 
 QByteArray pngOf(const QImage& image) {
@@ -124,20 +184,25 @@ QByteArray pngOf(const QImage& image) {
 }  // namespace
 
 QString figureProblem(const Figure& figure) {
-  const QSize size = layoutOf(figure.size);
-  const QFontMetrics small(textFont(TextSize::small));
-  const QRect area(space::betweenGroups, 0, size.width() - 2 * space::betweenGroups, size.height());
-  const int legend = layLegend(figure.legend, area, nullptr);
-  const int caption = small.boundingRect(area, Qt::TextWordWrap, figure.caption).height();
-  const int title = QFontMetrics(textFont(TextSize::title)).height() + space::base;
-  const int room = size.height() - legend - caption - title - 4 * space::inGroup;
-  if (room >= leastPart * static_cast<int>(figure.parts.size())) return {};
+  const QRect area = placesOf(figure).plots;
+  const std::vector<int> least = leastHeights(figure, area);
+  const int missing = std::accumulate(least.begin(), least.end(), 0) - area.height();
+  const bool wide = PlotCanvas::areaWidth(area.width()) >= leastWidth;
+  if (missing <= 0 && wide) return {};
+  const QString problem =
+      text(QT_TRANSLATE_NOOP("PlotExport", "The plots have no room in %1 x %2 mm with a font of %3 pt."))
+          .arg(figure.size.widthMm)
+          .arg(figure.size.heightMm)
+          .arg(figure.size.fontPoints);
+  if (!wide)
+    return text(QT_TRANSLATE_NOOP("PlotExport", "%1 Make the figure larger or the font smaller.")).arg(problem);
+  const double enough =
+      (layoutOf(figure.size).height() + missing + 1) * scaleOf(figure.size) * millimetres / logicalDots;
   return text(QT_TRANSLATE_NOOP("PlotExport",
-                                "The plots have no room in %1 x %2 mm with a font of %3 pt. Make the figure larger or "
-                                "the font smaller."))
-      .arg(figure.size.widthMm)
-      .arg(figure.size.heightMm)
-      .arg(figure.size.fontPoints);
+                                "%1 At this width they take a height of %2 mm. Make the figure that high, the font "
+                                "smaller, or show fewer plots."))
+      .arg(problem)
+      .arg(std::ceil(enough));
 }
 
 QImage paintImage(const std::vector<ExportPart>& parts, int width, qreal devicePixelRatio) {

@@ -164,6 +164,83 @@ void PlotHeader::paintInto(QPainter& painter, const QRect& rect, const ThemeColo
   painter.restore();
 }
 
+bool PlotHeader::fitsLine(int width) const {
+  const QFontMetrics plain(textFont(TextSize::small));
+  const QFontMetrics numbers(tabularFont(TextSize::small));
+  int wanted = QFontMetrics(textFont(TextSize::body, QFont::DemiBold)).horizontalAdvance(title_) + space::inGroup +
+               plain.horizontalAdvance(unit_) + space::betweenGroups;
+  for (const HeaderItem& item : items_) wanted += itemWidth(item, numbers) + space::betweenGroups;
+  const int badge = plain.horizontalAdvance(badge_);
+  if (!badge_below_ && badge > 0) wanted += badge + space::betweenGroups;
+  const int room = width - 2 * space::betweenGroups;
+  return wanted <= room && (!badge_below_ || badge <= room);
+}
+
+int PlotHeader::flow(QPainter* painter, const QRect& area) const {
+  const QFont titleFont = textFont(TextSize::body, QFont::DemiBold);
+  const QFont plain = textFont(TextSize::small);
+  const QFont numbers = tabularFont(TextSize::small);
+  const QFontMetrics metrics(plain);
+  const QFontMetrics titleMetrics(titleFont);
+  const QFontMetrics numberMetrics(numbers);
+  const ThemeColors& colors = lightColors();
+  int top = area.top();
+  const auto paragraph = [&](const QString& text) {
+    if (text.isEmpty()) return;
+    constexpr int wrapped = Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap;
+    const QRect place(area.left(), top, area.width(), metrics.boundingRect(area, wrapped, text).height());
+    if (painter != nullptr) {
+      painter->setFont(plain);
+      painter->setPen(colors.muted);
+      painter->drawText(place, wrapped | Qt::TextDontClip, text);
+    }
+    top = place.bottom() + 1;
+  };
+  const int beside = area.left() + titleMetrics.horizontalAdvance(title_) + space::inGroup;
+  const bool unitBeside = beside + metrics.horizontalAdvance(unit_) <= area.right();
+  const int baseline = top + (lineHeight() + titleMetrics.ascent() - titleMetrics.descent()) / 2;
+  if (painter != nullptr) {
+    painter->setFont(titleFont);
+    painter->setPen(colors.text);
+    painter->drawText(area.left(), baseline, title_);
+    painter->setFont(plain);
+    painter->setPen(colors.muted);
+    if (unitBeside) painter->drawText(beside, baseline, unit_);
+  }
+  top += lineHeight();
+  if (!unitBeside) paragraph(unit_);
+  const int row = numberMetrics.height() + space::base;
+  int left = area.left();
+  for (const HeaderItem& item : items_) {
+    const int width = itemWidth(item, numberMetrics);
+    if (left > area.left() && left + width > area.right()) {
+      left = area.left();
+      top += row;
+    }
+    if (painter != nullptr) {
+      painter->setFont(numbers);
+      paintItem(*painter, item, left, QRect(left, top, 0, numberMetrics.height()), colors);
+    }
+    left += width + space::inGroup;
+  }
+  if (!items_.empty()) top += row;
+  paragraph(badge_);
+  return top - area.top();
+}
+
+int PlotHeader::heightOnPaper(int width) const {
+  if (fitsLine(width)) return sizeHint().height();
+  return flow(nullptr, QRect(space::betweenGroups, 0, width - 2 * space::betweenGroups, 0));
+}
+
+void PlotHeader::paintOnPaper(QPainter& painter, const QRect& rect) const {
+  if (fitsLine(rect.width())) return paintInto(painter, rect, lightColors());
+  painter.save();
+  painter.fillRect(rect, lightColors().surface);
+  flow(&painter, rect.adjusted(space::betweenGroups, 0, -space::betweenGroups, 0));
+  painter.restore();
+}
+
 int PlotHeader::paintItem(QPainter& painter, const HeaderItem& item, int left, const QRect& line,
                           const ThemeColors& colors) const {
   const int middle = line.center().y() + 1;

@@ -20,6 +20,7 @@ struct HeaderItem {
   QColor color;         ///< of a block, hatch, bar or mark at a block's foot
   QString text;
   QColor outline = {};  ///< of a block that is drawn hollow
+  bool operator==(const HeaderItem&) const = default;
 };
 
 class PlotHeader final : public QWidget {
@@ -37,6 +38,9 @@ class PlotHeader final : public QWidget {
   QString badge() const { return badge_; }
   const std::vector<HeaderItem>& items() const { return items_; }
   void paintInto(QPainter& painter, const QRect& rect, const ThemeColors& colors) const;
+  /// On paper all of it is painted, in as many lines as that takes.
+  int heightOnPaper(int width) const;
+  void paintOnPaper(QPainter& painter, const QRect& rect) const;
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override { return {120, sizeHint().height()}; }
 
@@ -47,6 +51,11 @@ class PlotHeader final : public QWidget {
   void explain();
   bool hasLegend() const;
   int lineHeight() const;
+  /// Whether one line, and one for a badge that stands below, hold all of it.
+  bool fitsLine(int width) const;
+  /// Places title, unit, items and badge one after the other, and paints them if there is a painter. Returns their
+  /// height.
+  int flow(QPainter* painter, const QRect& area) const;
   int paintItem(QPainter& painter, const HeaderItem& item, int left, const QRect& rect,
                 const ThemeColors& colors) const;
 

@@ -358,6 +358,11 @@ Span padded(double low, double high, bool logarithmic) {
   return {low - air, high + air};
 }
 
+bool failedUnmeasured(const RunSeries& run) {
+  return run.state() == RunState::failed && run.series(Metric::updateLoss).empty() &&
+         run.series(Metric::microLoss).empty() && run.series(Metric::evaluationLoss).empty() && run.timeline().empty();
+}
+
 Span settled(const Span& current, const Span& wanted, bool logarithmic) {
   const bool usable = !logarithmic || (current.low > 0.0 && wanted.low > 0.0);
   const auto length = [logarithmic](const Span& span) {

@@ -142,6 +142,8 @@ class PlotHub : public QObject {
 double niceCeiling(double value);
 /// A range that shows [low, high] with a small margin; for a constant the margin follows its magnitude.
 Span padded(double low, double high, bool logarithmic);
+/// It failed before anything was measured: no plot can show it.
+bool failedUnmeasured(const RunSeries& run);
 /// Keeps a range as long as it fits its data well enough, so that a live axis does not change in every frame.
 Span settled(const Span& current, const Span& wanted, bool logarithmic);
 

@@ -4,6 +4,7 @@
 #include <QContextMenuEvent>
 #include <QPainter>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -14,13 +15,20 @@
 
 namespace accrue::ui {
 
+namespace {
+
+constexpr int leastTick = 56;  // pixels between the ticks of X, on paper
+
+}  // namespace
+
 PlotView::PlotView(PlotHub& hub, int number, const QString& objectName, QWidget* parent)
     : QWidget(parent),
       hub_(hub),
       number_(number),
       header_(new PlotHeader(this)),
       canvas_(new PlotCanvas(hub, number, this)),
-      clockTicker_(new ClockTicker) {
+      clockTicker_(new ClockTicker),
+      ticksOnScreen_(clockTicker_->tickCount()) {
   setObjectName(objectName);
   canvas_->setObjectName(objectName + QStringLiteral("Canvas"));
   canvas_->x()->setTicker(clockTicker_);
@@ -56,13 +64,36 @@ bool PlotView::refreshIfNeeded() {
 }
 
 void PlotView::prepare(const QSize& size, double ratio) {
+  prepareAxis(size);
+  rebuild(PlotCanvas::areaWidth(size.width()) * ratio);
+}
+
+void PlotView::prepareAxis(const QSize& size) {
+  const int fit = PlotCanvas::areaWidth(size.width()) / leastTick;
+  if (onPaper_) clockTicker_->setTickCount(std::clamp(fit, 2, ticksOnScreen_));
   clockTicker_->setClock(hub_.clock());
   clockTicker_->setLastLabel(std::numeric_limits<double>::infinity());
   canvas_->x()->setRange(hub_.x().low, hub_.x().high);
+  canvas_->giveRoom();
   canvas_->layOut(size);
+  const QVector<double> ticks = canvas_->x()->tickVector();
+  if (onPaper_ && !ticks.isEmpty()) {
+    // A label that does not lie in the picture whole is not painted. Every plot of the stack makes the same room.
+    const QFontMetricsF numbers(canvas_->x()->tickLabelFont());
+    const double half = numbers.horizontalAdvance(clockTicker_->labelOf(ticks.last())) / 2.0 + 2.0;
+    const double beyond = canvas_->x()->coordToPixel(ticks.last()) + half - size.width();
+    if (beyond > 0.0) canvas_->giveRoom(static_cast<int>(std::ceil(2.0 * beyond)));
+    canvas_->layOut(size);
+  }
   const double room = canvas_->setClockTitle(clockAxisTitle(hub_.clock()));
-  if (std::isfinite(room)) clockTicker_->setLastLabel(canvas_->x()->pixelToCoord(room));
-  rebuild(PlotCanvas::areaWidth(size.width()) * ratio);
+  const double last = std::isfinite(room) ? canvas_->x()->pixelToCoord(room) : room;
+  if (onPaper_ && !ticks.isEmpty() && ticks.last() > last) {
+    canvas_->giveRoom(PlotCanvas::areaWidth(size.width()) - canvas_->axisRect()->width(), true);
+    canvas_->layOut(size);
+    canvas_->setClockTitle(clockAxisTitle(hub_.clock()));
+  } else if (std::isfinite(room)) {
+    clockTicker_->setLastLabel(last);
+  }
 }
 
 void PlotView::showCursor() {
@@ -105,10 +136,59 @@ void PlotView::renderInto(QCPPainter& painter, const QRect& rect, const ThemeCol
   header_->setItems(legend());
   header_->paintInto(painter, QRect(rect.topLeft(), QSize(rect.width(), headerHeight())), colors);
   header_->setItems(std::move(atCursor));
+  paintCanvas(painter, canvas);
+  leavePicture();
+}
+
+int PlotView::prepareOnPaper(const QSize& size, double ratio) {
+  onPaper_ = true;
+  canvas_->useColors(lightColors());
+  // What the header says may depend on the room that it leaves.
+  int header = headerHeight();
+  for (int pass = 0; pass < 3; ++pass) {
+    prepare(QSize(size.width(), std::max(size.height() - header, 1)), ratio);
+    header_->setItems(legend());
+    const int wanted = header_->heightOnPaper(size.width());
+    if (wanted == header) break;
+    header = wanted;
+  }
+  return header;
+}
+
+void PlotView::renderOnPaper(QCPPainter& painter, const QRect& rect) {
+  std::vector<HeaderItem> atCursor = header_->items();
+  const qreal ratio = painter.device() != nullptr ? painter.device()->devicePixelRatioF() : 1.0;
+  const int header = prepareOnPaper(rect.size(), ratio);
+  header_->paintOnPaper(painter, QRect(rect.topLeft(), QSize(rect.width(), header)));
+  header_->setItems(std::move(atCursor));
+  paintCanvas(painter, rect.adjusted(0, header, 0, 0));
+  leavePicture();
+}
+
+int PlotView::leastOnPaper(int width, bool whole) {
+  std::vector<HeaderItem> atCursor = header_->items();
+  int least = 10'000;
+  for (int pass = 0; pass < (whole ? 1 : 2); ++pass) {  // what is not whole says so, which takes its room
+    const int header = prepareOnPaper(QSize(width, least), 1.0);
+    const QMargins margins = canvas_->axisRect()->margins();
+    least = header + margins.top() + margins.bottom() + leastArea(whole);
+  }
+  header_->setItems(std::move(atCursor));
+  leavePicture();
+  return least;
+}
+
+void PlotView::paintCanvas(QCPPainter& painter, const QRect& canvas) {
   painter.save();
   painter.translate(canvas.topLeft());
   canvas_->paintInto(&painter, canvas.width(), canvas.height());
   painter.restore();
+}
+
+void PlotView::leavePicture() {
+  onPaper_ = false;
+  clockTicker_->setTickCount(ticksOnScreen_);
+  canvas_->giveRoom();
   canvas_->layOut(canvas_->size());
   canvas_->applyTheme();
   stale_ = true;

@@ -45,6 +45,10 @@ class PlotView : public QWidget {
   /// Paints header and plot into a rectangle in these colours, without the cursor, reduced for its width. The next
   /// refresh() draws for the window again.
   void renderInto(QCPPainter& painter, const QRect& rect, const ThemeColors& colors);
+  /// The same for paper: nothing is left out for want of room, but header and axis take more lines.
+  void renderOnPaper(QCPPainter& painter, const QRect& rect);
+  /// The least height that this needs at a width; `whole`: with all that can be scrolled to on screen.
+  int leastOnPaper(int width, bool whole);
   int headerHeight() const;
   /// Where the plot's menu opens by key, on the screen.
   QPoint menuPlace() const { return header_->mapToGlobal(header_->rect().bottomLeft()); }
@@ -68,6 +72,11 @@ class PlotView : public QWidget {
   PlotHub& hub() { return hub_; }
   int number() const { return number_; }
   void setYRange(const Span& wanted);
+  /// The least height of the drawing area on paper.
+  virtual int leastArea(bool) const { return leastDrawing; }
+  static constexpr int leastDrawing = 30;
+  /// What is drawn now is for paper, where nothing can be scrolled.
+  bool onPaper() const { return onPaper_; }
   /// The range of Y that an axis not set by the user keeps from frame to frame.
   Span fittedY(double low, double high, bool logarithmic);
 
@@ -79,13 +88,21 @@ class PlotView : public QWidget {
   /// Draws for a canvas of this size, in logical pixels, at a pixel ratio.
   void prepare(const QSize& size, double ratio);
   void showCursor();
+  void prepareAxis(const QSize& size);
+  /// Draws for paper of this size, header included, and returns the height of the header.
+  int prepareOnPaper(const QSize& size, double ratio);
+  void paintCanvas(QCPPainter& painter, const QRect& canvas);
+  /// Back to the window's size and colours.
+  void leavePicture();
 
   PlotHub& hub_;
   int number_;
   PlotHeader* header_;
   PlotCanvas* canvas_;
   QSharedPointer<ClockTicker> clockTicker_;
+  int ticksOnScreen_;
   bool stale_ = true;
+  bool onPaper_ = false;
   std::uint64_t seenView_ = 0;
   std::uint64_t seenData_ = 0;
   QSize seenSize_;

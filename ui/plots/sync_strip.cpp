@@ -135,6 +135,11 @@ void SyncStrip::placeLanes() {
   const int below = canvas().showsClock() ? PlotCanvas::axisMargin() : PlotCanvas::bottomMargin();
   const int height = canvas().viewport().height() - PlotCanvas::topMargin() - below;
   const int fits = std::clamp(static_cast<int>(height / place), 1, count);
+  shownLanes_ = {std::min(bar_->value(), count - fits), fits};
+  if (onPaper()) {
+    setYRange({static_cast<double>(shownLanes_.first), static_cast<double>(shownLanes_.first + fits)});
+    return;
+  }
   const int wanted = window()->height() < lowWindow ? lanesWantedLow : lanesWanted;
   const int lanes = PlotCanvas::topMargin() + below + static_cast<int>(place) * std::min(count, wanted);
   setMinimumHeight(headerHeight() + std::max(lanes, canvas().minimumHeight()));
@@ -144,6 +149,12 @@ void SyncStrip::placeLanes() {
   bar_->setRange(0, count - fits);
   bar_->setVisible(fits < count);
   setYRange({static_cast<double>(bar_->value()), static_cast<double>(bar_->value() + fits)});
+}
+
+int SyncStrip::leastArea(bool whole) const {
+  constexpr int place = static_cast<int>(SyncLanes::leastLane + SyncLanes::laneGap);
+  const int count = std::max(lanes_->laneCount(), 1);
+  return std::max(leastDrawing, place * (whole ? count : std::min(count, lanesWanted)));
 }
 
 void SyncStrip::rebuild(double) {
@@ -169,7 +180,14 @@ void SyncStrip::rebuild(double) {
             : windows == 1 ? tr("each column: time of one window")
                            : tr("each column: time of %1 windows").arg(windows);
   }
-  header().setTitle(title(), tr("%1, %2").arg(whose, shows));
+  QString unit = tr("%1, %2").arg(whose, shows);
+  if (onPaper() && shownLanes_.count < lanes_->laneCount())
+    unit = tr("%1; lanes %2 to %3 of %4")
+               .arg(unit)
+               .arg(shownLanes_.first + 1)
+               .arg(shownLanes_.first + shownLanes_.count)
+               .arg(lanes_->laneCount());
+  header().setTitle(title(), unit);
   header().setBadge(badge(*run), badgeHelp(*run));
 }
 

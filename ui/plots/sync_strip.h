@@ -28,6 +28,7 @@ class SyncStrip final : public PlotView {
   void rebuild(double pixels) override;
   Readout readout(double x) const override;
   std::vector<HeaderItem> legend() const override;
+  int leastArea(bool whole) const override;
 
  private:
   const RunSeries* shown() const;
@@ -48,6 +49,10 @@ class SyncStrip final : public PlotView {
   SyncLanes* lanes_;
   QScrollBar* bar_;
   QSharedPointer<QCPAxisTickerText> ticker_;
+  struct {
+    int first = 0;
+    int count = 0;
+  } shownLanes_;
   double hoveredLane_ = 0.0;
 };
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// RunKey: which colour is which run, for a window that does not show the table of runs. Painted in a few rows.
+#pragma once
+
+#include <QWidget>
+#include <vector>
+
+#include "plots/plot_header.h"
+
+namespace accrue::ui {
+
+class RunKey final : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit RunKey(QWidget* parent = nullptr);
+  /// Of runs only.
+  void setItems(std::vector<HeaderItem> items);
+  const std::vector<HeaderItem>& items() const { return items_; }
+  QSize sizeHint() const override;
+  QSize minimumSizeHint() const override { return {0, 0}; }
+  bool hasHeightForWidth() const override { return true; }
+  int heightForWidth(int width) const override;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+ private:
+  /// Places the items in rows; paints them if there is a painter. Returns the height that they take.
+  int lay(int width, QPainter* painter) const;
+
+  std::vector<HeaderItem> items_;
+};
+
+}  // namespace accrue::ui

@@ -160,6 +160,19 @@ class TestDebugger : public QObject {
     studio.endRun();
   }
 
+  void each_press_of_f11_counts_while_the_run_starts() {
+    OpenStudio studio(smallSpec(), "micro_ms=2,join_ms=500");
+    for (int press = 0; press < 4; ++press) studio.press(Qt::Key_F11);  // the first starts the run
+    QTRY_VERIFY_WITH_TIMEOUT(stands(studio, StepPhase::backward) && studio.control->held().newest()->micro_step == 3,
+                             patience_ms);
+    QCOMPARE(studio.control->stepsWaiting(), 0);
+    studio.endRun();
+    // A start that is refused keeps none of them.
+    studio.set("accumulation.steps", std::int64_t{0});
+    for (int press = 0; press < 3; ++press) studio.press(Qt::Key_F11);
+    QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive() && studio.control->stepsWaiting() == 0, patience_ms);
+  }
+
   void the_lamp_is_a_chip_with_its_sentence() {
     RunningStudio studio("micro_ms=5");
     auto* lamp = studio.find<StateChip>("windowLamp");

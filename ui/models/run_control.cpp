@@ -67,6 +67,7 @@ RunActions RunControl::actions() const {
   const bool resumable = run_ && (state() == RunState::failed || run_->outcome().outcome == QLatin1String("stopped"));
   if (!resumable) actions.erase(RunAction::resume);
   if (run_ && run_->spec() && !changesSteps(*run_->spec())) actions.erase(RunAction::setSteps);
+  if (steps_.isStarting()) actions.insert(RunAction::step);
   if (isLive() && !controls()) {
     using enum RunAction;
     for (const RunAction command : {pause, proceed, step, stop, kill, checkpoint, stopUnsaved, setSteps})
@@ -134,6 +135,7 @@ void RunControl::beginCheck() {
 
 void RunControl::endCheck() {
   ++check_;
+  steps_.clear();
   checking_ = comparing_ = false;
   Q_EMIT stateChanged(state());
   Q_EMIT changed();
@@ -196,6 +198,7 @@ SetUp RunControl::setUp() const {
 
 bool RunControl::beginStarted(const Result<std::filesystem::path>& started, const RunPlan& plan, const SetUp& asked) {
   if (!started) {
+    steps_.clear();
     Q_EMIT stateChanged(state());
     Q_EMIT changed();
     Q_EMIT commandFailed(started.error());
@@ -252,7 +255,7 @@ void RunControl::forgetOthersSpec(const QString& folder) {
 void RunControl::begin(const std::filesystem::path& dir, const std::optional<RunPlan>& plan, RunLibrary::Past past) {
   run_ = library_->addLive(QString::fromStdString(dir.string()), plan, past);
   held_ = {};
-  steps_.clear();
+  if (!steps_.isStarting()) steps_.clear();
   dropped_before_ = run_->tracesNotDrawn();
   stop_asked_ = false;
   ended_by_user_ = false;
@@ -295,6 +298,9 @@ void RunControl::step(void (EngineBridge::*unit)()) {
     bridge_.pause();
   } else {
     startPaused();
+    if (!checking_ || !starts_paused_) return;
+    steps_.beginStart();
+    Q_EMIT stateChanged(state());  // more steps can be asked for
   }
 }
 

@@ -40,10 +40,10 @@ std::optional<StepQueue::Step> StepQueue::take(const std::vector<RunEvent>& even
 
 void StepQueue::takeState(RunState state) {
   if (state == RunState::paused) {
-    if (stage_ == Stage::moving) stage_ = Stage::none;
+    if (stage_ != Stage::sent) stage_ = Stage::none;
   } else if (stage_ == Stage::sent && state == RunState::running) {
     stage_ = Stage::moving;
-  } else {
+  } else if (stage_ != Stage::starting || is_over(state)) {
     clear();
   }
 }

@@ -20,6 +20,9 @@ class StepQueue {
   /// Until the ranks hold again.
   bool isUnderWay() const { return stage_ != Stage::none; }
   int waiting() const { return static_cast<int>(waiting_.size()); }
+  /// A run is being started that holds before its first micro-step.
+  void beginStart() { stage_ = Stage::starting; }
+  bool isStarting() const { return stage_ == Stage::starting; }
   /// A step was sent to a run that is paused.
   void begin() { stage_ = Stage::sent; }
   /// Waits for the one that is under way. A key that is held down fills the queue, which then takes no more.
@@ -29,7 +32,7 @@ class StepQueue {
   std::optional<Step> take(const std::vector<RunEvent>& events);
 
  private:
-  enum class Stage { none, sent, moving };
+  enum class Stage { none, starting, sent, moving };
   void takeState(RunState state);
 
   Stage stage_ = Stage::none;

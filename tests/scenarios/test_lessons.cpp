@@ -39,7 +39,7 @@ class TestLessons : public QObject {
     Program lesson(programPath("accrue-run"), {"lesson", wrong.fileName(), "--check"});
     const Outcome& outcome = lesson.finish(120000);
     QCOMPARE(outcome.status, 3);
-    QVERIFY2(outcome.out.contains("[ ] w ends at 2.04000.  Found 2.04000."), outcome.out.toUtf8());
+    QVERIFY2(outcome.out.contains("[ ] w ends where the arithmetic says.  Found 2.04000."), outcome.out.toUtf8());
   }
 };
 

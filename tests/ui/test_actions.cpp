@@ -170,6 +170,13 @@ class TestActions : public QObject {
     QTest::keyClicks(words, QStringLiteral("x axis:"));
     QTest::keyClick(words, Qt::Key_Down);
     QCOMPARE(list->currentItem()->text(), QStringLiteral("X axis: Update (2)"));
+    // What is named so comes before what has the words in its help.
+    for (const auto& [typed, found] :
+         {std::pair("planner", "Panel: Planner"), std::pair("accumulation steps", "Field: Accumulation steps")}) {
+      words->clear();
+      QTest::keyClicks(words, QLatin1String(typed));
+      QVERIFY2(list->currentItem()->text().startsWith(QLatin1String(found)), qPrintable(list->currentItem()->text()));
+    }
     words->clear();
     QTest::keyClicks(words, QStringLiteral("gallery"));
     QTest::keyClick(words, Qt::Key_Return);
@@ -190,6 +197,7 @@ class TestActions : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(palette->isVisible() && words->hasFocus(), patience_ms);
     QTest::keyClicks(words, QStringLiteral("no such command"));
     QVERIFY(!list->currentItem());
+    QCOMPARE(list->item(0)->text(), QStringLiteral("No command or field has these words"));
     QTest::keyClick(words, Qt::Key_Return);
     QVERIFY(palette->isVisible());
     QTest::keyClick(words, Qt::Key_Escape);

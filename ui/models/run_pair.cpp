@@ -101,7 +101,9 @@ QString partingSentence(const RunSeries& first, const RunSeries& second) {
     return shared.first == shared.second
                ? RunPairText::tr("The losses are equal in every bit at all %1 updates that both reported.")
                      .arg(groupedNumber(static_cast<std::int64_t>(shared.first.size())))
-               : RunPairText::tr("The losses do not part: their difference is not more than noise.");
+               : RunPairText::tr(
+                     "The losses do not part: their difference is not larger than it varies from one update to the "
+                     "next.");
   const QString where = RunPairText::tr("The losses part at update %1 of %2, after %3 samples")
                             .arg(groupedNumber(parting->update), first.name(), groupedNumber(parting->samples));
   //: The second run's loss less the first one's

@@ -200,10 +200,6 @@ void RunSeries::setSummary(const accrue::RunSummary& summary) {
     last_.samples = summary.samples;
     last_.tokens = summary.tokens;
     last_.seconds = last_.unpausedSeconds = summary.seconds;
-    if (summary.seconds > 0.0 && summary.samples > 0) {
-      last_.samplesPerSecond = static_cast<double>(summary.samples) / summary.seconds;
-      last_.tokensPerSecond = static_cast<double>(summary.tokens) / summary.seconds;
-    }
     accrue::RunState state = accrue::RunState::failed;
     if (summary.state == "running")
       state = accrue::RunState::running;

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "accrue/run/spec_fields.h"
+#include "dock_switch.h"
 #include "models/run_text.h"
 #include "style/theme.h"
 #include "widgets/selection_tint.h"
@@ -20,8 +21,7 @@ namespace accrue::ui {
 namespace {
 
 constexpr int action_role = Qt::UserRole;
-constexpr int words_role = Qt::UserRole + 1;
-constexpr int field_role = Qt::UserRole + 2;  ///< a field's key; a command has none
+constexpr int field_role = Qt::UserRole + 1;  ///< a field's key; a command has none
 /// More than are read at a glance are searched in the form.
 constexpr std::size_t most_fields = 8;
 
@@ -32,6 +32,10 @@ QString nameOf(const QAction& action, const WindowActions& actions) {
   if (action.actionGroup() == actions.themes) return CommandPalette::tr("Theme: %1").arg(name);
   if (action.actionGroup() == actions.layouts) return CommandPalette::tr("Layout: %1").arg(name);
   return name;
+}
+
+bool hasAll(const QString& text, const QStringList& words) {
+  return std::ranges::all_of(words, [&text](const QString& word) { return text.contains(word, Qt::CaseInsensitive); });
 }
 
 }  // namespace
@@ -62,17 +66,15 @@ CommandPalette::CommandPalette(const WindowActions& actions, QWidget* parent)
 }
 
 void CommandPalette::choose() {
-  list_->clear();
-  for (QAction* action : actions_.all()) {
-    if (!action->isEnabled() || action == actions_.palette) continue;
+  commands_.clear();
+  const auto add = [this](QAction* action, const QString& name) {
     const QString keys = keysText(*action);
-    const QString name = nameOf(*action, actions_);
     //: A command and its keys
-    auto* item = new QListWidgetItem(keys.isEmpty() ? name : tr("%1 (%2)").arg(name, keys), list_);
-    item->setToolTip(action->statusTip());
-    item->setData(action_role, QVariant::fromValue(action));
-    item->setData(words_role, QString(name + QLatin1Char(' ') + action->statusTip()));
-  }
+    commands_.push_back({action, name, keys.isEmpty() ? name : tr("%1 (%2)").arg(name, keys)});
+  };
+  for (QAction* action : actions_.all())
+    if (action->isEnabled() && action != actions_.palette) add(action, nameOf(*action, actions_));
+  for (DockSwitch* dock : parentWidget()->findChildren<DockSwitch*>()) add(dock, tr("Panel: %1").arg(dock->text()));
   words_->clear();
   filter();
   show();
@@ -81,9 +83,29 @@ void CommandPalette::choose() {
   words_->setFocus(Qt::PopupFocusReason);
 }
 
+/// What has the words in its name comes first, then fields, then commands that have them in their help.
+void CommandPalette::filter() {
+  list_->clear();
+  const QStringList words = words_->text().split(QLatin1Char(' '), Qt::SkipEmptyParts);
+  const auto listCommands = [this, &words](bool by_name) {
+    for (const Command& command : commands_) {
+      const QString help = command.name + QLatin1Char(' ') + command.action->statusTip();
+      const bool named = hasAll(command.name, words);
+      if (by_name ? !named : named || !hasAll(help, words)) continue;
+      auto* item = new QListWidgetItem(command.text, list_);
+      item->setToolTip(command.action->statusTip());
+      item->setData(action_role, QVariant::fromValue(command.action));
+    }
+  };
+  listCommands(true);
+  listFields();
+  listCommands(false);
+  if (list_->count() > 0) return list_->setCurrentRow(0);
+  auto* none = new QListWidgetItem(tr("No command or field has these words"), list_);
+  none->setFlags(Qt::NoItemFlags);
+}
+
 void CommandPalette::listFields() {
-  for (int row = list_->count() - 1; row >= 0; --row)
-    if (!list_->item(row)->data(field_role).isNull()) delete list_->takeItem(row);
   std::vector<const SpecField*> fields = search_fields(words_->text().toStdString());
   std::erase_if(fields, [](const SpecField* field) { return field->key.find('.') == std::string_view::npos; });
   for (std::size_t i = 0; i < std::min(fields.size(), most_fields); ++i) {
@@ -93,25 +115,9 @@ void CommandPalette::listFields() {
   }
 }
 
-void CommandPalette::filter() {
-  listFields();
-  const QStringList words = words_->text().split(QLatin1Char(' '), Qt::SkipEmptyParts);
-  QListWidgetItem* first = nullptr;
-  for (int row = 0; row < list_->count(); ++row) {
-    QListWidgetItem* item = list_->item(row);
-    const QString text = item->data(words_role).toString();
-    const bool found = !item->data(field_role).isNull() || std::ranges::all_of(words, [&text](const QString& word) {
-      return text.contains(word, Qt::CaseInsensitive);
-    });
-    item->setHidden(!found);
-    if (found && !first) first = item;
-  }
-  list_->setCurrentItem(first);
-}
-
 void CommandPalette::giveCurrent() {
   const QListWidgetItem* item = list_->currentItem();
-  if (!item || item->isHidden()) return;
+  if (!item) return;
   auto* action = item->data(action_role).value<QAction*>();
   const QString field = item->data(field_role).toString();
   hide();

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <QDialog>
+#include <vector>
 
+class QAction;
 class QLineEdit;
 class QListWidget;
 
@@ -10,8 +12,9 @@ namespace accrue::ui {
 
 struct WindowActions;
 
-/// Every command that can be given now, found by words of its name or help, and once something is written the fields of
-/// the set-up, by any tool's name. Enter gives the chosen command or goes to the field. Not modal.
+/// Every command that can be given now and every panel, found by words of its name or help, and once something is
+/// written the fields of the set-up, by any tool's name. Enter gives the chosen command or goes to the field. Not
+/// modal.
 class CommandPalette : public QDialog {
   Q_OBJECT
 
@@ -25,11 +28,17 @@ class CommandPalette : public QDialog {
   void fieldChosen(const QString& key);
 
  private:
+  struct Command {
+    QAction* action = nullptr;
+    QString name;
+    QString text;  ///< with its keys
+  };
   void filter();
   void listFields();
   void giveCurrent();
 
   const WindowActions& actions_;
+  std::vector<Command> commands_;  ///< since it was shown
   QLineEdit* words_;
   QListWidget* list_;
 };

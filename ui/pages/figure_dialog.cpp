@@ -45,6 +45,7 @@ FigureDialog::FigureDialog(const FigureSize& size, QWidget* parent)
   form->addRow(tr("&Height"), height_);
   form->addRow(tr("&Font size"), font_);
   form->addRow(buttons);
+  width_->selectAll();  // it has the focus: what is typed takes the place of the number
 }
 
 FigureSize FigureDialog::size() const {

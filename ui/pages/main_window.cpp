@@ -122,6 +122,7 @@ MainWindow::MainWindow(const StudioParts& parts)
   connectFiles();
   view_size_ = new ViewSize(actions_, parts.settings, this, window_dock_);
   connect(view_size_, &ViewSize::presenting, centre_->plots(), &PlotArea::setKeyShown);
+  connect(view_size_, &ViewSize::presenting, this, [this] { focusPane(0); });  // its button is no place for the focus
   buildExchange();
   restoreLayout();
   showTitle();
@@ -191,6 +192,8 @@ void MainWindow::buildLessons() {
     runs_->showOnly({});
   });
   connect(actions_.bugGallery, &QAction::triggered, this, [this] {
+    // Beside a lesson neither would have room for its texts.
+    if (lesson_dock_->isVisible()) tabifyDockWidget(lesson_dock_, gallery_dock_);
     bringToFront(gallery_dock_);
     gallery_->focusList();
   });

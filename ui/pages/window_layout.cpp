@@ -237,9 +237,15 @@ int MainWindow::focusedPane() const {
 
 void MainWindow::cyclePanes(int direction) {
   const int from = focusedPane();
-  // An empty pane takes no focus and is passed by.
-  for (int way = 1; way < pane_count && focusedPane() == from; ++way)
-    focusPane((from + way * (direction + pane_count)) % pane_count);
+  const QDockWidget* docks[pane_count] = {nullptr,         setup_dock_,   runs_dock_,     events_dock_,
+                                          rack_dock_,      ranks_dock_,   pipeline_dock_, data_dock_,
+                                          inspector_dock_, planner_dock_, lesson_dock_,   gallery_dock_};
+  // An empty pane takes no focus and is passed by, and so is what a lesson has put away.
+  for (int way = 1; way < pane_count && focusedPane() == from; ++way) {
+    const int next = (from + way * (direction + pane_count)) % pane_count;
+    if (docks[next] && docks[next]->isHidden() && lesson_dock_->isVisible()) continue;
+    focusPane(next);
+  }
 }
 
 void MainWindow::keyPressEvent(QKeyEvent* event) {

@@ -313,7 +313,10 @@ void LossPlot::updateBadge(double pixels) {
     parts << tr("log y: %1 points ≤ 0 not drawn").arg(countText(static_cast<double>(account_.notPositive)));
   header().setBadge(parts.join(QStringLiteral(" · ")));
   QString unit = hub().smoothing() > 0.0 ? tr("mean per item; thick: %1").arg(smoothingFormula(hub().smoothing()))
-                                         : tr("mean per item; thin: micro-step, thick: update, marks: evaluation");
+                                         : tr("mean per item; thin: micro-step, thick: update");
+  const bool evaluated = std::ranges::any_of(
+      hub().runs(), [](const RunSeries* run) { return !run->series(Metric::evaluationLoss).empty(); });
+  if (hub().smoothing() <= 0.0 && evaluated) unit = tr("%1, marks: evaluation").arg(unit);
   if (!hub().groups().empty())
     unit = hub().smoothing() > 0.0
                ? tr("%1; of several seeds, each smoothed, the mean, and a band from minimum to maximum").arg(unit)

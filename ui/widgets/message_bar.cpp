@@ -53,6 +53,7 @@ void MessageBar::post(Message message) {
     *earlier = std::move(message);
   } else {
     if (earlier != messages_.end()) messages_.erase(earlier);
+    std::erase_if(messages_, [](const Message& old) { return old.tone == RunState::finished && old.action.isEmpty(); });
     messages_.push_back(std::move(message));
   }
   showTop();

@@ -24,7 +24,7 @@ struct Message {
 };
 
 /// Messages of the window, one at a time, the newest first, each with at most one button. Older ones come back when it
-/// is gone. The rest of the window stays usable.
+/// is gone, but for news of what was done, which has been read. The rest of the window stays usable.
 class MessageBar : public QWidget {
   Q_OBJECT
 

@@ -141,8 +141,8 @@ function(accrue_waits cost)
   set_tests_properties(${ARGN} PROPERTIES PROCESSORS 1 COST ${cost} RESOURCE_LOCK "")
 endfunction()
 
-# accrue_thorough(test...): tests whose subject another, shorter test guards as well: every layout, every scale of a screen, other
-# tools' own programs. They have a preset of their own, so that the default one stays a matter of minutes; CI runs both.
+# accrue_thorough(test...): tests whose subject another, shorter test guards as well: every layout and collective, every preset
+# trained, every scale of a screen, other tools' own programs. They have a preset of their own, so that the default one stays a matter of minutes; CI runs both.
 function(accrue_thorough)
   foreach(test IN LISTS ARGN)
     set_property(TEST ${test} APPEND PROPERTY LABELS thorough)

@@ -53,6 +53,8 @@ CommandLine parseCommandLine(const QStringList& arguments) {
   line.self_test = parser.isSet(self_test);
   line.paths = parser.isSet(paths);
   line.new_instance = parser.isSet(instance);
+  if (line.self_test && (line.demo || line.run || !line.screenshot.isEmpty() || !line.files.isEmpty()))
+    refuse(tr("--selftest trains a run of its own and opens no window; leave the other arguments out"));
   if (line.run && line.files.isEmpty() && !line.demo) refuse(tr("--run needs a spec"));
   for (const QString& file : line.files)
     if (line.run && QFileInfo(file).isDir())

@@ -41,9 +41,10 @@ QString finishedSentence(const RunSeries& run) {
   if (outcome.outcome == QLatin1String("stopped")) {
     const QString updates = groupedNumber(outcome.updates);
     const bool saved = outcome.updates > 0 && run.checkpointUpdate() == outcome.updates;
+    const bool was_last = outcome.updates == run.last().plannedUpdates;
     //: After "Stopped"; Resume is the menu's entry
-    return saved ? tr("by you after update %1; saved, Resume continues").arg(updates)
-                 : tr("by you after update %1").arg(updates);
+    return saved && !was_last ? tr("by you after update %1; saved, Resume continues").arg(updates)
+                              : tr("by you after update %1").arg(updates);
   }
   const QString updates = outcome.updates == 1 ? tr("1 update") : tr("%1 updates").arg(groupedNumber(outcome.updates));
   return std::isfinite(outcome.loss) ? tr("%1, loss %2").arg(updates, shortText(outcome.loss, 4)) : updates;

@@ -4,6 +4,7 @@
 #include <QDialogButtonBox>
 #include <QDoubleSpinBox>
 #include <QFormLayout>
+#include <QLabel>
 #include <QPushButton>
 
 namespace accrue::ui {
@@ -40,10 +41,18 @@ FigureDialog::FigureDialog(const FigureSize& size, QWidget* parent)
   buttons->addButton(tr("Choose a file…"), QDialogButtonBox::AcceptRole)->setDefault(true);
   connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+  auto* limits = new QLabel(tr("A side has %1 to %2 mm, the text %3 to %4 pt.")
+                                .arg(least_side)
+                                .arg(largest_side)
+                                .arg(least_font)
+                                .arg(largest_font),
+                            this);
+  limits->setForegroundRole(QPalette::PlaceholderText);
   auto* form = new QFormLayout(this);
   form->addRow(tr("&Width"), width_);
   form->addRow(tr("&Height"), height_);
   form->addRow(tr("&Font size"), font_);
+  form->addRow(limits);
   form->addRow(buttons);
   width_->selectAll();  // it has the focus: what is typed takes the place of the number
 }

@@ -38,6 +38,13 @@ namespace {
 constexpr auto refused_id = "lockedKey";
 constexpr auto done_key = "lessons/done";
 
+/// The lines of a file joined into paragraphs, which an empty line ends.
+QString flowing(const std::string& lines) {
+  QStringList paragraphs = QString::fromStdString(lines).trimmed().split(QStringLiteral("\n\n"));
+  for (QString& paragraph : paragraphs) paragraph = paragraph.simplified();
+  return paragraphs.join(QStringLiteral("\n\n"));
+}
+
 }  // namespace
 
 LessonDesk::LessonDesk(LessonPlayer* player, LessonPanel* panel, const LessonDeskParts& parts)
@@ -145,7 +152,12 @@ void LessonDesk::openFile(const QString& path) {
     if (finding.severity == Severity::error && problems.size() < 5)
       problems.append(QString::fromStdString(finding.text()));
   if (!problems.isEmpty()) return say(problems.join(QLatin1Char('\n')));
-  if (player_->isTakenByAnother()) return say(tr("A run is training. Stop it before a lesson begins."));
+  if (player_->isTakenByAnother()) {
+    QAction* stop = parts_.actions->stop;
+    return parts_.centre->messages()->post({QStringLiteral("lesson"), RunState::failed,
+                                            tr("A run has not ended. Stop it before a lesson begins."), tr("Stop"),
+                                            [stop] { stop->trigger(); }});
+  }
   if (!player_->lesson() && !parts_.files->mayReplace()) return;
   for (const char* message : {"lesson", "draft"}) parts_.centre->messages()->withdraw(QLatin1String(message));
   player_->open(std::move(reading.lesson));
@@ -175,6 +187,7 @@ void LessonDesk::begin() {
     for (RunSeries* run : parts_.runs->shownRuns()) runs_before_.append(run);
   }
   arrange();
+  for (const char* message : {"end", "degraded"}) parts_.centre->messages()->withdraw(QLatin1String(message));
   parts_.centre->showPlots();
   parts_.runs->showOnly({});
   const std::string& clock = player_->lesson()->clock;
@@ -262,11 +275,10 @@ void LessonDesk::restoreCentre() {
 /// In a window of their own, which a teacher can keep on another screen.
 void LessonDesk::showNotes() {
   const Lesson& lesson = *player_->lesson();
-  QString text = QString::fromStdString(lesson.notes).trimmed();
+  QString text = flowing(lesson.notes);
   for (const LessonStep& step : lesson.steps)
     if (!step.notes.empty())
-      text += QStringLiteral("\n\n%1\n%2")
-                  .arg(QString::fromStdString(step.title), QString::fromStdString(step.notes).trimmed());
+      text += QStringLiteral("\n\n%1\n%2").arg(QString::fromStdString(step.title), flowing(step.notes));
   if (notes_) notes_->close();
   notes_ = new QDialog(parts_.window);
   notes_->setObjectName(QStringLiteral("instructorNotes"));

@@ -168,6 +168,12 @@ QWidget* LessonPanel::buildStep(const WindowActions& actions) {
   checks_->setSpacing(space::inGroup);
   column->addLayout(checks_);
   done_ = addText(column, "lessonDone", TextSize::body);
+  next_lesson_ = new QPushButton(this);
+  next_lesson_->setObjectName(QStringLiteral("nextLesson"));
+  column->addWidget(next_lesson_, 0, Qt::AlignLeft);
+  connect(next_lesson_, &QPushButton::clicked, this, [this] {
+    if (const QListWidgetItem* next = following()) Q_EMIT chosen(next->data(Qt::UserRole).toString());
+  });
   processor_ = addText(column, "lessonProcessor", TextSize::small);
   column->addStretch(1);
   scroll_ = new QScrollArea(this);
@@ -279,9 +285,20 @@ void LessonPanel::showChecks() {
                  : whole                ? tr("The lesson is done.")
                                         : tr("This step is done; an earlier one is not."));
   done_->setVisible(!done_->text().isEmpty());
+  const QListWidgetItem* next = last && whole ? following() : nullptr;
+  //: %1 number and title of a lesson
+  if (next) next_lesson_->setText(tr("Go on with %1").arg(next->data(titleRole).toString()));
+  next_lesson_->setVisible(next);
   const QString processor = player_->processorNote();
   processor_->setText(processor);
   processor_->setVisible(!processor.isEmpty());
+}
+
+const QListWidgetItem* LessonPanel::following() const {
+  const Lesson* lesson = player_->lesson();
+  for (int row = 0; lesson && lesson->number > 0 && row < list_->count(); ++row)
+    if (list_->item(row)->data(numberRole).toInt() == lesson->number + 1) return list_->item(row);
+  return nullptr;
 }
 
 void LessonPanel::changeEvent(QEvent* event) {

@@ -10,6 +10,7 @@
 
 class QAction;
 class QListWidget;
+class QListWidgetItem;
 class QPushButton;
 class QScrollArea;
 class QStackedLayout;
@@ -58,6 +59,8 @@ class LessonPanel : public QWidget {
   void showChecks();
   void setHintShown(bool shown);
   CheckRow addCheckRow();
+  /// The lesson after the open one in the list; nullptr after the last, and while none of the list is open.
+  const QListWidgetItem* following() const;
 
   LessonPlayer* player_;
   QStackedLayout* stack_;
@@ -70,6 +73,7 @@ class LessonPanel : public QWidget {
   QLabel* processor_;
   QLabel* done_;
   QPushButton* hint_button_;
+  QPushButton* next_lesson_;
   QVBoxLayout* checks_;
   std::vector<CheckRow> rows_;
   bool asked_ = false;

@@ -114,7 +114,7 @@ void MainWindow::saveLayout() {
 void MainWindow::resetLayout() {
   view_size_->leavePresenter();
   view_size_->forgetDockSizes();
-  lesson_desk_->leave();
+  if (lesson_desk_->isOpen()) return lesson_desk_->arrange();
   placeDocks();
 }
 

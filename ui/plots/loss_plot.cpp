@@ -93,7 +93,6 @@ void LossPlot::addRun(RunSeries& run, double pixels) {
   const SeriesView micro = viewOf(run.series(Metric::microLoss), hub().clock());
   beginReach(measured.size() > 0 ? measured : micro, index);
   addTrace(run, pixels);
-  take(measured);
   if (measured.size() > 0) reaches_.back().line = curves_->lineCount();
   const bool smooth = hub().smoothing() > 0.0;
   addUpdates(measured, smooth ? thinPen(mixed(ink, colors.surface, rawUnderSmooth)) : pen, pixels);
@@ -185,7 +184,6 @@ void LossPlot::addSeed(RunSeries& run, double pixels) {
   const SeriesView view = hub().smoothing() > 0.0 ? smoothed(run).view(hub().clock())
                                                   : viewOf(run.series(Metric::updateLoss), hub().clock());
   beginReach(view, run.colorIndex());
-  take(view);
   addUpdates(view, thinPen(mixed(seriesColor(colors, run.colorIndex()), colors.surface, traceOpacity)), pixels);
   addEvaluations(run, lines, pixels);
   addAccount(run);
@@ -217,7 +215,6 @@ void LossPlot::addGroup(const GroupCurve& group, double pixels) {
   const SeriesView most = viewOf(group.most(), clock);
   beginReach(most, group.colorIndex());
   take(least);
-  take(most);
   QColor pale = seriesColor(colors, group.colorIndex());
   pale.setAlphaF(static_cast<float>(bandOpacity));
   curves_->add(AreaItem{reduceLine(least, x.low, x.high, bin), reduceLine(most, x.low, x.high, bin), pale});
@@ -242,26 +239,24 @@ void LossPlot::addMarkers(const RunSeries& run, const SeriesView& view, double s
 }
 
 void LossPlot::beginReach(const SeriesView& losses, int colorIndex) {
-  Reach reach{{},
-              0.0,
-              valueRange(losses, hub().x().low, hub().x().high).high,
-              curves_->lineCount(),
-              seriesColor(canvas().colors(), colorIndex)};
+  Reach& reach =
+      reaches_.emplace_back(Reach{.line = curves_->lineCount(), .color = seriesColor(canvas().colors(), colorIndex)});
   for (std::size_t i = 0; i < std::min(losses.size(), beginning); ++i)
     if (const double value = (*losses.values)[i]; std::isfinite(value)) reach.begun = std::max(reach.begun, value);
-  reaches_.push_back(reach);
+  reach.risen = take(losses).high;
 }
 
-void LossPlot::take(const SeriesView& view) {
+MinMax LossPlot::take(const SeriesView& view) {
   const Span x = hub().x();
   const MinMax range = valueRange(view, x.low, x.high);
-  if (range.empty()) return;
+  if (range.empty()) return range;
   double low = range.low;
   if (hub().logY()) {
     low = smallestPositive(view, x.low, x.high);
-    if (!std::isfinite(low)) return;
+    if (!std::isfinite(low)) return range;
   }
   reaches_.back().extent.add(low, range.high);
+  return range;
 }
 
 void LossPlot::fitY() {

@@ -62,8 +62,8 @@ class ThemedIconEngine final : public QIconEngine {
   QColor ink(QIcon::Mode mode) const {
     const QPalette palette = QGuiApplication::palette();
     if (mode == QIcon::Disabled) return palette.color(QPalette::Disabled, QPalette::Text);
-    if (mode == QIcon::Selected) return palette.color(QPalette::Active, QPalette::HighlightedText);
-    return state_ ? stateColor(themeColors(palette), *state_) : palette.color(QPalette::Active, QPalette::Text);
+    if (state_) return stateColor(themeColors(palette), *state_);  // selected rows are tinted, not filled
+    return palette.color(QPalette::Active, mode == QIcon::Selected ? QPalette::HighlightedText : QPalette::Text);
   }
 
   QString name_;

@@ -192,11 +192,13 @@ std::optional<LoweredMegatron> megatron_from(const SpecInput& input) {
   print(reading.findings);
   if (!reading.ok()) return std::nullopt;
   LoweredMegatron lowered = lower_megatron(reading.spec, environment);
-  std::vector<Finding> findings = lowered.findings;
-  for (Finding& finding : check_plugins(reading.spec.megatron, facts_of(input.plugins)))
-    findings.push_back(std::move(finding));
-  locate(findings, reading, input);
-  print(findings);
+  const bool fields_fit = !has_errors(lowered.findings);
+  Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), base_dir(input), facts_of(input.plugins));
+  remark_effects(lowered, checked.findings);
+  lowered.findings = std::move(checked.findings);
+  locate(lowered.findings, reading, input);
+  print(lowered.findings);
+  if (!fields_fit) return std::nullopt;
   return lowered;
 }
 

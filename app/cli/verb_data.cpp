@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -149,6 +150,13 @@ int report_dataset(Error error, const std::string& prefix) {
 }  // namespace
 
 int build_data(const DataBuildOptions& options) {
+  std::error_code ignored;
+  const auto folder = std::filesystem::absolute(options.prefix, ignored).parent_path();
+  if (!std::filesystem::is_directory(folder, ignored))
+    return report({.code = ErrorCode::config,
+                   .message = "there is no such folder: " + folder.string(),
+                   .where = "--out " + options.prefix,
+                   .hint = "Make it, or choose another."});
   stop_build_on_signals();
   std::unique_ptr<TokenizerProcess> tokenizer;
   if (options.tokenizer != "bytes" || options.keep_case) {
@@ -172,6 +180,10 @@ int build_data(const DataBuildOptions& options) {
                  counted(built->resumed_at, "byte").c_str());
   std::printf("%s: %s, %s\n", printable(options.prefix).c_str(), counted(built->documents, "document").c_str(),
               counted(built->tokens, "token").c_str());
+  if (built->documents == 1)
+    std::fputs("note: one document is not divided into parts for training and validation; --documents paragraph or line "
+               "makes more\n",
+               stderr);
   return status_done;
 }
 
@@ -222,7 +234,7 @@ int index_data(const DataIndexOptions& options) {
   for (std::size_t i = 0; i < matrix->size(); ++i) {
     const IndexRange range = (*matrix)[i] ? elements_of(*(*matrix)[i], dataset->sequences()) : IndexRange{};
     if (range.size() == 0) {
-      if (i < options.samples.size() && options.samples[i] > 0)
+      if ((*matrix)[i] || (i < options.samples.size() && options.samples[i] > 0))
         std::fprintf(stderr, "accrue-run: %s skipped: --split assigns it none of %s\n",
                      std::string(to_string(dataset_splits[i])).c_str(),
                      counted(dataset->sequences(), "sequence").c_str());

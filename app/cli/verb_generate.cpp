@@ -150,6 +150,22 @@ Tokens tokens_of(const std::string& line) {
   return tokens;
 }
 
+/// A run that has not come to its end has none.
+Result<void> has_final_weights(const fs::path& dir) {
+  std::error_code ignored;
+  if (fs::exists(dir / "final" / "model.safetensors", ignored)) return {};
+  const auto run = read_run(dir);
+  if (!run) return tl::unexpected(run.error());
+  if (run->state == "finished")
+    return fail(ErrorCode::disk, "has finished, and its final/model.safetensors is missing", dir);
+  return fail(ErrorCode::config,
+              fmt::format("has no final weights yet: {} after {} of {} updates", run->state, run->updates,
+                          run->planned_updates),
+              dir,
+              run->state == "running" ? "Wait for its end"
+                                      : fmt::format("accrue-run resume {} trains it to its end", dir.string()));
+}
+
 int generate_with(TokenizerProcess& tokenizer, GenerateOptions options) {
   const auto prompt = tokenizer.encode(options.prompt);
   if (!prompt) return report(prompt.error());
@@ -185,6 +201,7 @@ int generate_text(const GenerateOptions& options) {
                    .where = "command line",
                    .hint = "accrue-run generate --help lists the options."});
   if (const auto folder = run_folder_at(options.dir); !folder) return report(folder.error());
+  if (const auto ended = has_final_weights(options.dir); !ended) return report(ended.error());
   if (!options.prompt.empty()) {
     auto tokenizer = tokenizer_of(options);
     if (!tokenizer) return report(tokenizer.error());

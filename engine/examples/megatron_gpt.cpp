@@ -80,8 +80,8 @@ int main() {
   std::printf("loss after %lld updates is below 0.5: %s\n", static_cast<long long>(accelerator.progress().iteration),
               loss < 0.5 ? "yes" : "no");
   for (const Evaluation& each : accelerator.evaluations())
-    std::printf("evaluation after %lld updates: %s\n", static_cast<long long>(each.iteration),
-                each.losses.at(0).first.c_str());
+    std::printf("evaluation after %lld updates: %s %.2f\n", static_cast<long long>(each.iteration),
+                each.losses.at(0).first.c_str(), each.losses.at(0).second);
   const double test = accelerator.evaluate(loaders[2]).losses.at(0).second;
   std::printf("perplexity of the test part is below 2: %s\n", std::exp(test) < 2.0 ? "yes" : "no");
 

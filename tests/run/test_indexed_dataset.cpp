@@ -164,6 +164,18 @@ class TestIndexedDataset : public QObject {
     QVERIFY(!opened);
     QVERIFY(opened.error().message.find("multimodal") != std::string::npos);
   }
+  void an_index_that_was_cut_short_says_so() {
+    const auto prefix = fresh();
+    write_six<std::uint16_t>(prefix, DType::uint16);
+    const std::string whole = bytes_of(idx_path(prefix));
+    for (const std::size_t bytes : {4, 20, 33}) {
+      write_bytes(idx_path(prefix), whole.substr(0, bytes));
+      const auto opened = IndexedDataset::open(prefix);
+      QVERIFY(!opened);
+      QVERIFY2(opened.error().message.find("cut short: it has " + std::to_string(bytes)) != std::string::npos,
+               opened.error().message.c_str());
+    }
+  }
   void damage_is_named_data() {
     const Rows<QString, int, QString, QString> row;
     row("no magic", ".idx", 0, "ff", "MMIDIDX");

@@ -476,6 +476,22 @@ class TestMegatronLowering : public QObject {
     }
   }
 
+  void what_the_checks_say_stands_beside_the_field() {
+    LoweredMegatron lowered = lower({"megatron.use_distributed_optimizer=true"});
+    const auto found = [](std::string key, Severity severity, std::string message) {
+      return Finding{.severity = severity, .key = std::move(key), .message = std::move(message)};
+    };
+    remark_effects(lowered, {found("megatron.use_distributed_optimizer", Severity::warning, "shards over one replica"),
+                             found("megatron.use_distributed_optimizer", Severity::note, "and more"),
+                             found("megatron.pp_degree", Severity::note, "changes nothing as it is"),
+                             found("megatron.use_distributed_optimizer", Severity::error, "is refused elsewhere")});
+    const QString text = QString::fromStdString(megatron_report(lowered));
+    QVERIFY2(text.contains("shards over one replica; and more\n"), qPrintable(text));
+    QVERIFY(!text.contains("as it is") && !text.contains("elsewhere"));
+    QVERIFY(
+        QString::fromStdString(megatron_json(lowered)).contains("\"remark\": \"shards over one replica; and more\""));
+  }
+
   void reports_hold_every_field() {
     const LoweredMegatron lowered = lower({"megatron.tp_degree=2", "megatron.other_megatron_args=[\"seed = 3\"]"});
     const QString text = QString::fromStdString(megatron_report(lowered));

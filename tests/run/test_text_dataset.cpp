@@ -163,6 +163,7 @@ class TestTextDataset : public QObject {
     row("no dataset", {"show", "/nowhere"}, 2, "/nowhere.idx");
     row("one of its files", {"show", "GOOD.bin"}, 2, "without .bin or .idx");
     row("damaged", {"show", "DAMAGED"}, 5, "MMIDIDX");
+    row("no folder", {"build", "TEXT", "--out", "/nowhere/at"}, 2, "there is no such folder: /nowhere");
     row("no sample", {"index", "GOOD", "--seq-length", "0"}, 2, "sequence length");
     row("no split", {"index", "GOOD", "--seq-length", "2", "--split", "a"}, 2, "split");
     row("taken", {"build", "TEXT", "--out", "GOOD"}, 2, "exists");

@@ -87,3 +87,11 @@ refused 2 'the file differs' "$folder/words" --prompt 'The cat' --tokenizer "wor
 
 rm "$folder/run/final/model.safetensors"
 refused 5 'model.safetensors' "$folder/run" --prompt x
+
+# A run that was stopped on its way says so.
+"$accrue_run" run "$folder/rhyme.accrue" --out "$folder/stopped" --quiet --paused >/dev/null 2>&1 &
+for _ in $(seq 300); do "$accrue_run" step "$folder/stopped" --update >/dev/null 2>&1 && break; sleep 0.1; done
+"$accrue_run" stop "$folder/stopped" >/dev/null
+wait $! || true
+refused 2 'no final weights yet: stopped after' "$folder/stopped" --prompt x
+refused 2 'accrue-run resume' "$folder/stopped" --prompt x

@@ -66,8 +66,12 @@ Result<IndexedDataset> IndexedDataset::open(const std::filesystem::path& prefix)
 
 Result<void> IndexedDataset::read_header() {
   const std::uint8_t* bytes = idx_.data();
-  if (idx_.size() < index_header_bytes || std::memcmp(bytes, index_magic.data(), index_magic.size()) != 0)
+  const auto begun = std::min<std::int64_t>(idx_.size(), std::ssize(index_magic));
+  if (begun == 0 || std::memcmp(bytes, index_magic.data(), static_cast<std::size_t>(begun)) != 0)
     return damaged("is not the index of an indexed dataset: it does not begin with MMIDIDX");
+  if (idx_.size() < index_header_bytes)
+    return damaged(fmt::format("is cut short: it has {}, and its header alone has {}", counted(idx_.size(), "byte"),
+                               index_header_bytes));
   const auto version = load<std::uint64_t>(bytes + index_magic.size());
   if (version != index_version) return damaged(fmt::format("has version {}; version 1 can be read", version));
   const std::uint8_t code = bytes[index_dtype_at];

@@ -84,7 +84,7 @@ class Import {
     if (key == "num_processes") return;  // once the other degrees are known
     if (key == "distributed_type") return take_type(entry);
     if (key == "mixed_precision") return take_precision(entry);
-    if (key == "use_cpu" && is_off(entry)) return idle(entry, "the device follows from distributed_type");
+    if (key == "use_cpu" && is_off(entry)) return idle(entry, "distributed_type gives launch.device");
     if (key == "use_cpu") return set_device(entry, DeviceKind::cpu);
     if (key == "gradient_accumulation_steps") return take_steps(entry);
     if (const auto block = key.find('.'); block != std::string_view::npos)

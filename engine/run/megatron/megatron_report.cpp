@@ -44,6 +44,7 @@ void append_line(std::string& out, const MegatronEffect& effect, std::size_t wid
   fmt::format_to(std::back_inserter(out), "  {:<{}}  {:<10}  {}\n", effect.name, width, shown(effect.value.value),
                  origin_text(effect.value));
   fmt::format_to(std::back_inserter(out), "  {:<{}}    {}\n", "", width, effect_text(effect));
+  if (!effect.remark.empty()) fmt::format_to(std::back_inserter(out), "  {:<{}}    {}\n", "", width, effect.remark);
 }
 
 Json value_json(const SpecValue& value) {
@@ -68,7 +69,8 @@ Json effect_json(const MegatronEffect& effect) {
           {"sets", std::move(keys)},
           {"consumer", effect.consumers},
           {"changes", effect.nothing.empty()},
-          {"nothing", effect.nothing}};
+          {"nothing", effect.nothing},
+          {"remark", effect.remark}};
 }
 
 std::string_view type_name(FieldType type) {
@@ -89,6 +91,13 @@ std::string_view type_name(FieldType type) {
 }
 
 }  // namespace
+
+void remark_effects(LoweredMegatron& lowered, const std::vector<Finding>& findings) {
+  for (MegatronEffect& effect : lowered.fields)
+    for (const Finding& finding : findings)
+      if (finding.severity != Severity::error && effect.nothing.empty() && finding.key == "megatron." + effect.name)
+        effect.remark += (effect.remark.empty() ? "" : "; ") + finding.message;
+}
 
 std::string megatron_report(const LoweredMegatron& lowered) {
   if (lowered.fields.empty())

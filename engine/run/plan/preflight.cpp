@@ -84,7 +84,7 @@ void name_setters(const LoweredMegatron& lowered, Findings& findings) {
       const std::string key(field == nullptr ? "megatron.other_megatron_args" : field->key);
       const auto known = [&](const Finding& other) { return other.key == key && other.severity == Severity::error; };
       if (finding.severity == Severity::error && std::ranges::any_of(lowered.findings, known)) continue;
-      finding.message = "sets " + finding.key + ", which " + finding.message;
+      finding.message = "sets " + finding.key + ": " + finding.message;
       if (field == nullptr || field->get(lowered.spec) != setter->value) finding.fix_value.reset();
       finding.key = key;
     }

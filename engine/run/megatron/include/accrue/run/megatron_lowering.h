@@ -33,6 +33,7 @@ struct MegatronEffect {
   std::vector<LoweredKey> keys;
   std::string consumers;  ///< the files that read the keys: "engine/train/boundary"; empty where nothing does
   std::string nothing;    ///< why it changed nothing; empty where it changed something
+  std::string remark;     ///< what the checks of the whole spec say of the keys that it set; see remark_effects()
 };
 
 struct LoweredMegatron {
@@ -64,6 +65,9 @@ void keep_set_keys(SpecReading& reading);
 /// that the text or a --set gives its default, and a field another value, is refused in the reading's findings. A spec
 /// that was lowered and written comes to the same when it is read again.
 void apply_sets(SpecReading& reading, std::span<const std::string> sets, const MegatronEnvironment& environment);
+
+/// Puts the warnings and notes of a preflight beside the fields that they are about.
+void remark_effects(LoweredMegatron& lowered, const std::vector<Finding>& findings);
 
 /// The table that "accrue-run plan SPEC --megatron" prints.
 std::string megatron_report(const LoweredMegatron& lowered);

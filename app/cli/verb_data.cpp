@@ -181,9 +181,10 @@ int build_data(const DataBuildOptions& options) {
   std::printf("%s: %s, %s\n", printable(options.prefix).c_str(), counted(built->documents, "document").c_str(),
               counted(built->tokens, "token").c_str());
   if (built->documents == 1)
-    std::fputs("note: one document is not divided into parts for training and validation; --documents paragraph or line "
-               "makes more\n",
-               stderr);
+    std::fputs(
+        "note: one document is not divided into parts for training and validation; --documents paragraph or line "
+        "makes more\n",
+        stderr);
   return status_done;
 }
 

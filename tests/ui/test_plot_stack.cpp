@@ -620,6 +620,30 @@ class TestPlotStack : public QObject, PlotsFixture {
     window->close();
   }
 
+  /// Micro-steps that are more than the pixels: high in the first half of the run, low in the second.
+  void a_band_lies_at_its_micro_steps_at_every_resolution() {
+    MadeRun made{.steps = 4, .ranks = 1, .updates = 4000, .batchesPerEpoch = 100000};
+    made.loss = [](std::int64_t m, std::int64_t) { return (m <= 8000 ? 3.0 : 1.0) + (m % 2 == 0 ? 0.4 : -0.4); };
+    show({&add(made, 4000, 0)});
+    const QColor pale = mixed(seriesColor(lightColors(), 0), lightColors().surface, 0.22);
+    // In the rows near the band's upper edge.
+    const auto end_of_first_half = [this, &pale](double ratio) {
+      const QImage image = area_->renderImage(ratio);
+      const auto isPale = [&](int x, int y) { return count(image, pale, {x, y, 1, 1}, 0.9) > 0; };
+      int y = 0;
+      while (y < image.height() && count(image, pale, {0, y, image.width(), 1}, 0.9) < 50) ++y;
+      y += static_cast<int>(3 * ratio);
+      int last = image.width() - 1;
+      while (last > 0 && !isPale(last, y)) --last;
+      return last / ratio;
+    };
+    const double plain = end_of_first_half(1.0);
+    QVERIFY(plain > 100.0);
+    for (const double ratio : {1.25, 2.0, 3.0})
+      QVERIFY2(std::abs(end_of_first_half(ratio) - plain) < 3.0,
+               qPrintable(QStringLiteral("%1 at %2, %3 at 1").arg(end_of_first_half(ratio)).arg(ratio).arg(plain)));
+  }
+
   void high_resolution_pictures_have_more_pixels_not_more_content() {
     show({&add({}, 40, 0)});
     const QImage one = area_->renderImage(1.0);

@@ -101,16 +101,29 @@ void CurveLayer::drawArea(QCPPainter* painter, const AreaItem& area) {
 void CurveLayer::drawBand(QCPPainter* painter, const BandItem& band) {
   const bool logarithmic = value_->scaleType() == QCPAxis::stLogarithmic;
   const double floor = value_->range().lower;
+  // Edges lie between the pixels of the device, which are smaller than the plot's where its ratio is above 1.
+  const double ratio = painter->device() == nullptr ? 1.0 : painter->device()->devicePixelRatioF();
+  const double pixel = 1.0 / ratio;
+  const auto before = [ratio](double at) { return std::floor(at * ratio) / ratio; };
+  const auto after = [ratio](double at) { return std::ceil(at * ratio) / ratio; };
   bars_.clear();
   double previousRight = -farOutside;
   for (const BandColumn& column : band.columns) {
     if (logarithmic && column.high <= 0.0) continue;
-    const double left = std::max(std::floor(key_->coordToPixel(column.x - band.width / 2.0)), previousRight);
-    const double right = std::max(std::floor(key_->coordToPixel(column.x + band.width / 2.0)), left + 1.0);
     const double low = logarithmic && column.low <= 0.0 ? floor : column.low;
-    const double top = bounded(std::floor(value_->coordToPixel(column.high)));
-    const double bottom = bounded(std::ceil(value_->coordToPixel(low)));
-    bars_.append(QRectF(left, top, right - left, std::max(bottom - top, 1.0)));
+    const double top = bounded(before(value_->coordToPixel(column.high)));
+    const double bottom = std::max(bounded(after(value_->coordToPixel(low))), top + pixel);
+    const double end = before(key_->coordToPixel(column.x + band.width / 2.0));
+    if (!bars_.isEmpty() &&
+        end <= previousRight) {  // in the pixel of the one before: wider columns would move all that follow
+      QRectF& shared = bars_.back();
+      shared.setTop(std::min(shared.top(), top));
+      shared.setBottom(std::max(shared.bottom(), bottom));
+      continue;
+    }
+    const double left = std::max(before(key_->coordToPixel(column.x - band.width / 2.0)), previousRight);
+    const double right = std::max(end, left + pixel);
+    bars_.append(QRectF(left, top, right - left, bottom - top));
     previousRight = right;
   }
   painter->setPen(Qt::NoPen);

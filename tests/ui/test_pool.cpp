@@ -118,6 +118,28 @@ class TestPool : public QObject {
     QVERIFY(!tracker.inWindow().at(0).isReduced());
   }
 
+  void a_rank_that_is_held_in_the_next_window_has_begun_it() {
+    RankTracker tracker(planOf(EpochTail::flush));
+    for (std::int64_t step = 1; step <= 4; ++step) tracker.take({micro(0, step, 8), micro(1, step, 8)});
+    tracker.take({reduced(0, 1, 4), reduced(1, 1, 4), updated(1, 4)});
+    QVERIFY(tracker.drained());
+    Held held{.update = 2, .micro_step = 5, .phase = StepPhase::forward, .position = 1, .size = 4};
+    tracker.take({{0, 1, 1, held}, {1, 1, 1, held}});
+    QVERIFY(!tracker.drained());
+    QCOMPARE(tracker.window(), std::int64_t{2});
+    for (const auto& [rank, status] : tracker.inWindow()) {
+      QCOMPARE(status.filled, std::int64_t{0});
+      QVERIFY(status.slots.empty() && !status.isReduced());
+    }
+    tracker.take({micro(0, 5, 8)});
+    QCOMPARE(tracker.inWindow().at(0).filled, std::int64_t{1});
+    // Between two updates it is held in none.
+    tracker.take({micro(0, 6, 8), micro(0, 7, 8), micro(0, 8, 8), updated(2, 8)});
+    held = {.update = 3, .micro_step = 8, .phase = StepPhase::none, .position = 0, .size = 4};
+    tracker.take({{0, 1, 1, held}});
+    QVERIFY(tracker.drained());
+  }
+
   void an_overflow_is_said_and_the_tank_is_empty() {
     const RunPlan plan = planOf(EpochTail::flush, 10, 1);
     RankTracker tracker(plan);

@@ -109,8 +109,9 @@ void RankTracker::takeUpdate(const Update& update) {
 
 bool RankTracker::drained() const {
   if (!last_end_) return false;
-  return std::ranges::all_of(ranks_,
-                             [this](const auto& entry) { return entry.second.micro_step <= last_end_->micro_step; });
+  return std::ranges::all_of(ranks_, [this](const auto& entry) {
+    return entry.second.micro_step <= last_end_->micro_step && entry.second.window <= last_end_->update;
+  });
 }
 
 void RankTracker::takeSync(std::int64_t rank, const Sync& sync) {
@@ -127,6 +128,13 @@ void RankTracker::takeSync(std::int64_t rank, const Sync& sync) {
 
 void RankTracker::takeHeld(std::int64_t rank, const Held& held) {
   RankStatus& status = ranks_[rank];
+  // Inside the first micro-step of a window, which no event has told of yet.
+  if (held.phase != StepPhase::none && status.window > 0 && held.update > status.window && held.position == 1) {
+    status.window = held.update;
+    status.window_size = held.size;
+    status.filled = status.window_tokens = status.carried = status.reduced_at = 0;
+    status.slots.clear();
+  }
   if (held.phase == StepPhase::unscale && std::isfinite(held.factor)) status.factor = std::abs(held.factor);
   if (held.phase == StepPhase::clip && std::isfinite(held.clip)) status.clip = held.clip;
   if (held.phase < StepPhase::unscale) status.factor = status.clip = 0.0;

@@ -179,11 +179,13 @@ QString AccumulationPanel::syncText(const std::map<std::int64_t, RankStatus>& ra
 QString AccumulationPanel::phaseText() const {
   const RunState state = this->state();
   if (!is_live(state)) return tr("Ended");
-  //: "Paused after backward", "Paused between micro-steps"
-  if (state == RunState::paused)
-    return run_->held() && run_->held()->phase != StepPhase::none
-               ? tr("Paused after %1").arg(phaseName(run_->held()->phase))
-               : tr("Paused between micro-steps");
+  if (state == RunState::paused) {
+    //: "Paused after backward", "Paused between micro-steps"
+    if (run_->held() && run_->held()->phase != StepPhase::none)
+      return tr("Paused after %1").arg(phaseName(run_->held()->phase));
+    return tracker().window() == 0 || tracker().drained() ? tr("Paused between updates")
+                                                          : tr("Paused between micro-steps");
+  }
   if (tracker().window() == 0) return tr("Not started");
   // The phase was told before the update was.
   if (tracker().drained()) return tr("Between windows");

@@ -128,7 +128,9 @@ void BugGalleryPanel::showRun() {
   const bool own = run && run->spec() && acts && run->spec()->teaching.bug == current();
   const bool fixed = run && run->spec() && fixed_ && fixed_->first == current() && fixed_->second == *run->spec() &&
                      run->lamp().checks() > 0;
-  lamp_->setText(own || fixed ? run->lamp().text() : tr("Run it to see the lamp's verdict here."));
+  lamp_->setText(own || fixed ? run->lamp().text()
+                 : idle       ? tr("Run it to see the lamp's verdict here.")
+                              : tr("A run has not ended. Stop it (Shift+F5) to run a bug."));
 }
 
 void BugGalleryPanel::focusList() {

@@ -56,6 +56,8 @@ void FigureExport::exportFigure() {
   parts_.settings->setValue(QLatin1String(width_key), wanted->widthMm);
   parts_.settings->setValue(QLatin1String(height_key), wanted->heightMm);
   parts_.settings->setValue(QLatin1String(font_key), wanted->fontPoints);
+  if (const QString problem = figureProblem(parts_.plots->figure(*wanted)); !problem.isEmpty())
+    return tell({}, problem);
   const QString file = parts_.dialogs->exportFile(window_, suggestedFile("pdf"),
                                                   tr("PDF document (*.pdf);;SVG drawing (*.svg);;PNG image (*.png)"));
   if (file.isEmpty()) return;

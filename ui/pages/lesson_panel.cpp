@@ -8,6 +8,7 @@
 #include <QPushButton>
 #include <QScrollArea>
 #include <QStackedLayout>
+#include <QTimer>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -284,7 +285,12 @@ void LessonPanel::showChecks() {
                  : !last                ? tr("This step is done. Go on with Next (Alt+PgDown).")
                  : whole                ? tr("The lesson is done.")
                                         : tr("This step is done; an earlier one is not."));
+  const bool shown = !done_->isHidden();
   done_->setVisible(!done_->text().isEmpty());
+  // What was missing until now is brought into sight.
+  if (!shown && !done_->isHidden() && asked_step_ == player_->stepIndex())
+    QTimer::singleShot(0, this, [this] { scroll_->ensureWidgetVisible(done_, 0, space::inGroup); });
+  asked_step_ = player_->stepIndex();
   const QListWidgetItem* next = last && whole ? following() : nullptr;
   //: %1 number and title of a lesson
   if (next) next_lesson_->setText(tr("Go on with %1").arg(next->data(titleRole).toString()));

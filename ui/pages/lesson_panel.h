@@ -77,6 +77,7 @@ class LessonPanel : public QWidget {
   QVBoxLayout* checks_;
   std::vector<CheckRow> rows_;
   bool asked_ = false;
+  std::size_t asked_step_ = 0;  ///< whose checks are shown
 };
 
 }  // namespace accrue::ui

@@ -8,6 +8,7 @@
 #include <QKeyEvent>
 #include <QLabel>
 #include <QMenu>
+#include <QMouseEvent>
 #include <QPainter>
 #include <QScrollArea>
 #include <QStyle>
@@ -335,6 +336,12 @@ void StartPage::showEvent(QShowEvent* event) {
 
 void StartPage::focusDefault() {
   lesson_->setFocus(Qt::OtherFocusReason);
+}
+
+/// A click beside the cards: Enter starts the lesson again.
+void StartPage::mousePressEvent(QMouseEvent* event) {
+  lesson_->setFocus(Qt::MouseFocusReason);
+  QWidget::mousePressEvent(event);
 }
 
 void StartPage::keyPressEvent(QKeyEvent* event) {

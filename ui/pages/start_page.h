@@ -66,6 +66,7 @@ class StartPage : public QWidget {
   void fileRequested(const QString& file);
 
  protected:
+  void mousePressEvent(QMouseEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
   void showEvent(QShowEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;

@@ -385,6 +385,31 @@ class TestLessons : public QObject {
     QCOMPARE(studio.player()->lesson()->number, std::int64_t{4});
   }
 
+  void the_gallery_says_what_it_waits_for() {
+    LessonStudio studio;
+    studio.show();
+    studio.openSpec(smallSpec(100'000));
+    studio.press(Qt::Key_F5);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.control->isLive(), patience_ms);
+    studio.action("bugGalleryAction")->trigger();
+    QVERIFY(!studio.find<QPushButton>("runBug")->isEnabled());
+    QVERIFY2(studio.text("bugLamp").contains(QStringLiteral("Stop it (Shift+F5)")), qPrintable(studio.text("bugLamp")));
+    studio.endRun();
+    QTRY_VERIFY(studio.find<QPushButton>("runBug")->isEnabled());
+    QVERIFY(studio.text("bugLamp").startsWith(QStringLiteral("Run it")));
+  }
+
+  void a_click_beside_the_cards_gives_enter_back_to_the_lesson() {
+    LessonStudio studio;
+    studio.show();
+    auto* first = studio.find<QPushButton>("startLesson1");
+    QTRY_COMPARE(QApplication::focusWidget(), static_cast<QWidget*>(first));
+    studio.row("accumulation.micro_batch")->editorWidget()->setFocus();
+    QVERIFY(!first->hasFocus());
+    QTest::mouseClick(first->parentWidget(), Qt::LeftButton, {}, QPoint(2, 2));
+    QCOMPARE(QApplication::focusWidget(), static_cast<QWidget*>(first));
+  }
+
   void a_bug_is_run_found_and_fixed_with_one_click() {
     LessonStudio studio;
     studio.show();

@@ -118,6 +118,13 @@ class TestPool : public QObject {
     QVERIFY(!tracker.inWindow().at(0).isReduced());
   }
 
+  void a_full_window_is_full_before_its_last_micro_steps_are_told() {
+    RankTracker tracker(planOf(EpochTail::flush));
+    tracker.take({micro(0, 1, 8), micro(1, 1, 8), micro(0, 2, 8), micro(1, 2, 8), updated(1, 4)});
+    QVERIFY(tracker.drained());
+    for (const auto& [rank, status] : tracker.inWindow()) QCOMPARE(status.filled, std::int64_t{4});
+  }
+
   void a_rank_that_is_held_in_the_next_window_has_begun_it() {
     RankTracker tracker(planOf(EpochTail::flush));
     for (std::int64_t step = 1; step <= 4; ++step) tracker.take({micro(0, step, 8), micro(1, step, 8)});

@@ -104,6 +104,8 @@ void RankTracker::takeUpdate(const Update& update) {
     end.micro_steps = status.filled;
     end.epoch = status.epoch;
   }
+  // The micro-steps may be told after the update.
+  if (end.micro_steps == 0 && end.reason == "full") end.micro_steps = end.planned;
   last_end_ = std::move(end);
 }
 

@@ -102,13 +102,14 @@ class Reader {
     return {reinterpret_cast<const char*>(event.data.scalar.value), event.data.scalar.length};
   }
 
-  /// Passes over a list or mapping that stands where a value is expected.
-  Result<void> skip_nested() {
+  /// Passes over a list or mapping that stands where a value is expected, and says whether there was anything in it.
+  Result<void> skip_nested(bool& any) {
     int depth = 1;
     while (depth > 0) {
       if (!events_.next()) return broken();
       if (auto plain = check_plain(); !plain) return plain;
       const yaml_event_type_t type = events_.event().type;
+      any = any || (type != YAML_MAPPING_END_EVENT && type != YAML_SEQUENCE_END_EVENT);
       if (type == YAML_MAPPING_START_EVENT || type == YAML_SEQUENCE_START_EVENT) ++depth;
       if (type == YAML_MAPPING_END_EVENT || type == YAML_SEQUENCE_END_EVENT) --depth;
       if (depth > deepest) return refuse("the file is nested too deeply", events_.line());
@@ -145,8 +146,10 @@ class Reader {
       if (entries_.size() == before) entries_.push_back({key, "", false, false, line});
       return {};
     }
-    entries_.push_back({key, "", true, false, line});
-    return skip_nested();
+    bool any = false;
+    if (auto skipped = skip_nested(any); !skipped) return skipped;
+    entries_.push_back({key, "", any, false, line});  // an empty list is nothing, as an empty mapping is
+    return {};
   }
 
   Events events_;

@@ -119,6 +119,25 @@ class TestAccelerateConfig : public QObject {
              std::string("runs are started on this machine, not in a cloud"));
   }
 
+  void a_plug_in_without_a_field_stays_a_plug_in() {
+    const auto entries = yaml_entries(
+        "distributed_type: MEGATRON_LM\nmegatron_lm_config: {}\nuse_cpu: true\nnum_processes: 2\ntpu_env: []\n"
+        "megatron_lm_confg:\n  megatron_lm_tp_degree: 2\n",
+        "x");
+    const AccelerateImport import = import_accelerate(*entries);
+    QCOMPARE(import.spec.megatron.tp_degree, std::optional<std::int64_t>(1));
+    QCOMPARE(import.spec.launch.device, DeviceKind::cpu);
+    QCOMPARE(QString::fromStdString(import_report(import, "a.yaml")),
+             QString("a.yaml:4: num_processes = 2: sets parallel.data = 2\n"
+                     "a.yaml:7: megatron_lm_confg.megatron_lm_tp_degree = 2: not taken: it is no key of Accelerate "
+                     "1.9; near is megatron_lm_config\n"
+                     "a.yaml: [model] and [data]: not taken: they stand in the program and not in this file; add them "
+                     "to the spec\n"
+                     "\n"
+                     "a.yaml:2: megatron_lm_config: changes nothing: it is empty\n"
+                     "a.yaml:5: tpu_env: changes nothing: it is empty\n"));
+  }
+
   void another_number_of_ranks_is_said_first() {
     const auto entries = yaml_entries(
         "debug: false\nmixed_precision: fp8\nnum_processes: 3\ndistributed_type: MEGATRON_LM\nmegatron_lm_config:\n"

@@ -476,6 +476,15 @@ class TestMegatronLowering : public QObject {
     }
   }
 
+  /// Without the field the default of the plug-in would hold, not that of the spec.
+  void a_field_that_holds_off_its_default_changes_something() {
+    const LoweredMegatron lowered =
+        lower({"megatron.num_micro_batches=4", "megatron.gradient_clipping=0", "megatron.pp_degree=1"});
+    for (const char* name : {"num_micro_batches", "gradient_clipping"})
+      QVERIFY2(effect(lowered, name).nothing.empty(), effect(lowered, name).nothing.c_str());
+    QCOMPARE(effect(lowered, "pp_degree").nothing, std::string("parallel.pipeline is 1 without it"));
+  }
+
   void what_the_checks_say_stands_beside_the_field() {
     LoweredMegatron lowered = lower({"megatron.use_distributed_optimizer=true"});
     const auto found = [](std::string key, Severity severity, std::string message) {

@@ -2,11 +2,13 @@
 #include "accrue/run/accelerate_config.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
 
 #include "accrue/run/megatron_fields.h"
+#include "accrue/run/megatron_lowering.h"
 #include "megatron_values.h"
 #include "spec_text.h"
 
@@ -15,6 +17,7 @@ namespace accrue {
 namespace {
 
 using Integer = std::int64_t;
+using namespace std::string_view_literals;
 using megatron_detail::parse_value;
 
 constexpr std::string_view megatron_block = "megatron_lm_config.";
@@ -33,6 +36,8 @@ class Import {
     for (const ConfigEntry& entry : entries_) by_key_.emplace(entry.key, &entry);
     for (const ConfigEntry& entry : entries_) take(entry);
     share_processes();
+    // The plug-in's defaults hold even where the file sets none of its fields.
+    if (has_megatron_ && !has_megatron(result_.spec)) result_.spec.megatron.tp_degree = 1;
     result_.spec.accumulation.dialect = has_megatron_ ? Dialect::accrue : Dialect::accelerate;
     if (!has_megatron_) {
       if (!steps_given_) result_.spec.accumulation.steps = 1;
@@ -72,6 +77,7 @@ class Import {
   bool is_off(const ConfigEntry& entry) const {
     return is_null(entry) || (!entry.nested && parse_value(FieldType::boolean, entry.value) == SpecValue(false));
   }
+  static bool is_empty(const ConfigEntry& entry) { return !entry.nested && !entry.quoted && entry.value.empty(); }
   bool one_machine() const {
     const ConfigEntry* machines = find("num_machines");
     return machines == nullptr || whole(*machines).value_or(1) <= 1;
@@ -109,7 +115,7 @@ class Import {
     if (type == "multi_gpu" || type == "deepspeed") return set_device(entry, DeviceKind::cuda);
     if (type == "megatron_lm") {
       has_megatron_ = true;
-      return set_device(entry, DeviceKind::cuda);
+      return is_cpu() ? used(entry, "[megatron]") : set_device(entry, DeviceKind::cuda);
     }
     if (type == "fsdp")
       return not_taken(entry,
@@ -191,7 +197,8 @@ class Import {
         {"ipex_config", "the CPU kernels are Accrue's own"},
         {"mpirun_config", "mpirun starts accrue-rank itself: mpirun accrue-rank SPEC"}};
     const auto known = reasons.find(block);
-    not_taken(entry, known == reasons.end() ? "it is no key of Accelerate 1.9" : std::string(known->second));
+    if (known == reasons.end()) return refuse_unknown(entry, block);
+    not_taken(entry, std::string(known->second));
   }
 
   void take_plain(const ConfigEntry& entry) {
@@ -234,8 +241,36 @@ class Import {
                                               : not_taken(entry, "set CUDA_VISIBLE_DEVICES for the run");
     if (key == "main_training_function") return idle(entry, "a run has no Python");
     if (const auto known = switches.find(key); known != switches.end())
-      return is_off(entry) ? idle(entry, "it is switched off") : not_taken(entry, std::string(known->second));
-    not_taken(entry, "it is no key of Accelerate 1.9");
+      return is_empty(entry) ? idle(entry, "it is empty")
+             : is_off(entry) ? idle(entry, "it is switched off")
+                             : not_taken(entry, std::string(known->second));
+    refuse_unknown(entry, key);
+  }
+
+  void refuse_unknown(const ConfigEntry& entry, std::string_view name) {
+    constexpr std::array names{"compute_environment"sv,
+                               "debug"sv,
+                               "deepspeed_config"sv,
+                               "distributed_type"sv,
+                               "downcast_bf16"sv,
+                               "dynamo_config"sv,
+                               "fp8_config"sv,
+                               "fsdp_config"sv,
+                               "gpu_ids"sv,
+                               "ipex_config"sv,
+                               "machine_rank"sv,
+                               "main_process_ip"sv,
+                               "main_process_port"sv,
+                               "megatron_lm_config"sv,
+                               "mixed_precision"sv,
+                               "mpirun_config"sv,
+                               "num_machines"sv,
+                               "num_processes"sv,
+                               "rdzv_backend"sv,
+                               "same_network"sv,
+                               "use_cpu"sv};
+    const std::string_view near = spec_detail::nearest_of(names, name);
+    not_taken(entry, "it is no key of Accelerate 1.9" + (near.empty() ? "" : "; near is " + std::string(near)));
   }
 
   /// Data-parallel ranks are what the other degrees leave of the processes.
@@ -275,13 +310,14 @@ std::string import_report(const AccelerateImport& import, std::string_view file)
   // Another number of ranks comes first, and what changes nothing stands apart.
   std::string ranks, not_taken, idle;
   for (const ConfigNote& note : import.notes) {
-    if (note.use == ConfigUse::used) continue;
+    const bool divides = note.key == "num_processes" && note.use == ConfigUse::used && import.spec.parallel.data > 1;
+    if (note.use == ConfigUse::used && !divides) continue;
     std::string line(file);
     if (note.line > 0) line += ":" + std::to_string(note.line);
     line += ": " + note.key;
     if (!note.value.empty()) line += " = " + note.value;
     const bool changes_nothing = note.use == ConfigUse::idle;
-    line += (changes_nothing ? ": changes nothing: " : ": not taken: ") + note.why + "\n";
+    line += (divides ? ": sets " : changes_nothing ? ": changes nothing: " : ": not taken: ") + note.why + "\n";
     (changes_nothing ? idle : note.key == "num_processes" ? ranks : not_taken) += line;
   }
   const std::string first = ranks + not_taken;

@@ -555,6 +555,13 @@ class Lowering {
 
   // ---- what is told of it --------------------------------------------------------------------------------------
 
+  /// Its value is that of the ordinary key, but without the field the plug-in's own default would take its place.
+  static bool holds_off_the_default(const MegatronEffect& effect) {
+    const bool given = effect.value.origin == FieldOrigin::field || effect.value.origin == FieldOrigin::environment;
+    return given && !effect.keys.empty() && effect.value.field != nullptr &&
+           effect.value.value != effect.value.field->fallback;
+  }
+
   void finish(MegatronEffect& effect) {
     std::vector<std::string_view> files;
     bool changed = false;
@@ -565,7 +572,7 @@ class Lowering {
     }
     for (const std::string_view file : files)
       effect.consumers += (effect.consumers.empty() ? "" : ", ") + std::string(file);
-    if (!effect.nothing.empty() || changed) return;
+    if (!effect.nothing.empty() || changed || holds_off_the_default(effect)) return;
     if (effect.keys.empty() && !effect.consumers.empty()) return;
     if (effect.keys.empty())
       effect.nothing = is_none(effect.value.value) ? "it is left out" : "nothing reads it in this spec";

@@ -49,6 +49,18 @@ class TestBugGallery : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
+  /// As its text says: the rate is at its end when a quarter of the run is done.
+  void a_schedule_that_counts_micro_steps_is_no_longer_for_it() {
+    RunSpec spec = gallery_spec(Bug::schedule_per_micro_step);
+    const RunPlan wrong = *checked(spec).plan;
+    spec.teaching.bug = Bug::none;
+    const RunPlan right = *checked(spec).plan;
+    QCOMPARE(wrong.totals.updates, right.totals.updates);
+    QCOMPARE(wrong.curve.total, right.totals.schedule_ticks);
+    QVERIFY(wrong.totals.schedule_ticks >= 3 * right.totals.schedule_ticks);
+    QCOMPARE(lr_at(wrong.curve, right.totals.schedule_ticks), lr_at(right.curve, right.totals.schedule_ticks));
+  }
+
   void each_of_the_fifteen_acts_in_its_own_run_with_the_lamp_on() {
     QCOMPARE(bug_gallery().size(), std::size_t{15});
     for (const GalleryBug& entry : bug_gallery()) {

@@ -563,6 +563,24 @@ class TestForm : public QObject {
     QCOMPARE(studio.find<QLabel>("arithmeticLine")->text(), QStringLiteral("Accumulation steps has no valid value"));
   }
 
+  void a_refusal_goes_with_its_cause() {
+    OpenStudio studio;
+    const auto refused = [&studio] {
+      return studio.find("messageBar")->isVisible() &&
+             studio.find<QLabel>("messageText")->text().startsWith(QStringLiteral("The set-up cannot be run"));
+    };
+    typeInto(studio.find("field.accumulation.steps"), QStringLiteral("0"));
+    studio.press(Qt::Key_F5);
+    QVERIFY(refused());
+    typeInto(studio.find("field.accumulation.steps"), QStringLiteral("4"));
+    QVERIFY(!refused());
+    typeInto(studio.find("field.accumulation.steps"), QStringLiteral("none"));
+    studio.press(Qt::Key_F5);
+    QVERIFY(refused());
+    studio.set("accumulation.micro_batch", std::int64_t{3});  // the set-up is another one
+    QVERIFY(!refused());
+  }
+
   void errors_name_their_subject() {
     RunSpec spec = smallSpec();
     spec.data.kind = DataKind::text;

@@ -187,7 +187,8 @@ void LessonDesk::begin() {
     for (RunSeries* run : parts_.runs->shownRuns()) runs_before_.append(run);
   }
   arrange();
-  for (const char* message : {"end", "degraded"}) parts_.centre->messages()->withdraw(QLatin1String(message));
+  for (const char* message : {"end", "degraded", "refused"})
+    parts_.centre->messages()->withdraw(QLatin1String(message));
   parts_.centre->showPlots();
   parts_.runs->showOnly({});
   const std::string& clock = player_->lesson()->clock;

@@ -230,6 +230,10 @@ void MainWindow::connectDocument() {
   connect(parts_.document, &SpecDocument::modifiedChanged, this, &MainWindow::showTitle);
   connect(parts_.document, &SpecDocument::fileChanged, this, &MainWindow::showTitle);
   connect(parts_.document, &SpecDocument::changed, this, &MainWindow::showEditsWaiting);
+  // A refusal was of the set-up as it stood.
+  const auto withdrawRefusal = [this] { centre_->messages()->withdraw(QStringLiteral("refused")); };
+  connect(parts_.document, &SpecDocument::changed, this, withdrawRefusal);
+  connect(setup_->form(), &FieldForm::rejectedFieldsChanged, this, withdrawRefusal);
   connect(setup_->form(), &FieldForm::attentionWanted, this, [this] {
     setup_dock_->show();
     setup_dock_->raise();

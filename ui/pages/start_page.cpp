@@ -331,6 +331,7 @@ void StartPage::disableMissing() {
 
 void StartPage::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
+  apply(fitting());  // what became narrower or lower meanwhile
   QTimer::singleShot(0, this, &StartPage::disableMissing);
 }
 

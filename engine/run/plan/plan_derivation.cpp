@@ -217,6 +217,20 @@ WindowShape make_window(const RunSpec& spec, const SampleOrder& order, const Dat
   return shape;
 }
 
+namespace {
+
+/// How far the schedule is meant to move in the run. A bug that moves it too often does not make it longer.
+std::int64_t meant_ticks(const RunPlan& plan) {
+  if (plan.spec.teaching.bug != Bug::schedule_per_micro_step) return plan.totals.schedule_ticks;
+  RunSpec right = plan.spec;
+  right.teaching.bug = Bug::none;
+  WindowShape window = plan.window;
+  window.knobs = resolve_knobs(right);
+  return total_windows(window).schedule_ticks;
+}
+
+}  // namespace
+
 RunPlan derive_plan(const PlanInputs& inputs) {
   RunPlan plan{inputs};
   plan.grid = make_grid(plan.spec);
@@ -225,7 +239,7 @@ RunPlan derive_plan(const PlanInputs& inputs) {
   plan.window = make_window(fitted, plan.order, plan.data);
   plan.knobs = plan.window.knobs;
   plan.totals = total_windows(plan.window);
-  plan.curve = make_curve(plan.spec.optimizer, plan.spec.schedule, plan.totals.schedule_ticks);
+  plan.curve = make_curve(plan.spec.optimizer, plan.spec.schedule, meant_ticks(plan));
   plan.weight_decay = make_weight_decay(plan.spec.optimizer, plan.totals.samples);
   plan.global_batch = plan.order.micro_batch * plan.window.steps * plan.order.world;
   plan.tokens_per_update = plan.global_batch * plan.data.tokens_per_sample;

@@ -16,6 +16,7 @@
 #include "models/smoothing.h"
 #include "plots/curve_layer.h"
 #include "plots/plot_export.h"
+#include "plots/plot_header.h"
 #include "plots/plot_table.h"
 #include "plots_fixture.h"
 #include "support/test_program.h"
@@ -587,6 +588,35 @@ class TestPlotStack : public QObject, PlotsFixture {
     for (int x = 0; x < header.width(); ++x)
       for (int y = line; y < header.height(); ++y) painted += qGray(header.pixel(x, y)) < 160 ? 1 : 0;
     QVERIFY2(painted > 200, qPrintable(QString::number(painted)));
+  }
+
+  /// Of a header that is painted at a width: whether each of the colours is there.
+  void a_narrow_header_keeps_its_legend_and_whole_figures() {
+    const ThemeColors& colors = lightColors();
+    PlotHeader header;
+    header.setBadgeBelow(true);
+    header.setTitle(QStringLiteral("Sync"), QStringLiteral("one lane a rank"));
+    using Swatch = HeaderItem::Swatch;
+    header.setItems({{Swatch::block, 0, colors.forward, QStringLiteral("forward"), {}, QStringLiteral("fwd")},
+                     {Swatch::block, 0, colors.backward, QStringLiteral("backward"), {}, QStringLiteral("bwd")},
+                     {Swatch::bar, 0, colors.collective, QStringLiteral("collective"), {}, QStringLiteral("coll.")}});
+    header.setBadge(QStringLiteral("240 gradient reductions, 432 MiB; 1 132 collectives, 434 MiB in total"));
+    const auto painted = [&](int width) {
+      QImage image(width, header.sizeHint().height(), QImage::Format_RGB32);
+      QPainter painter(&image);
+      header.paintInto(painter, image.rect(), colors);
+      return image;
+    };
+    const auto names = QFontMetrics(tabularFont(TextSize::small));
+    const int full = names.horizontalAdvance(QStringLiteral("forward backward collective"));
+    for (const int width : {full + 300, full + 90})
+      QVERIFY2(count(painted(width), colors.collective, {0, 0, width, 40}, 0.9) > 20,
+               qPrintable(QString::number(width)));
+    // Nothing but the second part distinguishes the badges, and it has no room.
+    const int narrow = full + 90;
+    const QImage with = painted(narrow);
+    header.setBadge(QStringLiteral("240 gradient reductions, 432 MiB"));
+    QCOMPARE(with, painted(narrow));
   }
 
   void a_plot_is_also_a_table() {

@@ -76,7 +76,8 @@ class LossPlot final : public PlotView {
   void addMarkers(const RunSeries& run, const SeriesView& view, double spacing);
   /// Begins the account of one run's range with these losses, by which the run is judged.
   void beginReach(const SeriesView& losses, int colorIndex);
-  /// Adds what is in sight of a curve to the range of the run whose account was begun last; its lowest and highest value.
+  /// Adds what is in sight of a curve to the range of the run whose account was begun last; its lowest and highest
+  /// value.
   MinMax take(const SeriesView& view);
   /// Sets the range of Y. A run that diverged does not stretch a linear axis until the others are flat: its curve is
   /// cut at the upper edge, with a sign where it first leaves.

@@ -2,6 +2,7 @@
 #include "plots/plot_header.h"
 
 #include <QFontMetrics>
+#include <algorithm>
 
 #include "plots/series_swatch.h"
 #include "style/theme.h"
@@ -19,6 +20,21 @@ int itemWidth(const HeaderItem& item, const QFontMetrics& metrics) {
                      : item.swatch == HeaderItem::Swatch::run ? swatchWidth + space::base
                                                               : blockSide + space::base;
   return swatch + metrics.horizontalAdvance(item.text);
+}
+
+HeaderItem briefly(HeaderItem item) {
+  if (!item.brief.isEmpty()) item.text = item.brief;
+  return item;
+}
+
+/// As many whole parts as fit; the first one is shortened where not even it does.
+QString fittingParts(QString text, const QFontMetrics& metrics, int room) {
+  while (metrics.horizontalAdvance(text) > room) {
+    const qsizetype end = std::max(text.lastIndexOf(QStringLiteral("; ")), text.lastIndexOf(QStringLiteral(" · ")));
+    if (end <= 0) return metrics.elidedText(text, Qt::ElideRight, room);
+    text.truncate(end);
+  }
+  return text;
 }
 
 }  // namespace
@@ -131,22 +147,24 @@ void PlotHeader::paintInto(QPainter& painter, const QRect& rect, const ThemeColo
   const int rest = std::max(right - left - (first ? taken : 0), 0);
   if (badge_below_)
     painter.drawText(rect.left() + space::betweenGroups, rect.top() + line + plainMetrics.ascent() - space::base,
-                     plainMetrics.elidedText(badge_, Qt::ElideRight, rect.width() - 2 * space::betweenGroups));
+                     fittingParts(badge_, plainMetrics, rect.width() - 2 * space::betweenGroups));
   if (beside && (!first || rest > leastBadge)) {
     const int most = items_.empty() || first ? rest : std::min(rest, rect.width() * 2 / 5);
-    const QString badge = plainMetrics.elidedText(badge_, Qt::ElideRight, most);
+    const QString badge = fittingParts(badge_, plainMetrics, most);
     const int width = plainMetrics.horizontalAdvance(badge);
     painter.drawText(right - width, baseline, badge);
     right -= width + space::betweenGroups;
   }
 
   painter.setFont(numbers);
-  for (std::size_t i = 0; i < items_.size(); ++i) {
-    const QString more = QStringLiteral("+%1").arg(items_.size() - i);
-    const bool last = i + 1 == items_.size();
-    const int needed = itemWidth(items_[i], numberMetrics) + (last ? 0 : gap + numberMetrics.horizontalAdvance(more));
+  std::vector<HeaderItem> items = items_;
+  if (legend && left + taken > right) std::ranges::transform(items, items.begin(), briefly);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const QString more = QStringLiteral("+%1").arg(items.size() - i);
+    const bool last = i + 1 == items.size();
+    const int needed = itemWidth(items[i], numberMetrics) + (last ? 0 : gap + numberMetrics.horizontalAdvance(more));
     if (sentence && left + needed > right) {
-      HeaderItem shortened = items_[i];
+      HeaderItem shortened = items[i];
       shortened.text = numberMetrics.elidedText(shortened.text, Qt::ElideRight, std::max(right - left, 0));
       paintItem(painter, shortened, left, QRect(left, baseline - numberMetrics.ascent(), 0, numberMetrics.height()),
                 colors);
@@ -157,8 +175,8 @@ void PlotHeader::paintInto(QPainter& painter, const QRect& rect, const ThemeColo
       if (left + numberMetrics.horizontalAdvance(more) <= right) painter.drawText(left, baseline, more);
       break;
     }
-    left = paintItem(painter, items_[i], left,
-                     QRect(left, baseline - numberMetrics.ascent(), 0, numberMetrics.height()), colors);
+    left = paintItem(painter, items[i], left, QRect(left, baseline - numberMetrics.ascent(), 0, numberMetrics.height()),
+                     colors);
     left += gap;
   }
   painter.restore();

@@ -20,6 +20,7 @@ struct HeaderItem {
   QColor color;         ///< of a block, hatch, bar or mark at a block's foot
   QString text;
   QColor outline = {};  ///< of a block that is drawn hollow
+  QString brief = {};   ///< in place of the text where the line has no room for all texts; empty: there is none
   bool operator==(const HeaderItem&) const = default;
 };
 
@@ -30,6 +31,7 @@ class PlotHeader final : public QWidget {
   explicit PlotHeader(QWidget* parent = nullptr);
   void setTitle(const QString& title, const QString& unit);
   void setItems(std::vector<HeaderItem> items);
+  /// Where it does not fit, its last parts are left out, which semicolons or dots divide; the tooltip has it whole.
   /// help: for the tooltip, below what the header says.
   void setBadge(const QString& badge, const QString& help = {});
   /// Gives the badge a line of its own, whether there is one or not: nothing moves.

@@ -198,18 +198,28 @@ std::vector<HeaderItem> SyncStrip::legend() const {
   using Swatch = HeaderItem::Swatch;
   std::vector<HeaderItem> items;
   if (isNamed(run)) items.push_back({Swatch::run, run->colorIndex(), {}, {}});
-  items.insert(items.end(), {{Swatch::block, 0, colors.forward, tr("forward")},
-                             {Swatch::block, 0, colors.backward, tr("backward")},
+  //: Short for forward, backward, collective, waiting where a legend has little room
+  const QString forward = tr("fwd"), backward = tr("bwd"), collective = tr("coll."), waiting = tr("wait");
+  items.insert(items.end(), {{Swatch::block, 0, colors.forward, tr("forward"), {}, forward},
+                             {Swatch::block, 0, colors.backward, tr("backward"), {}, backward},
                              {Swatch::block, 0, colors.optimizerStep, tr("step")}});
   const std::vector<QString>& axes = run->timeline().axes();
   if (axes.size() < 2)
-    items.push_back(
-        {Swatch::bar, 0, axes.empty() ? colors.collective : axisColor(colors, axes.front()), tr("collective")});
+    items.push_back({Swatch::bar,
+                     0,
+                     axes.empty() ? colors.collective : axisColor(colors, axes.front()),
+                     tr("collective"),
+                     {},
+                     collective});
   if (axes.size() >= 2)
     for (const std::uint8_t axis : run->timeline().shownAxes())
-      items.push_back({Swatch::bar, 0, axisColor(colors, axes[axis]), tr("%1 axis").arg(axes[axis])});
-  items.push_back(
-      {Swatch::hatch, 0, colors.waiting, run->lamp().checks() > 0 ? tr("waiting or checking") : tr("waiting")});
+      items.push_back({Swatch::bar, 0, axisColor(colors, axes[axis]), tr("%1 axis").arg(axes[axis]), {}, axes[axis]});
+  items.push_back({Swatch::hatch,
+                   0,
+                   colors.waiting,
+                   run->lamp().checks() > 0 ? tr("waiting or checking") : tr("waiting"),
+                   {},
+                   waiting});
   return items;
 }
 

@@ -242,6 +242,10 @@ def main():
         window_loss = accelerator.reduce(window_loss, reduction="mean")
         if accelerator.is_main_process:
             report(update, window_loss.item(), rate(update))
+    # It destroys the process group, for which Gloo's thread must have let go of its last call: without a pause the script
+    # may hang or abort here.
+    if accelerator.num_processes > 1:
+        time.sleep(0.5)
     accelerator.end_training()
 
 

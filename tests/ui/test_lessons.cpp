@@ -34,6 +34,13 @@ class LessonStudio : public StudioFixture {
     const auto& results = player()->results();
     return number < results.size() && results[number].state == CheckState::met;
   }
+  /// Begins a run that lasts, and is no part of a lesson.
+  void train() {
+    show();
+    openSpec(smallSpec(100'000));
+    press(Qt::Key_F5);
+    QTRY_VERIFY_WITH_TIMEOUT(control->isLive(), patience_ms);
+  }
   /// Opens lesson 1 from the start page.
   void begin() {
     show();
@@ -268,10 +275,8 @@ class TestLessons : public QObject {
 
   void a_lesson_does_not_end_a_run_that_is_not_its_own() {
     LessonStudio studio;
-    studio.show();
-    studio.openSpec(smallSpec(100'000));
-    studio.press(Qt::Key_F5);
-    QTRY_VERIFY_WITH_TIMEOUT(studio.control->isLive(), patience_ms);
+    studio.train();
+    QVERIFY(studio.control->isLive());
     studio.window->openPath(builtInLessons().front());
     QVERIFY(!studio.player()->lesson());
     QVERIFY(studio.control->isLive() && !studio.control->endedByUser());
@@ -387,10 +392,8 @@ class TestLessons : public QObject {
 
   void the_gallery_says_what_it_waits_for() {
     LessonStudio studio;
-    studio.show();
-    studio.openSpec(smallSpec(100'000));
-    studio.press(Qt::Key_F5);
-    QTRY_VERIFY_WITH_TIMEOUT(studio.control->isLive(), patience_ms);
+    studio.train();
+    QVERIFY(studio.control->isLive());
     studio.action("bugGalleryAction")->trigger();
     QVERIFY(!studio.find<QPushButton>("runBug")->isEnabled());
     QVERIFY2(studio.text("bugLamp").contains(QStringLiteral("Stop it (Shift+F5)")), qPrintable(studio.text("bugLamp")));

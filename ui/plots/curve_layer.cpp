@@ -114,8 +114,8 @@ void CurveLayer::drawBand(QCPPainter* painter, const BandItem& band) {
     const double top = bounded(before(value_->coordToPixel(column.high)));
     const double bottom = std::max(bounded(after(value_->coordToPixel(low))), top + pixel);
     const double end = before(key_->coordToPixel(column.x + band.width / 2.0));
-    if (!bars_.isEmpty() &&
-        end <= previousRight) {  // in the pixel of the one before: wider columns would move all that follow
+    // In the pixel of the one before; a pixel of its own would move all that follow.
+    if (!bars_.isEmpty() && end <= previousRight) {
       QRectF& shared = bars_.back();
       shared.setTop(std::min(shared.top(), top));
       shared.setBottom(std::max(shared.bottom(), bottom));

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto deadline = 10s;
+constexpr auto deadline = 60s;  // a sanitizer on a loaded machine takes its time
 
 template <typename Condition>
 bool eventually(Condition&& condition) {
@@ -93,13 +93,15 @@ class Peer {
     const auto count = ::recv(fds_[0], bytes, sizeof bytes, MSG_DONTWAIT);
     if (count <= 0) return;
     partial_.append(bytes, static_cast<std::size_t>(count));
-    for (std::size_t end; (end = partial_.find('\n')) != std::string::npos; partial_.erase(0, end + 1)) {
-      auto event = decode_event(std::string_view(partial_).substr(0, end));
+    std::size_t at = 0;
+    for (std::size_t end; (end = partial_.find('\n', at)) != std::string::npos; at = end + 1) {
+      auto event = decode_event(std::string_view(partial_).substr(at, end - at));
       if (event)
         seen.push_back(std::move(*event));
       else
         ++unreadable;
     }
+    partial_.erase(0, at);
   }
 
   std::vector<RunEvent> seen;
@@ -479,7 +481,7 @@ class TestRankChannel : public QObject {
       channel.send(one_micro_step(i));
       channel.send(Update{.update = i});
     }
-    QVERIFY(std::chrono::steady_clock::now() - begin < 5s);
+    QVERIFY(std::chrono::steady_clock::now() - begin < deadline);
     // The reader wakes up: every update is there, in order, and numbers have no gap; traces may be missing, counted.
     QVERIFY(peer.wait_update(updates));
     std::int64_t seq = 5;

@@ -142,8 +142,7 @@ class TestLesson : public QObject {
     const CheckResult waiting = judged_of("coincide = 2", runs);
     QCOMPARE(waiting.state, CheckState::open);
     QCOMPARE(QString::fromStdString(waiting.found),
-             QStringLiteral("1 of 2 runs are there. Another run (Accumulation steps = 4) is not counted."));
-    QVERIFY(waiting.another_run);
+             QStringLiteral("1 of 2 runs are there. The last run (Accumulation steps = 4) does not count."));
     runs.push_back(run("2", 0.9));
     QCOMPARE(judged_of("coincide = 2", runs).state, CheckState::missed);
     // A later run of the set-up takes the place of a wrong one, and what else was trained changes nothing.
@@ -152,7 +151,11 @@ class TestLesson : public QObject {
     QCOMPARE(judged_of("coincide = 2", runs).state, CheckState::met);
     QCOMPARE(judged_of("loss = \"1.0\"", runs).state, CheckState::met);
     QCOMPARE(judged_of("loss = \"1.0\"", {run("8", 1.0)}).found,
-             std::string("No such run has ended yet. Another run (Accumulation steps = 8) is not counted."));
+             std::string("No such run has ended yet. The last run (Accumulation steps = 8) does not count."));
+    RunFacts stopped = run("2", 1.0);
+    stopped.outcome = "stopped";
+    QCOMPARE(judged_of("loss = \"1.0\"", {stopped}).found,
+             std::string("No such run has ended yet. The last run did not finish, so it does not count."));
     // Runs that train beside each other have fewer threads a rank: they count, and their threads are not named.
     const auto beside = [&run](const std::string& steps, double loss) {
       RunFacts pair = run(steps, loss);
@@ -162,7 +165,28 @@ class TestLesson : public QObject {
     QCOMPARE(judged_of("coincide = 2", {beside("1", 1.0), beside("2", 1.0)}).state, CheckState::met);
     QCOMPARE(judged_of("coincide = 2", {run("1", 1.0), beside("1", 1.0)}).state, CheckState::open);
     QCOMPARE(judged_of("loss = \"1.0\"", {beside("8", 1.0)}).found,
-             std::string("No such run has ended yet. Another run (Accumulation steps = 8) is not counted."));
+             std::string("No such run has ended yet. The last run (Accumulation steps = 8) does not count."));
+  }
+
+  void a_run_for_another_step_or_with_a_long_value_says_what_sets_it_apart() {
+    const std::string check = "[[step.check]]\nsays = \"Seen.\"\nloss = \"1.0\"\n";
+    const LessonReading reading = parse_lesson(small_lesson(step + "answer = [[\"accumulation.steps=1\"]]\n" + check +
+                                                            step + "answer = [[\"accumulation.steps=2\"]]\n" + check),
+                                               "a");
+    QVERIFY(reading.ok());
+    const auto found = [&lesson = reading.lesson](const std::vector<RunFacts>& runs) {
+      return judge(lesson.steps[1].checks.front(), lesson.steps[1], lesson, runs).found;
+    };
+    QCOMPARE(found({}), std::string("No such run has ended yet."));
+    RunFacts first{answered(spec_of(reading.lesson, reading.lesson.steps[0]), {"accumulation.steps=1"})};
+    first.outcome = "finished";
+    QCOMPARE(found({first}),
+             std::string("No such run has ended yet. The last run (Accumulation steps = 1) does not count."));
+    RunFacts longer{answered(spec_of(reading.lesson, reading.lesson.steps[1]),
+                             {"accumulation.steps=2", "data.sequences=[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]]"})};
+    longer.outcome = "finished";
+    QVERIFY2(QString::fromStdString(found({longer})).contains(QStringLiteral("= other values) does not count.")),
+             found({longer}).c_str());
   }
 
   void what_is_not_a_number_coincides_with_nothing() {

@@ -55,9 +55,23 @@ class TestLamp : public QObject {
 
   void no_difference_is_not_called_one() {
     ExactnessLamp lamp;
-    lamp.take(check(3, "close", "schedule_clock", 0.0));
+    lamp.take(check(3, "exact", "schedule_clock", 0.0));
     QVERIFY2(lamp.text().contains(QStringLiteral("update 3 matches the single-batch gradient")), lamp.text().toUtf8());
     QVERIFY(!lamp.text().contains(QStringLiteral("differs")));
+  }
+
+  void amber_says_in_a_word_what_kind_it_is() {
+    const auto word = [](const char* verdict, const char* reason, double relative) {
+      ExactnessLamp lamp;
+      lamp.take(check(1, verdict, reason, relative));
+      return lamp.light() == ExactnessLamp::Light::close ? lamp.word().mid(2) : QStringLiteral("not amber");
+    };
+    QCOMPARE(word("close", "order_of_sums", 1e-4), QStringLiteral("close"));
+    QCOMPARE(word("close", "dropout", 0.9), QStringLiteral("cannot be exact"));
+    QCOMPARE(word("close", "batch_norm", 0.9), QStringLiteral("cannot be exact"));
+    QCOMPARE(word("exact", "wasted_reductions", 0.0), QStringLiteral("exact, at a cost"));
+    QCOMPARE(word("exact", "schedule_clock", 0.0), QStringLiteral("exact, at a cost"));
+    QCOMPARE(word("exact", "bug_idle", 0.0), QStringLiteral("exact, bug idle"));
   }
 
   void is_never_plainly_green_while_a_bug_is_on() {
@@ -122,7 +136,7 @@ class TestLamp : public QObject {
     const int column = model.sectionOf(RunTableModel::exactColumn);
     QVERIFY(column >= 0);
     QCOMPARE(model.headerData(column, Qt::Horizontal).toString(), QStringLiteral("Exact"));
-    QCOMPARE(model.index(1, column).data().toString(), QStringLiteral("~ close"));
+    QCOMPARE(model.index(1, column).data().toString(), QStringLiteral("~ cannot be exact"));
     QVERIFY(model.index(0, column).data().toString().isEmpty());
     QVERIFY(model.index(1, column).data(Qt::ToolTipRole).toString().contains(QStringLiteral("Why it is so.")));
   }

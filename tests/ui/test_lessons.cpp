@@ -156,10 +156,11 @@ class TestLessons : public QObject {
       QTRY_VERIFY_WITH_TIMEOUT(studio.control->run() != before && studio.control->state() == RunState::finished,
                                patience_ms);
     };
+    QCOMPARE(studio.text("lessonFound.1"), QStringLiteral("to do"));
     studio.set("accumulation.micro_batch", std::int64_t{4});
     train();
     QTRY_VERIFY2_WITH_TIMEOUT(
-        studio.text("lessonFound.1").contains(QStringLiteral("Another run (Micro-batch = 4) is not counted.")),
+        studio.text("lessonFound.1").contains(QStringLiteral("The last run (Micro-batch = 4) does not count.")),
         qPrintable(studio.text("lessonFound.1")), patience_ms);
     studio.set("accumulation.micro_batch", std::int64_t{2});
     train();
@@ -314,6 +315,16 @@ class TestLessons : public QObject {
     QCOMPARE(studio.document.spec().accumulation.steps, std::int64_t{4});
     QVERIFY(!studio.sees(0));
     QVERIFY(studio.window->plots()->runs().isEmpty());
+    // One press too many costs nothing: what was seen comes back, with its step and its curves.
+    studio.action("resetLessonAction")->trigger();
+    QPushButton* back = studio.offered("Take it back");
+    QVERIFY(back);
+    back->click();
+    QCOMPARE(studio.player()->stepIndex(), std::size_t{1});
+    QVERIFY(!studio.offered("Take it back"));
+    QCOMPARE(studio.window->plots()->runs().size(), 1);
+    studio.press(Qt::Key_PageUp, Qt::AltModifier);
+    QVERIFY(studio.sees(1));
   }
 
   void the_end_of_a_lesson_leads_to_the_next_one() {
@@ -388,6 +399,19 @@ class TestLessons : public QObject {
     list->setCurrentRow(3);
     QTest::keyClick(list, Qt::Key_Return);
     QCOMPARE(studio.player()->lesson()->number, std::int64_t{4});
+    QVERIFY(!list->isVisible());
+    // In a lesson the key shows the list in front of it, and leads back.
+    auto* back = studio.find<QPushButton>("backToLesson");
+    for (int round = 0; round < 2; ++round) {
+      studio.press(Qt::Key_L, Qt::ControlModifier);
+      QVERIFY(list->isVisible() && back->isVisible());
+      QCOMPARE(QApplication::focusWidget(), list);
+      round == 0 ? studio.press(Qt::Key_L, Qt::ControlModifier) : back->click();
+      QVERIFY(!list->isVisible());
+      QCOMPARE(studio.player()->lesson()->number, std::int64_t{4});
+    }
+    studio.action("leaveLessonAction")->trigger();
+    QVERIFY(!back->isVisible());
   }
 
   void the_gallery_says_what_it_waits_for() {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "accrue/run/lamp.h"
 #include "models/number_text.h"
 #include "models/run_text.h"
 
@@ -70,12 +71,9 @@ class Sentences {
     return body.batches == 1 ? tr("%1 over 1 batch.").arg(text) : tr("%1 over %2 batches.").arg(text).arg(body.batches);
   }
   QString operator()(const accrue::ExactnessCheck& body) const {
-    const QString verdict = body.verdict == "exact"   ? tr("exact")
-                            : body.verdict == "close" ? tr("close")
-                                                      : tr("not exact");
     return tr("Exactness of update %1: %2 (relative %3, tolerance %4). %5")
-        .arg(groupedNumber(body.update), verdict, valueText(body.relative, 2), valueText(body.tolerance, 2),
-             utf8(body.message))
+        .arg(groupedNumber(body.update), utf8(std::string(accrue::lamp_word(body))), valueText(body.relative, 2),
+             valueText(body.tolerance, 2), utf8(body.message))
         .trimmed();
   }
   QString operator()(const accrue::StepsChanged& body) const {

@@ -48,18 +48,11 @@ ExactnessLamp::Light ExactnessLamp::light() const {
 }
 
 QString ExactnessLamp::word() const {
-  switch (light()) {
-    case Light::off:
-      return {};
-    case Light::exact:
-      return QStringLiteral("\u2713 ") + translated("exact");
-    case Light::close:
-      return QStringLiteral("~ ") +
-             (worst()->reason == "bug_idle" ? translated("exact, bug idle") : translated("close"));
-    case Light::different:
-      return QStringLiteral("\u2717 ") + translated("not exact");
-  }
-  return {};
+  const auto* check = worst();
+  if (!check) return {};
+  const Light light = lightOf(*check);
+  const QChar mark = light == Light::exact ? QChar(0x2713) : light == Light::close ? QLatin1Char('~') : QChar(0x2717);
+  return QStringLiteral("%1 %2").arg(mark).arg(translated(accrue::lamp_word(*check).data()));
 }
 
 QString ExactnessLamp::text() const {

@@ -22,6 +22,8 @@ LessonPlayer::LessonPlayer(SpecDocument* document, RunControl* control, QObject*
 
 void LessonPlayer::open(Lesson lesson) {
   lesson_ = std::move(lesson);
+  runs_.clear();
+  before_reset_ = {};
   document_->setSampleLock(SampleLock::none);  // it would write fields that the lesson locks
   reset();
 }
@@ -33,6 +35,7 @@ void LessonPlayer::close(bool replaced) {
   document_->unlockKeys();
   lesson_.reset();
   runs_.clear();
+  before_reset_ = {};
   results_.clear();
   own_run_ = nullptr;
   Q_EMIT closed();
@@ -47,11 +50,19 @@ void LessonPlayer::reset() {
   if (!lesson_) return;
   ++round_;
   if (control_->isLive() && control_->run() == own_run_) control_->kill();
-  runs_.clear();
-  step_ = 0;
+  if (!runs_.empty()) before_reset_ = {step_, std::exchange(runs_, {}), std::exchange(clocks_, {})};
   clocks_.assign(lesson_->steps.size(), {});
   Q_EMIT begun();
   enter(0);
+}
+
+void LessonPlayer::takeResetBack() {
+  if (!lesson_ || !canTakeResetBack()) return;
+  const Progress before = std::exchange(before_reset_, {});
+  runs_.insert(runs_.begin(), before.runs.begin(), before.runs.end());
+  for (std::size_t i = 0; i < clocks_.size(); ++i)
+    clocks_[i].insert(clocks_[i].end(), before.clocks[i].begin(), before.clocks[i].end());
+  enter(before.step);
 }
 
 void LessonPlayer::next() {
@@ -71,6 +82,7 @@ void LessonPlayer::setClock(const QString& clock) {
 
 void LessonPlayer::enter(std::size_t step) {
   step_ = step;
+  runs_at_entry_ = runs_.size();
   clocks_[step_].push_back(clock_);
   document_->reset(spec_of(*lesson_, this->step()), QString::fromStdString(lesson_->title));
   lockKeys();

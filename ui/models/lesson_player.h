@@ -32,6 +32,8 @@ class LessonPlayer : public QObject {
   void close(bool replaced = false);
   /// The first step as it was at the beginning; a run of the lesson that is live is ended without saving.
   void reset();
+  /// What was seen before the last reset counts again, and its step is the current one. Nothing without such a reset.
+  void takeResetBack();
   void next();
   void previous();
   /// What the X axis of the plots counts from now on.
@@ -45,6 +47,10 @@ class LessonPlayer : public QObject {
   const LessonStep& step() const { return lesson_->steps[step_]; }
   /// Of the current step's checks, in their order; open before the first run has ended.
   const std::vector<CheckResult>& results() const { return results_; }
+  /// A run has ended since the step was entered.
+  bool isTried() const { return runs_.size() > runs_at_entry_; }
+  /// takeResetBack() would bring back something.
+  bool canTakeResetBack() const { return !before_reset_.runs.empty(); }
   bool isStepDone() const { return is_done(step(), *lesson_, runs_, clocks_[step_]); }
   /// How many steps show what they ask for.
   std::size_t stepsDone() const;
@@ -64,6 +70,13 @@ class LessonPlayer : public QObject {
   void editRefused(const QString& sentence);
 
  private:
+  /// What a lesson has come to.
+  struct Progress {
+    std::size_t step = 0;
+    std::vector<RunFacts> runs;
+    std::vector<std::vector<std::string>> clocks;
+  };
+
   void enter(std::size_t step);
   void lockKeys();
   void takeEnd(RunSeries* run);
@@ -74,6 +87,8 @@ class LessonPlayer : public QObject {
   std::optional<Lesson> lesson_;
   std::size_t step_ = 0;
   std::vector<RunFacts> runs_;
+  std::size_t runs_at_entry_ = 0;                 ///< of the step
+  Progress before_reset_;                         ///< empty where there is nothing to take back
   std::string clock_;                             ///< of the plots now
   std::vector<std::vector<std::string>> clocks_;  ///< of the plots, in each step
   const RunSeries* own_run_ = nullptr;            ///< the last one that the lesson began; compared only

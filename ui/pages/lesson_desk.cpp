@@ -108,7 +108,7 @@ void LessonDesk::connectActions() {
   connect(actions.previousStep, &QAction::triggered, player_, &LessonPlayer::previous);
   connect(actions.checkLesson, &QAction::triggered, panel_, &LessonPanel::check);
   connect(actions.lessonHint, &QAction::triggered, panel_, &LessonPanel::showHint);
-  connect(actions.resetLesson, &QAction::triggered, player_, &LessonPlayer::reset);
+  connect(actions.resetLesson, &QAction::triggered, this, &LessonDesk::reset);
   connect(actions.leaveLesson, &QAction::triggered, this, &LessonDesk::leave);
   connect(actions.instructorNotes, &QAction::triggered, this, &LessonDesk::showNotes);
 }
@@ -164,9 +164,29 @@ void LessonDesk::openFile(const QString& path) {
 }
 
 void LessonDesk::show() {
+  const bool in_front = dock_->isVisible() && !panel_->visibleRegion().isEmpty();
   dock_->show();
   dock_->raise();
+  panel_->showList(in_front && !panel_->isListShown());
   panel_->focusFirst();
+}
+
+void LessonDesk::reset() {
+  const QList<RunSeries*> shown = parts_.runs->shownRuns();
+  if (!shown.isEmpty()) runs_at_reset_ = QList<QPointer<RunSeries>>(shown.begin(), shown.end());
+  player_->reset();
+  if (!player_->canTakeResetBack()) return;
+  parts_.centre->messages()->post({QStringLiteral("lesson"), RunState::idle,
+                                   tr("The lesson began again; what was seen before is not counted."),
+                                   tr("Take it back"), [this] { takeResetBack(); }});
+}
+
+void LessonDesk::takeResetBack() {
+  player_->takeResetBack();
+  QList<RunSeries*> runs = parts_.runs->shownRuns();
+  for (const auto& run : std::exchange(runs_at_reset_, {}))
+    if (run) runs.append(run);
+  parts_.runs->showOnly(runs);
 }
 
 void LessonDesk::leave() {

@@ -50,14 +50,17 @@ class LessonDesk : public QObject {
   void openFirst();
   /// A file, or a resource of the program.
   void openFile(const QString& path);
-  /// Shows the list of lessons, or the open one.
+  /// Shows the open lesson, or the list where none is open; once more, the other of the two.
   void show();
+  /// Begins the open lesson again, and offers to take that back.
+  void reset();
   void leave();
   bool isOpen() const;
   /// The docks that the open lesson needs, and no others.
   void arrange();
 
  private:
+  void takeResetBack();
   void connectActions();
   void keepDone();
   void showDone();
@@ -82,8 +85,9 @@ class LessonDesk : public QObject {
   QDockWidget* dock_ = nullptr;
   QByteArray layout_before_;
   Clock clock_before_ = Clock::update;
-  bool start_before_ = false;               ///< the start page was in front
-  QList<QPointer<RunSeries>> runs_before_;  ///< were drawn
+  bool start_before_ = false;                 ///< the start page was in front
+  QList<QPointer<RunSeries>> runs_before_;    ///< were drawn
+  QList<QPointer<RunSeries>> runs_at_reset_;  ///< were drawn
   QPointer<QDialog> notes_;
   QShortcut* no_next_ = nullptr;
   QShortcut* no_previous_ = nullptr;

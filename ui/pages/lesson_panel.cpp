@@ -74,7 +74,7 @@ LessonPanel::LessonPanel(LessonPlayer* player, const WindowActions& actions, QWi
   connect(player_, &LessonPlayer::begun, this, &LessonPanel::showLesson);
   connect(player_, &LessonPlayer::stepChanged, this, &LessonPanel::showStep);
   connect(player_, &LessonPlayer::judged, this, &LessonPanel::showChecks);
-  connect(player_, &LessonPlayer::closed, this, [this] { stack_->setCurrentIndex(0); });
+  connect(player_, &LessonPlayer::closed, this, [this] { showList(true); });
 }
 
 QWidget* LessonPanel::buildList() {
@@ -108,9 +108,17 @@ QWidget* LessonPanel::buildList() {
   column->addWidget(list_, 1);
   connect(list_, &QListWidget::itemActivated, this,
           [this](const QListWidgetItem* item) { Q_EMIT chosen(item->data(Qt::UserRole).toString()); });
+  back_ = new QPushButton(tr("Back to the open lesson"), page);
+  back_->setObjectName(QStringLiteral("backToLesson"));
+  back_->hide();
+  connect(back_, &QPushButton::clicked, this, [this] {
+    showList(false);
+    focusFirst();
+  });
   auto* start = new QPushButton(tr("Start the lesson"), page);
   start->setObjectName(QStringLiteral("startLesson"));
   column->addWidget(start);
+  column->addWidget(back_);
   connect(start, &QPushButton::clicked, this, [this] {
     if (const auto* item = list_->currentItem()) Q_EMIT chosen(item->data(Qt::UserRole).toString());
   });
@@ -195,7 +203,16 @@ QWidget* LessonPanel::buildStep(const WindowActions& actions) {
 }
 
 void LessonPanel::showLesson() {
-  stack_->setCurrentIndex(1);
+  showList(false);
+}
+
+void LessonPanel::showList(bool shown) {
+  back_->setVisible(player_->lesson());
+  stack_->setCurrentIndex(shown || !player_->lesson() ? 0 : 1);
+}
+
+bool LessonPanel::isListShown() const {
+  return stack_->currentIndex() == 0;
 }
 
 void LessonPanel::showStep() {
@@ -205,6 +222,7 @@ void LessonPanel::showStep() {
                            ? tr("Lesson %1: %2").arg(lesson.number).arg(QString::fromStdString(lesson.title))
                            : QString::fromStdString(lesson.title);
   //: %1 the lesson's name
+  showList(false);
   place_->setText(tr("%1. Step %2 of %3").arg(name).arg(player_->stepIndex() + 1).arg(lesson.steps.size()));
   title_->setText(QString::fromStdString(step.title));
   text_->setText(QString::fromStdString(step.text).trimmed());
@@ -274,7 +292,7 @@ void LessonPanel::showChecks() {
     row.icon->setToolTip(wordOf(state));
     row.says->setText(QString::fromStdString(step.checks[i].says));
     //: %1 whether it was seen, %2 what was found
-    row.found->setText(state == CheckState::open && !asked_ && !results[i].another_run
+    row.found->setText(state == CheckState::open && !asked_ && !player_->isTried()
                            ? wordOf(state)
                            : tr("%1. %2").arg(wordOf(state), QString::fromStdString(results[i].found)));
     row.says->setAccessibleName(tr("%1: %2").arg(wordOf(state), row.says->text()));
@@ -313,7 +331,7 @@ void LessonPanel::changeEvent(QEvent* event) {
 }
 
 void LessonPanel::focusFirst() {
-  if (!player_->lesson()) {
+  if (isListShown()) {
     list_->setFocus(Qt::OtherFocusReason);
     return;
   }

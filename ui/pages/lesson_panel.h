@@ -28,6 +28,9 @@ class LessonPanel : public QWidget {
  public:
   LessonPanel(LessonPlayer* player, const WindowActions& actions, QWidget* parent = nullptr);
 
+  /// The list of lessons in front of the open one, or that again; the list alone while none is open.
+  void showList(bool shown);
+  bool isListShown() const;
   /// The list, or the open step: where the keyboard goes.
   void focusFirst();
   void showHint();
@@ -65,6 +68,7 @@ class LessonPanel : public QWidget {
   LessonPlayer* player_;
   QStackedLayout* stack_;
   QListWidget* list_;
+  QPushButton* back_;
   QScrollArea* scroll_;
   QLabel* place_;
   QLabel* title_;

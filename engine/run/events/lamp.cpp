@@ -16,6 +16,14 @@ LampLight light_of(const ExactnessCheck& check) {
   return check.verdict == "close" || !check.reason.empty() ? LampLight::close : LampLight::exact;
 }
 
+std::string_view lamp_word(const ExactnessCheck& check) {
+  const LampLight light = light_of(check);
+  if (light != LampLight::close) return to_string(light);
+  if (check.reason == "bug_idle") return "exact, bug idle";
+  if (check.verdict == "exact") return "exact, at a cost";
+  return check.reason.empty() || check.reason == "order_of_sums" ? "close" : "cannot be exact";
+}
+
 const ExactnessCheck* worst_of(const std::vector<ExactnessCheck>& checks) {
   const auto worst = std::ranges::max_element(checks, [](const ExactnessCheck& a, const ExactnessCheck& b) {
     const LampLight left = light_of(a);

@@ -72,7 +72,7 @@ bool has_one_of(const RunFacts& run, const std::vector<RunSpec>& set_ups) {
 
 struct Asked {
   Runs runs;                          ///< newest first: the newest finished one of each set-up
-  const RunFacts* another = nullptr;  ///< the newest finished one, where no step of the lesson asks for it
+  const RunFacts* another = nullptr;  ///< the newest one, where neither the check nor one beside it asks for it
   std::vector<RunSpec> set_ups;
 };
 
@@ -84,16 +84,18 @@ Asked asked(const LessonCheck& check, const LessonStep& step, const Lesson& less
     if (std::ranges::none_of(result.runs, [&run](const RunFacts* other) { return has_set_up(*run, other->spec); }))
       result.runs.push_back(&*run);
   }
-  std::vector<RunSpec> all;
-  for (const LessonStep& each : lesson.steps) add_asked(lesson, each, all);
-  const auto last = std::ranges::find(runs.rbegin(), runs.rend(), "finished", &RunFacts::outcome);
-  if (!result.set_ups.empty() && last != runs.rend() && !has_one_of(*last, all)) result.another = &*last;
+  const auto beside = set_ups_of({.kind = check.kind}, step, lesson);
+  const bool counts = runs.empty() || (runs.back().outcome == "finished" && has_one_of(runs.back(), beside));
+  if (!result.set_ups.empty() && !counts) result.another = &runs.back();
   return result;
 }
 
-/// With what makes the run another one: "3 of 4 runs are there. Another run (Accumulation steps = 4) is not counted."
+/// With what keeps the newest run from counting: "3 of 4 runs are there. The last run (Accumulation steps = 4) does not
+/// count."
 CheckResult still_open(std::string found, const Asked& asked) {
   if (!asked.another) return {CheckState::open, std::move(found)};
+  if (asked.another->outcome != "finished")
+    return {CheckState::open, found + " The last run did not finish, so it does not count."};
   std::vector<SpecDifference> fewest;
   for (const RunSpec& set_up : asked.set_ups) {
     auto differences = diff_specs(as_of(*asked.another, set_up), asked.another->spec);
@@ -102,9 +104,11 @@ CheckResult still_open(std::string found, const Asked& asked) {
   std::vector<std::string> settings;
   for (const SpecDifference& difference : fewest) {
     const SpecField* field = find_field(difference.key);
-    settings.push_back(fmt::format("{} = {}", field ? std::string(field->label) : difference.key, difference.right));
+    const bool short_enough = difference.right.size() <= 24;
+    settings.push_back(fmt::format("{} = {}", field ? std::string(field->label) : difference.key,
+                                   short_enough ? difference.right : "other values"));
   }
-  return {CheckState::open, fmt::format("{} Another run ({}) is not counted.", found, joined(settings)), true};
+  return {CheckState::open, fmt::format("{} The last run ({}) does not count.", found, joined(settings))};
 }
 
 /// As many digits after the point as the text has.
@@ -155,7 +159,7 @@ CheckResult judge_lamp(const LessonCheck& check, const RunFacts& run) {
   if (!worst) return {CheckState::missed, "No window was checked (evaluate.exactness_every)."};
   const auto light = to_string(light_of(*worst));
   const bool met = light == check.printed.front() && (check.reason.empty() || check.reason == worst->reason);
-  std::string found = fmt::format("The lamp says: {}.", light);
+  std::string found = fmt::format("The lamp says: {}.", lamp_word(*worst));
   if (!worst->message.empty()) found += " " + worst->message;
   return {met ? CheckState::met : CheckState::missed, std::move(found)};
 }

@@ -20,8 +20,7 @@ enum class CheckState {
 
 struct CheckResult {
   CheckState state = CheckState::open;
-  std::string found;         ///< what was seen, or what is missing; a sentence or two
-  bool another_run = false;  ///< open, and the newest finished run has a set-up that the lesson does not ask for
+  std::string found;  ///< what was seen, or what is missing and why the newest run does not count; a sentence or two
 };
 
 /// What the X axis of the plots has counted in a step; nothing where there are no plots.

@@ -101,6 +101,10 @@ class TestStates : public QObject {
 
     studio.press(Qt::Key_F8);
     QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
+    studio.press(Qt::Key_F8);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+    studio.press(Qt::Key_F5);  // the key that began it
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
     studio.press(Qt::Key_F5, Qt::ShiftModifier);
     QCOMPARE(studio.control->state(), RunState::stopping);
     QCOMPARE(enabled(studio), names({"stopAction", "killAction"}));

@@ -84,6 +84,9 @@ void MainWindow::showState() {
   showContinuations();
   const bool paused = possible.contains(RunAction::proceed);
   actions_.pause->setEnabled(paused || possible.contains(RunAction::pause));
+  // The key that starts a run also continues it, as in debuggers.
+  const QKeySequence own = actions_.pause->shortcut();
+  actions_.pause->setShortcuts(paused ? QList{own, actions_.run->shortcut()} : QList{own});
   actions_.pause->setIconText(paused ? tr("Continue") : tr("Pause"));
   actions_.pause->setText(paused ? tr("&Continue") : tr("&Pause"));
   actions_.pause->setIcon(themedIcon(paused ? QStringLiteral("continue") : QStringLiteral("pause")));

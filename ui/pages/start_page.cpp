@@ -37,7 +37,7 @@ struct Example {
 };
 
 constexpr Example examples[] = {
-    {"ten-batches.accrue", "startTenBatches", "compare", QT_TRANSLATE_NOOP("StartPage", "Ten batches, N = 4"),
+    {"ten-batches.accrue", "startTenBatches", "compare", QT_TRANSLATE_NOOP("StartPage", "Ten batches"),
      QT_TRANSLATE_NOOP("StartPage", "What happens to the two left over?")},
     {"toy.accrue", "startEightPoints", "step-update", QT_TRANSLATE_NOOP("StartPage", "Eight points"),
      QT_TRANSLATE_NOOP("StartPage", "One update ends at 2.04.")},

@@ -3,8 +3,10 @@
 #include <QDockWidget>
 #include <QLineEdit>
 #include <QSplitter>
+#include <QToolBar>
 #include <QTreeView>
 
+#include "pages/view_size.h"
 #include "studio_fixture.h"
 #include "style/text_scale.h"
 #include "support/test_program.h"
@@ -68,13 +70,16 @@ class TestLayout : public QObject {
     const auto settle = [] {
       for (int round = 0; round < 5; ++round) QCoreApplication::processEvents();
     };
+    const int icon = studio.window->findChild<QToolBar*>()->iconSize().width();
     for (int presses = 0; presses < 9; ++presses) {
       studio.press(Qt::Key_Plus, Qt::ControlModifier);
       settle();
       QCOMPARE(studio.window->size(), size);
     }
-    QCOMPARE(textScale(), largestText);
-    QVERIFY(studio.window->minimumSizeHint().width() > size.width());  // so that something had to give
+    // It stops where a window of this height would hold too few lines, and the form keeps a few of its rows.
+    QVERIFY2(textScale() >= 1.75 && textScale() < largestText, qPrintable(QString::number(textScale())));
+    QVERIFY(studio.window->findChild<QToolBar*>()->iconSize().width() >= 1.7 * icon);
+    QVERIFY(studio.find("fieldForm")->height() >= 5 * studio.find("fieldForm")->fontMetrics().height());
     for (const QDockWidget* dock : studio.window->findChildren<QDockWidget*>())
       if (!dock->visibleRegion().isEmpty())
         QVERIFY2(studio.window->rect().contains(dock->geometry()), qPrintable(dock->objectName()));
@@ -93,6 +98,12 @@ class TestLayout : public QObject {
     QTRY_VERIFY2_WITH_TIMEOUT(std::abs(runs->height() - height) <= 2, qPrintable(QString::number(runs->height())),
                               patience_ms);
     QCOMPARE(studio.window->size(), size);
+  }
+
+  void the_largest_text_leaves_a_window_its_lines() {
+    QCOMPARE(ViewSize::largestScale(720.0, 15.0), 2.0);
+    QCOMPARE(ViewSize::largestScale(2160.0, 15.0), largestText);
+    QCOMPARE(ViewSize::largestScale(240.0, 15.0), 1.0);
   }
 
   void text_that_shrinks_step_by_step_gives_back_what_it_took() {

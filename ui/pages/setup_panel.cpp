@@ -2,8 +2,10 @@
 #include "setup_panel.h"
 
 #include <QApplication>
+#include <QEvent>
 #include <QFrame>
 #include <QLineEdit>
+#include <QScrollArea>
 #include <QShortcut>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -19,13 +21,22 @@
 
 namespace accrue::ui {
 
+namespace {
+
+/// What each part keeps where the panel is low, in lines of text.
+constexpr int form_lines = 6;
+constexpr int arithmetic_lines = 3;
+
+}  // namespace
+
 SetupPanel::SetupPanel(SpecDocument* document, PreflightRunner* preflight, RunControl* control, QWidget* parent)
     : QWidget(parent),
       preflight_(preflight),
       control_(control),
       search_(new QLineEdit(this)),
       form_(new FieldForm(document, this)),
-      arithmetic_(new ArithmeticPanel(this)) {
+      arithmetic_(new ArithmeticPanel(this)),
+      arithmetic_area_(new QScrollArea(this)) {
   setObjectName(QStringLiteral("setupPanel"));
   search_->setObjectName(QStringLiteral("fieldSearch"));
   search_->setPlaceholderText(tr("Find a field by any tool\u2019s name"));
@@ -43,7 +54,13 @@ SetupPanel::SetupPanel(SpecDocument* document, PreflightRunner* preflight, RunCo
   layout->setSpacing(0);
   layout->addWidget(form_, 1);
   layout->addWidget(line);
-  layout->addWidget(arithmetic_);
+  arithmetic_area_->setFrameShape(QFrame::NoFrame);
+  arithmetic_area_->setFocusPolicy(Qt::NoFocus);
+  arithmetic_area_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  arithmetic_area_->setWidgetResizable(true);
+  arithmetic_area_->setWidget(arithmetic_);
+  arithmetic_->installEventFilter(this);
+  layout->addWidget(arithmetic_area_);
   connectSignals();
   connect(document, &SpecDocument::changed, this, [this] {
     arithmetic_->setChecking(true);
@@ -87,6 +104,29 @@ void SetupPanel::showPreflight() {
   form_->setFindings(preflight_->result().findings);
   arithmetic_->showResult(preflight_->result(), preflight_->sketch());
   arithmetic_->setChecking(!preflight_->isCurrent());
+}
+
+QSize SetupPanel::minimumSizeHint() const {
+  const int width = std::max(form_->minimumWidth(), arithmetic_->minimumSizeHint().width());
+  return {width, fontMetrics().height() * (form_lines + arithmetic_lines)};
+}
+
+void SetupPanel::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  divideHeight();
+}
+
+bool SetupPanel::eventFilter(QObject* object, QEvent* event) {
+  if (object == arithmetic_ && event->type() == QEvent::LayoutRequest) divideHeight();
+  return QWidget::eventFilter(object, event);
+}
+
+void SetupPanel::divideHeight() {
+  const int line = fontMetrics().height();
+  const auto needed = [this](int width) { return arithmetic_->layout()->minimumHeightForWidth(width); };
+  const int most = std::max(height() - form_lines * line, arithmetic_lines * line);
+  const bool scrolls = needed(width()) > most;
+  arithmetic_area_->setFixedHeight(scrolls ? most : needed(width()));
 }
 
 QWidget* SetupPanel::titleControl() const {

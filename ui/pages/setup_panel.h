@@ -4,6 +4,7 @@
 #include <QWidget>
 
 class QLineEdit;
+class QScrollArea;
 
 namespace accrue::ui {
 
@@ -27,7 +28,15 @@ class SetupPanel : public QWidget {
   void focusSearch();
   void focusFirstError();
 
+  QSize minimumSizeHint() const override;
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+  bool eventFilter(QObject* object, QEvent* event) override;
+
  private:
+  /// The arithmetic has the height that it needs, as long as the form keeps a few rows.
+  void divideHeight();
   void showPreflight();
   void connectSignals();
   void addSampleLock(SpecDocument* document);
@@ -37,6 +46,7 @@ class SetupPanel : public QWidget {
   QLineEdit* search_;
   FieldForm* form_;
   ArithmeticPanel* arithmetic_;
+  QScrollArea* arithmetic_area_;
 };
 
 }  // namespace accrue::ui

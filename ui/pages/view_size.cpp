@@ -10,6 +10,8 @@
 #include <QSettings>
 #include <QSignalBlocker>
 #include <QTimer>
+#include <QToolBar>
+#include <QToolTip>
 #include <algorithm>
 #include <utility>
 
@@ -24,6 +26,12 @@ namespace accrue::ui {
 namespace {
 
 constexpr auto scale_key = "view/textScale";
+constexpr int tool_icon = 20;  ///< in a tool bar, beside text of the normal size
+
+/// Of body text in its normal size.
+double lineHeight() {
+  return QFontMetricsF(textFont(TextSize::body)).height() / textScale();
+}
 
 /// Widgets ask for the room of another size of text in their turn.
 void layOutNow() {
@@ -35,21 +43,36 @@ void layOutNow() {
 
 ViewSize::ViewSize(const WindowActions& actions, QSettings* settings, QMainWindow* window, QDockWidget* kept)
     : QObject(window), actions_(actions), settings_(settings), window_(window), kept_(kept) {
-  connect(actions_.largerText, &QAction::triggered, this, [this] { setScale(nextTextScale(textScale(), 1)); });
+  connect(actions_.largerText, &QAction::triggered, this, &ViewSize::enlarge);
   connect(actions_.smallerText, &QAction::triggered, this, [this] { setScale(nextTextScale(textScale(), -1)); });
   connect(actions_.normalText, &QAction::triggered, this, [this] { setScale(1.0); });
   connect(actions_.presenter, &QAction::toggled, this, &ViewSize::present);
-  setTextScale(settings_->value(QLatin1String(scale_key), 1.0).toDouble());
+  apply(settings_->value(QLatin1String(scale_key), 1.0).toDouble());
+}
+
+void ViewSize::apply(double factor) {
+  setTextScale(factor);
+  for (QToolBar* bar : window_->findChildren<QToolBar*>()) {
+    const int side = qRound(tool_icon * textScale());
+    bar->setIconSize({side, side});
+  }
 }
 
 void ViewSize::setScale(double factor) {
-  if (presents()) return setTextScale(factor);  // the docks come back with the layout
+  if (presents()) return apply(factor);  // the docks come back with the layout
   // What is not given back yet was taken at the normal size too.
   if (textScale() == 1.0 && dock_sizes_.empty()) takeDockSizes();
   const bool shrinks = factor < textScale();
-  setTextScale(factor);
+  apply(factor);
   if (textScale() == 1.0 || (shrinks && textScale() > 1.0)) QTimer::singleShot(0, this, &ViewSize::giveDockSizes);
   settings_->setValue(QLatin1String(scale_key), textScale());
+}
+
+void ViewSize::enlarge() {
+  const double next = nextTextScale(textScale(), 1);
+  if (next <= largestScale(window_->height(), lineHeight())) return setScale(next);
+  QToolTip::showText(window_->mapToGlobal(window_->rect().center()),
+                     tr("A window of this height has no room for larger text."), window_);
 }
 
 void ViewSize::takeDockSizes() {
@@ -85,6 +108,11 @@ double ViewSize::presenterScale(double screen_height, double line_height) {
   return std::clamp(screen_height / lines / line_height, 1.0, largestText);
 }
 
+double ViewSize::largestScale(double window_height, double line_height) {
+  constexpr double least_lines = 24.0;
+  return std::clamp(window_height / least_lines / line_height, 1.0, largestText);
+}
+
 void ViewSize::present(bool on) {
   if (!on) return leavePresenter();
   if (presents()) return;
@@ -92,9 +120,8 @@ void ViewSize::present(bool on) {
   before_ = Before{window_->saveState(), textScale()};
   for (QDockWidget* dock : window_->findChildren<QDockWidget*>()) dock->setVisible(dock == kept_);
   kept_->raise();
-  const double line = QFontMetricsF(textFont(TextSize::body)).height() / textScale();
   const double height = window_->screen() ? window_->screen()->size().height() : window_->height();
-  setTextScale(std::max(textScale(), presenterScale(height, line)));
+  apply(std::max(textScale(), presenterScale(height, lineHeight())));
   window_->resizeDocks({kept_}, {window_->width() / 4}, Qt::Horizontal);
   Q_EMIT presenting(true);
 }
@@ -102,7 +129,7 @@ void ViewSize::present(bool on) {
 void ViewSize::leavePresenter() {
   if (!presents()) return;
   const Before before = *std::exchange(before_, std::nullopt);
-  setTextScale(before.scale);
+  apply(before.scale);
   layOutNow();
   window_->restoreState(before.layout);
   const QSignalBlocker quiet(actions_.presenter);

@@ -34,6 +34,9 @@ class ViewSize : public QObject {
   void setDockSizes(std::vector<std::pair<QPointer<QDockWidget>, QSize>> sizes);
   /// For a screen of this height whose body text is so high: a line of text is at least a fortieth of the screen.
   static double presenterScale(double screen_height, double line_height);
+  /// For a window of this height whose body text is so high: it holds at least 24 lines. In fewer a panel shows a row
+  /// or two, and the docks do not fit below each other.
+  static double largestScale(double window_height, double line_height);
 
  Q_SIGNALS:
   /// The presenter layout was taken, or left in whatever way.
@@ -44,7 +47,10 @@ class ViewSize : public QObject {
     QByteArray layout;
     double scale = 1.0;
   };
+  /// Of text, and of the icons beside it.
+  void apply(double factor);
   void setScale(double factor);
+  void enlarge();
   void takeDockSizes();
   /// With text that has become smaller, of its normal size or still larger.
   void giveDockSizes();

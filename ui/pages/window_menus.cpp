@@ -158,7 +158,6 @@ QToolBar* buildRunBar(QMainWindow* window, const WindowActions& actions) {
   auto* bar = new QToolBar(tr("Run control"), window);
   bar->setObjectName(QStringLiteral("runBar"));
   bar->setMovable(false);
-  bar->setIconSize(QSize(20, 20));
   bar->setToolButtonStyle(Qt::ToolButtonIconOnly);
   bar->addActions({actions.run, actions.pause, actions.stepPhase, actions.stepMicro, actions.stepUpdate, actions.stop});
   for (QAction* action : {actions.run, actions.pause, actions.stop})

@@ -306,6 +306,29 @@ class TestForm : public QObject {
     }
   }
 
+  void a_lessons_groups_fold_and_the_others_come_back_as_they_were() {
+    OpenStudio studio;
+    FieldForm* form = formOf(studio);
+    const auto title = [form](const char* key) {
+      const QWidget* section = form->row(QLatin1String(key))->label()->parentWidget()->parentWidget();
+      return section->findChild<FoldButton*>();
+    };
+    title("model.kind")->click();
+    const QStringList before = form->foldState();
+    QVERIFY(!form->row(QStringLiteral("model.layers"))->isVisible());
+    form->restrictTo({find_field("model.layers"), find_field("accumulation.steps")});
+    QVERIFY(form->row(QStringLiteral("model.layers"))->isVisible());
+    title("model.kind")->click();
+    QVERIFY(!form->row(QStringLiteral("model.layers"))->isVisible());
+    QVERIFY(title("model.kind")->isVisible() && form->row(QStringLiteral("accumulation.steps"))->isVisible());
+    QCOMPARE(form->foldState(), before);
+    form->reveal(QStringLiteral("model.layers"));
+    QVERIFY(form->row(QStringLiteral("model.layers"))->isVisible());
+    form->restrictTo({});
+    QCOMPARE(form->foldState(), before);
+    QVERIFY(!form->row(QStringLiteral("model.layers"))->isVisible());
+  }
+
   void choices_say_what_they_mean_and_who_does_it() {
     OpenStudio studio;
     auto* tail = studio.find<QComboBox>("field.accumulation.tail");
@@ -398,6 +421,17 @@ class TestForm : public QObject {
     studio.press(Qt::Key_Z, Qt::ControlModifier);
     QVERIFY(formOf(studio)->rejectedFields().isEmpty());
     QCOMPARE(studio.document.spec().accumulation.micro_batch, 3);
+  }
+
+  void a_number_beyond_all_bounds_is_called_that() {
+    OpenStudio studio;
+    for (const char* key : {"field.accumulation.steps", "field.optimizer.lr"}) {
+      auto* number = studio.find<NumberEdit>(key);
+      typeInto(number, QStringLiteral("1e999"));
+      QCOMPARE(number->problem(), QStringLiteral("\"1e999\" is too large"));
+      typeInto(number, QStringLiteral("1e"));
+      QVERIFY2(number->problem().contains(QStringLiteral("number")), qPrintable(number->problem()));
+    }
   }
 
   void refused_text_stays_while_another_field_changes() {

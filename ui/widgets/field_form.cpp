@@ -288,19 +288,26 @@ void FieldForm::setFilter(const QString& text) {
 }
 
 void FieldForm::restrictTo(std::vector<const SpecField*> fields) {
+  // What a lesson lists is seen at first, and its groups can be folded; afterwards they are as they were.
+  if (only_.empty() && !fields.empty()) {
+    folds_before_ = foldState();
+    for (FieldSection* section : sections_) section->setExpanded(true);
+  }
+  const bool ends = fields.empty() && !only_.empty();
   only_ = std::move(fields);
+  if (ends) restoreFoldState(folds_before_);
   showDocument();
 }
 
 void FieldForm::arrange() {
   if (filter_.isEmpty()) {
     for (const auto& [key, row] : rows_) row->setFoundAs(QString());
-    for (FieldSection* section : sections_) section->arrange(lowered_, only_.empty() ? nullptr : &only_);
+    for (FieldSection* section : sections_) section->arrange(lowered_, only_.empty() ? nullptr : &only_, false);
     nothing_found_->hide();
     return;
   }
   const std::vector<const SpecField*> found = search_fields(filter_.toStdString());
-  for (FieldSection* section : sections_) section->arrange(lowered_, &found);
+  for (FieldSection* section : sections_) section->arrange(lowered_, &found, true);
   for (const auto& [key, row] : rows_) {
     QString found_as;
     for (const FieldAlias& alias : row->field().aliases)
@@ -401,6 +408,7 @@ void FieldForm::setEditable(bool editable) {
 }
 
 QStringList FieldForm::foldState() const {
+  if (!only_.empty()) return folds_before_;
   QStringList state;
   for (const FieldSection* section : sections_) {
     const QString name = section->rows().empty() ? QString() : fromView(sectionOf(section->rows().front()->field()));

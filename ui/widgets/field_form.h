@@ -96,6 +96,7 @@ class FieldForm : public QScrollArea {
   std::vector<Finding> findings_;
   QString filter_;
   std::vector<const SpecField*> only_;
+  QStringList folds_before_;        ///< the form was restricted
   RunSpec lowered_;                 ///< the document's spec with the keys that the Megatron-LM plug-in sets
   QPointer<QWidget> focus_before_;  ///< had the focus when the form was disabled
   QPointer<QWidget> focus_meanwhile_;

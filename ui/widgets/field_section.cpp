@@ -114,8 +114,8 @@ bool FieldSection::isAdvancedShown() const {
   return more_ && more_->isChecked();
 }
 
-void FieldSection::arrange(const RunSpec& spec, const std::vector<const SpecField*>* filter) {
-  const bool folded = !filter && !title_->isChecked();
+void FieldSection::arrange(const RunSpec& spec, const std::vector<const SpecField*>* filter, bool unfolds) {
+  const bool folded = !unfolds && !title_->isChecked();
   bool any = false;
   bool any_visible = false;
   bool any_advanced = false;
@@ -124,9 +124,11 @@ void FieldSection::arrange(const RunSpec& spec, const std::vector<const SpecFiel
     const bool applies = !field.applies || field.applies(spec);
     // A field that needs attention is shown even if it does not apply or is folded away, so that it can be corrected.
     const bool attention = row->needsAttention();
-    const bool wanted = filter ? std::find(filter->begin(), filter->end(), &field) != filter->end()
-                               : (!folded && (!field.advanced || isAdvancedShown())) || attention;
+    const bool listed = filter ? std::find(filter->begin(), filter->end(), &field) != filter->end()
+                               : !field.advanced || isAdvancedShown();
+    const bool wanted = (!folded && listed) || (!filter && attention);
     const bool visible = wanted && (applies || filter || attention);
+    any = any || (filter && listed);
     if (row->isVisible() != visible) row->setVisible(visible);
     any_visible = any_visible || visible;
     any = any || visible || (applies && !filter);

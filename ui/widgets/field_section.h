@@ -40,9 +40,9 @@ class FieldSection : public QWidget {
   void showWaiting();
   void setAdvancedShown(bool shown);
   bool isAdvancedShown() const;
-  /// Shows the fields that apply to the spec; with a filter, only matching ones, even if advanced or folded. A field
-  /// that needs attention is always shown. Call again after foldingChanged().
-  void arrange(const RunSpec& spec, const std::vector<const SpecField*>* filter);
+  /// Shows the fields that apply to the spec, and a field that needs attention in any case; with a filter, only
+  /// matching ones, even if advanced. `unfolds`: those of a folded group too. Call again after foldingChanged().
+  void arrange(const RunSpec& spec, const std::vector<const SpecField*>* filter, bool unfolds);
 
  Q_SIGNALS:
   void foldingChanged();

@@ -3,6 +3,7 @@
 
 #include <QAction>
 #include <QLineEdit>
+#include <QRegularExpression>
 #include <QScopedValueRollback>
 #include <QStyle>
 #include <QStyleOptionSpinBox>
@@ -75,8 +76,10 @@ std::optional<SpecValue> NumberEdit::parse(const QString& text, QString* problem
     if (field_.optional) return SpecValue(std::monostate{});
     return refuse(tr("Enter a number"));
   }
+  static const QRegularExpression written(QStringLiteral("^[+-]?(\\d+\\.?\\d*|\\.\\d+)([eE]\\+?\\d+)?$"));
   bool ok = false;
   const double number = digits.toDouble(&ok);
+  if (!ok && written.match(digits).hasMatch()) return refuse(tr("\"%1\" is too large").arg(text));
   if (!ok || !std::isfinite(number))
     return refuse(field_.type == FieldType::integer
                       ? tr("\"%1\" is not a whole number").arg(text)

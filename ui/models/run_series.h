@@ -128,6 +128,8 @@ class RunSeries : public QObject {
 
  public:
   /// colorIndex names a colour, a dash pattern and a marker in every theme; -1 until the run is first shown.
+  /// How many colours there are before an index is one of them in another dash.
+  static constexpr int colors = 8;
   explicit RunSeries(QString id, int colorIndex, QObject* parent = nullptr);
   ~RunSeries() override;
 

@@ -13,6 +13,7 @@ namespace accrue::ui {
 
 namespace {
 
+static_assert(RunSeries::colors == seriesColorCount);
 constexpr int swatch_width = 28;
 constexpr int eye_width = space::inGroup + space::icon + space::base;
 /// An eye that is open in passing, and one that is closed.

@@ -100,6 +100,19 @@ class TestRunName : public QObject {
              qPrintable(names.join(QLatin1Char('|'))));
   }
 
+  void what_a_run_was_called_stays() {
+    const RunSpec four = spec(4), sixteen = spec(16), fast = spec(16, 0.01);
+    const QString name = text("Demo");
+    QCOMPARE(distinctNames({{name, &sixteen, text("Demo, N = 16")}}), lines("Demo, N = 16"));
+    QCOMPARE(
+        distinctNames(
+            {{name, &four, text("Demo, N = 4")}, {name, &sixteen, text("Demo, N = 16")}, {name, &fast}, {name, &four}}),
+        lines("Demo, N = 4|Demo, N = 16|Demo, learning rate = 0.01|Demo, learning rate = 0.001, N = 4"));
+    // Two studios may have called different runs alike.
+    QCOMPARE(distinctNames({{name, &four, text("Demo (2)")}, {name, &four, text("Demo (2)")}, {name, &four}}),
+             lines("Demo (2)|Demo|Demo (3)"));
+  }
+
   void what_does_not_differ_is_numbered() {
     const RunSpec four = spec(4), sixteen = spec(16);
     QCOMPARE(distinctNames({{text("Demo"), &four}, {text("Demo"), &four}}), lines("Demo|Demo (2)"));

@@ -178,13 +178,20 @@ QStringList distinctNames(const std::vector<NamedSpec>& runs) {
   for (std::size_t i = 0; i < runs.size(); ++i) alike[runs[i].name].push_back(i);
   std::vector<QStringList> settings(runs.size());
   for (const auto& [name, members] : alike) tellApart(runs, members, mostSettings, settings);
-  QHash<QString, int> seen;
   QStringList distinct;
+  QSet<QString> taken;
+  for (const NamedSpec& run : runs) {
+    distinct << (taken.contains(run.kept) ? QString() : run.kept);
+    if (!run.kept.isEmpty()) taken.insert(run.kept);
+  }
   for (std::size_t i = 0; i < runs.size(); ++i) {
+    QString& own = distinct[static_cast<qsizetype>(i)];
+    if (!own.isEmpty()) continue;
     const QString name = (QStringList(runs[i].name) + settings[i]).join(QStringLiteral(", "));
-    const int number = ++seen[name];
+    own = name;
     //: A run's name, and a number where several have it
-    distinct << (number == 1 ? name : tr("%1 (%2)").arg(name).arg(number));
+    for (int number = 2; taken.contains(own); ++number) own = tr("%1 (%2)").arg(name).arg(number);
+    taken.insert(own);
   }
   return distinct;
 }

@@ -132,11 +132,15 @@ void RunTableModel::removeRun(RunSeries* run) {
 void RunTableModel::nameRuns() {
   std::vector<NamedSpec> named;
   for (auto run = runs_.rbegin(); run != runs_.rend(); ++run)
-    named.push_back({(*run)->givenName(), (*run)->spec() ? &*(*run)->spec() : nullptr});
+    named.push_back({(*run)->givenName(), (*run)->spec() ? &*(*run)->spec() : nullptr, (*run)->distinctName()});
   const QStringList names = distinctNames(named);
   auto name = names.begin();
-  for (auto run = runs_.rbegin(); run != runs_.rend(); ++run, ++name)
-    (*run)->setDistinctName(*name == (*run)->givenName() ? QString() : *name);
+  for (auto run = runs_.rbegin(); run != runs_.rend(); ++run, ++name) {
+    const QString distinct = *name == (*run)->givenName() ? QString() : *name;
+    if (distinct == (*run)->distinctName()) continue;
+    (*run)->setDistinctName(distinct);
+    Q_EMIT called(*run);
+  }
 }
 
 void RunTableModel::forget(QObject* object) {

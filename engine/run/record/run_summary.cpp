@@ -187,12 +187,6 @@ Recorded take_ends(const fs::path& file, RunSummary& summary) {
   return found;
 }
 
-std::string default_name(const RunSpec& spec) {
-  const auto ranks = spec.parallel.data * spec.parallel.tensor * spec.parallel.pipeline;
-  return fmt::format("{} N={} {}", to_name(spec.model.kind), steps_of(spec.accumulation, spec.parallel.data),
-                     counted(ranks, "rank"));
-}
-
 /// spec.toml, if it can be read and is what the run started with.
 bool take_spec(const fs::path& dir, RunSummary& summary) {
   SpecReading reading = read_spec(dir / "spec.toml");
@@ -218,6 +212,13 @@ std::optional<RunOrder> recorded_order(const fs::path& dir, RunSummary& summary)
 }
 
 }  // namespace
+
+std::string run_name(const RunSpec& spec) {
+  if (!spec.run.name.empty()) return spec.run.name;
+  const auto ranks = spec.parallel.data * spec.parallel.tensor * spec.parallel.pipeline;
+  return fmt::format("{} N={} {}", to_name(spec.model.kind), steps_of(spec.accumulation, spec.parallel.data),
+                     counted(ranks, "rank"));
+}
 
 CheckpointMark newest_checkpoint(const fs::path& dir) {
   CheckpointMark newest;
@@ -263,7 +264,7 @@ Result<RunSummary> read_run(const fs::path& folder) {
     summary.plan_check = check_plan(order->plan, found.measured);
   }
   if (const auto newest = newest_checkpoint(dir); newest.valid()) summary.last_checkpoint = checkpoint_name(newest);
-  summary.name = summary.spec.run.name.empty() ? default_name(summary.spec) : summary.spec.run.name;
+  summary.name = run_name(summary.spec);
   summary.imported = fs::exists(dir / import_mark, error);
   if (is_locked(dir))
     summary.state = "running";

@@ -28,6 +28,9 @@ std::string new_run_id();
 /// The file that marks the folder of a run which came in a bundle.
 inline constexpr const char* import_mark = "imported.json";
 
+/// What a run is called: as its spec says, else by what it trains ("gpt N=4 2 ranks").
+std::string run_name(const RunSpec& spec);
+
 /// What a list of runs shows of one folder, read without the events where summary.json exists.
 struct RunSummary {
   std::filesystem::path dir;

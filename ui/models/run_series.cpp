@@ -197,7 +197,9 @@ void RunSeries::setSummary(const accrue::RunSummary& summary) {
     last_.loss = summary.updates > 0 ? summary.loss : LastValues::none;
     last_.samples = summary.samples;
     last_.tokens = summary.tokens;
-    last_.seconds = last_.unpausedSeconds = summary.seconds;
+    last_.seconds = summary.seconds;
+    last_.unpausedSeconds = summary.seconds - summary.paused_seconds;
+    lamp_.recall(summary.exactness);
     accrue::RunState state = accrue::RunState::failed;
     if (summary.state == "running")
       state = accrue::RunState::running;

@@ -78,6 +78,18 @@ void take(const Json& json, const char* key, std::vector<PlanFigure>& figures) {
   }
 }
 
+void take(const Json& json, const char* key, std::optional<ExactnessCheck>& check) {
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_object()) return;
+  check.emplace();
+  take(*found, "update", check->update);
+  take(*found, "relative", check->relative);
+  take(*found, "tolerance", check->tolerance);
+  take(*found, "verdict", check->verdict);
+  take(*found, "reason", check->reason);
+  take(*found, "message", check->message);
+}
+
 /// False where there is no summary to believe.
 bool take_summary(const fs::path& dir, RunSummary& summary) {
   std::error_code error;
@@ -100,8 +112,10 @@ bool take_summary(const fs::path& dir, RunSummary& summary) {
   take(json, "planned_updates", summary.planned_updates);
   take(json, "loss", summary.loss);
   take(json, "seconds", summary.seconds);
+  take(json, "paused_seconds", summary.paused_seconds);
   take(json, "samples", summary.samples);
   take(json, "tokens", summary.tokens);
+  take(json, "exactness", summary.exactness);
   take(json, "weights_sha256", summary.weights_sha256);
   take(json, "spec_sha256", summary.spec_sha256);
   take(json, "started_at", summary.started_at);
@@ -309,8 +323,13 @@ Json json_of(const RunSummary& summary) {
   json["planned_updates"] = summary.planned_updates;
   json["loss"] = summary.updates > 0 ? number(summary.loss) : Json(nullptr);
   json["seconds"] = number(summary.seconds);
+  json["paused_seconds"] = number(summary.paused_seconds);
   json["samples"] = summary.samples;
   json["tokens"] = summary.tokens;
+  if (const auto& check = summary.exactness)
+    json["exactness"] = {{"update", check->update},       {"relative", number(check->relative)},
+                         {"tolerance", check->tolerance}, {"verdict", check->verdict},
+                         {"reason", check->reason},       {"message", check->message}};
   json["weights_sha256"] = summary.weights_sha256;
   json["spec_sha256"] = summary.spec_sha256;
   json["last_checkpoint"] = summary.last_checkpoint;

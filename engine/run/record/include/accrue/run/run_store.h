@@ -43,8 +43,10 @@ struct RunSummary {
   std::int64_t planned_updates = 0;
   double loss = 0.0;
   double seconds = 0.0;
+  double paused_seconds = 0.0;  ///< of them, held; 0 where the summary does not say
   std::int64_t samples = 0;
   std::int64_t tokens = 0;
+  std::optional<ExactnessCheck> exactness;  ///< the check that decides; nullopt where none was or none is told
   std::string weights_sha256;
   std::string spec_sha256;      ///< of spec.toml as it was when the run last started
   std::string last_checkpoint;  ///< "step-100" or empty

@@ -194,6 +194,9 @@ class TestRunNotes : public QObject {
     // The run that is looked at stays.
     filter.setKept(&first);
     QCOMPARE(found("second"), QStringLiteral("first second"));
+    QVERIFY(filter.matches());
+    QCOMPARE(found("third"), QStringLiteral("first"));
+    QVERIFY(!filter.matches());
   }
 
   void a_deleted_run_goes_to_the_trash_and_comes_back() {

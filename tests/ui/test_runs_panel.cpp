@@ -3,6 +3,7 @@
 #include <QCheckBox>
 #include <QHeaderView>
 #include <QHelpEvent>
+#include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QScrollBar>
@@ -427,6 +428,22 @@ class TestRunsPanel : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(studio.run(0)->name(), QStringLiteral("the first"), patience_ms);
     studio.find<QLineEdit>("runsFilter")->setText(QStringLiteral("nothing like it"));
     QCOMPARE(studio.table->model()->rowCount(), 1);  // it has the focus
+  }
+
+  void a_filter_that_finds_nothing_says_so_and_keeps_the_focused_run() {
+    FinishedRuns studio;
+    RunSeries* const focused = studio.panel->currentRun();
+    auto* filter = studio.find<QLineEdit>("runsFilter");
+    auto* none = studio.find<QLabel>("noRuns");
+    QVERIFY(!none->isVisible());
+    filter->setText(QStringLiteral("no such run"));
+    QVERIFY(none->isVisible() && !studio.table->isVisible());
+    QVERIFY2(none->text().startsWith(QStringLiteral("No run matches \u201cno such run\u201d")),
+             qPrintable(none->text()));
+    QCOMPARE(studio.panel->currentRun(), focused);
+    filter->clear();
+    QVERIFY(studio.table->isVisible());
+    QCOMPARE(studio.panel->currentRun(), focused);
   }
 };
 

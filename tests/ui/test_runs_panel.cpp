@@ -12,6 +12,7 @@
 #include <QTreeView>
 #include <QTreeWidget>
 
+#include "made_run.h"
 #include "models/run_queue.h"
 #include "pages/run_swatch_delegate.h"
 #include "pages/run_tag.h"
@@ -444,6 +445,23 @@ class TestRunsPanel : public QObject {
     filter->clear();
     QVERIFY(studio.table->isVisible());
     QCOMPARE(studio.panel->currentRun(), focused);
+  }
+
+  void weights_are_shown_to_their_last_digit() {
+    FinishedRuns studio;
+    studio.window->resize(1366, 768);
+    RunSeries* run = studio.library->addLive(studio.home->filePath(QStringLiteral("weighed")),
+                                             accrue::test::MadeRun{}.plan(), RunLibrary::Past::keep);
+    run->append({{0, 1, 1, Update{.update = 1, .micro_step = 4, .loss = 1.0, .weights = {0.5, 0.5}}}});
+    studio.panel->showAlso(run);
+    run->append(
+        {{0, 2, 2, Update{.update = 2, .micro_step = 8, .loss = 1.0, .weights = {0.0952785812, -0.433678219}}}});
+    const auto section = [&] { return studio.library->table()->sectionOf(RunTableModel::weightsColumn); };
+    QTRY_VERIFY_WITH_TIMEOUT(section() > 0, patience_ms);
+    const QAbstractItemView* view = studio.table;
+    QTRY_VERIFY_WITH_TIMEOUT(studio.table->columnWidth(section()) >= view->sizeHintForColumn(section()), patience_ms);
+    QVERIFY(!studio.table->isColumnHidden(section()));
+    QCOMPARE(studio.table->horizontalScrollBar()->maximum(), 0);
   }
 };
 

@@ -447,6 +447,17 @@ class TestRunsPanel : public QObject {
     QCOMPARE(studio.panel->currentRun(), focused);
   }
 
+  void a_click_on_a_run_brings_the_plots_over_the_start_page() {
+    FinishedRuns studio;
+    const QWidget* start = studio.find("startPage");
+    for (const int row : {0, 1}) {
+      studio.action("startPageAction")->trigger();
+      QVERIFY(start->isVisible());
+      studio.clickName(row);
+      QVERIFY(!start->isVisible());
+    }
+  }
+
   void weights_are_shown_to_their_last_digit() {
     FinishedRuns studio;
     studio.window->resize(1366, 768);

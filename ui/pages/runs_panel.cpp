@@ -103,6 +103,7 @@ void RunsPanel::connectSignals() {
   // A run that was hidden while it had the focus is looked at again.
   connect(view_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
     if (RunSeries* run = runAt(index); run && run->shown() == Shown::no) run->setShown(Shown::whileFocused);
+    Q_EMIT lookedAt();
   });
   // Queued: columns must not change while the selection is being changed.
   connect(

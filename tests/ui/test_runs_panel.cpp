@@ -12,6 +12,7 @@
 #include <QTreeView>
 #include <QTreeWidget>
 
+#include "accrue/run/bug_gallery.h"
 #include "made_run.h"
 #include "models/run_queue.h"
 #include "pages/run_swatch_delegate.h"
@@ -473,6 +474,15 @@ class TestRunsPanel : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(studio.table->columnWidth(section()) >= view->sizeHintForColumn(section()), patience_ms);
     QVERIFY(!studio.table->isColumnHidden(section()));
     QCOMPARE(studio.table->horizontalScrollBar()->maximum(), 0);
+  }
+
+  void a_run_that_was_fixed_is_not_called_after_its_bug() {
+    OpenStudio studio(gallery_spec(Bug::mean_of_means));
+    auto* fix = studio.find<QPushButton>("fixBug");
+    QTRY_VERIFY_WITH_TIMEOUT(fix->isEnabled(), patience_ms);
+    fix->click();
+    QCOMPARE(QString::fromStdString(studio.document.spec().run.name), QStringLiteral("Mean of means, fixed"));
+    studio.endRun();
   }
 };
 

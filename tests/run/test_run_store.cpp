@@ -11,6 +11,7 @@
 
 #include "accrue/run/event_codec.h"
 #include "accrue/run/run_store.h"
+#include "accrue/run/run_tally.h"
 #include "support/refusals.h"
 #include "support/test_program.h"
 
@@ -297,6 +298,10 @@ class TestRunStore : public QObject {
       written.updates = 12;
       written.planned_updates = 100;
       written.loss = std::numeric_limits<double>::quiet_NaN();
+      written.seconds = 12.0;
+      written.paused_seconds = 4.0;
+      written.exactness = ExactnessCheck{
+          .update = 7, .relative = 0.25, .tolerance = 1e-6, .verdict = "not", .reason = "bug", .message = "Means"};
       written.weights_sha256 = "abcd";
       written.message = "Rank 1 was killed";
       QVERIFY(writer->write_summary(written).has_value());
@@ -306,8 +311,37 @@ class TestRunStore : public QObject {
     QCOMPARE(read->updates, 12);
     QCOMPARE(read->planned_updates, 100);
     QVERIFY(std::isnan(read->loss));
+    QCOMPARE(read->paused_seconds, written.paused_seconds);
+    QVERIFY(read->exactness == written.exactness);
     QCOMPARE(read->weights_sha256, written.weights_sha256);
     QCOMPARE(read->message, written.message);
+  }
+
+  void a_tally_has_pauses_up_to_the_newest_update_and_the_check_that_decides() {
+    RunTally tally;
+    const auto at = [&tally](double seconds, std::int64_t rank, EventBody body) {
+      tally.take({rank, 0, static_cast<std::int64_t>(seconds * 1e9), std::move(body)});
+    };
+    QVERIFY(!tally.worst_check());
+    at(1, 0, Update{.update = 1});
+    at(2, supervisor_rank, StateChanged{.state = "paused"});
+    at(3, supervisor_rank, StateChanged{.state = "paused", .detail = "one step on"});
+    at(5, supervisor_rank, StateChanged{.state = "running"});
+    QCOMPARE(tally.paused_seconds(), 0.0);
+    at(6, 1, Update{.update = 2});
+    QCOMPARE(tally.paused_seconds(), 0.0);
+    at(6, 0, Update{.update = 2});
+    QCOMPARE(tally.paused_seconds(), 3.0);
+    at(7, supervisor_rank, StateChanged{.state = "paused"});
+    at(9, supervisor_rank, StateChanged{.state = "stopping"});
+    QCOMPARE(tally.paused_seconds(), 3.0);  // no update's seconds count it
+    for (const auto& [update, verdict] : {std::pair(1, "exact"), std::pair(2, "not"), std::pair(3, "exact")})
+      at(10, 0, ExactnessCheck{.update = update, .verdict = verdict});
+    QCOMPARE(tally.worst_check()->update, 2);
+    RunTally later(tally.paused_seconds(), tally.worst_check());
+    later.take({0, 0, 0, ExactnessCheck{.update = 4, .verdict = "exact"}});
+    QCOMPARE(later.worst_check()->update, 2);
+    QCOMPARE(later.paused_seconds(), 3.0);
   }
 
   void runs_are_listed_newest_first_and_other_folders_left_out() {

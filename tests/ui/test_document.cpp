@@ -149,6 +149,15 @@ class TestDocument : public QObject {
     QVERIFY(document.setField(field("accumulation.micro_batch"), std::int64_t{1}));
   }
 
+  void a_sample_lock_goes_with_its_document() {
+    SpecDocument document;
+    document.setSampleLock(SampleLock::per_update);
+    QSignalSpy changed(&document, &SpecDocument::sampleLockChanged);
+    document.reset(RunSpec{}, QStringLiteral("other"));
+    QCOMPARE(document.sampleLock(), SampleLock::none);
+    QCOMPARE(changed.count(), 1);
+  }
+
   void locked_keys_go_with_their_document() {
     SpecDocument document;
     document.lockKeys({QStringLiteral("Lesson 9"), {}, {{"run.seed", QStringLiteral("The numbers are printed.")}}});

@@ -209,6 +209,33 @@ class TestExchange : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(bar->text().contains(QStringLiteral("cut short")), patience_ms);
   }
 
+  void a_bundle_takes_what_a_run_is_called_even_without_notes() {
+    const auto file = std::make_shared<QTemporaryDir>();
+    const QString bundle = file->filePath(QStringLiteral("one.accrue-bundle"));
+    {
+      RunSpec spec = smallSpec(2);
+      spec.run.name = "Demo";
+      OpenStudio studio(spec);
+      for (const std::int64_t steps : {4, 2}) {
+        studio.set("accumulation.steps", steps);
+        QTRY_VERIFY_WITH_TIMEOUT(studio.preflight->isCurrent(), patience_ms);
+        const RunSeries* before = studio.control->run();
+        studio.action("runAction")->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(studio.control->run() != before && !studio.control->isLive(), patience_ms);
+      }
+      const RunSeries* run = studio.control->run();
+      QTRY_COMPARE_WITH_TIMEOUT(run->name(), QStringLiteral("Demo, N = 2"), patience_ms);
+      studio.dialogs.save_answer = bundle;
+      studio.dialogs.bundle_answer = BundleChoice{.folders = {run->folder()}, .notes = false};
+      studio.action("exportBundleAction")->trigger();
+      QTRY_VERIFY_WITH_TIMEOUT(QFile::exists(bundle), patience_ms);
+    }
+    OpenStudio other;
+    other.window->openPath(bundle);
+    QTRY_COMPARE_WITH_TIMEOUT(other.library->table()->rowCount(), 1, patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(other.library->table()->run(0)->name(), QStringLiteral("Demo, N = 2"), patience_ms);
+  }
+
   void a_layout_that_is_none_changes_nothing() {
     OpenStudio studio;
     PlotArea* plots = studio.window->plots();

@@ -457,6 +457,7 @@ class TestLessons : public QObject {
     QTest::mouseClick(fix, Qt::LeftButton);
     QTRY_VERIFY_WITH_TIMEOUT(studio.control->run() != broken && studio.control->state() == RunState::finished,
                              patience_ms);
+    QCOMPARE(studio.control->run()->name(), QStringLiteral("Mean of means, fixed"));
     QCOMPARE(studio.control->run()->lamp().light(), ExactnessLamp::Light::exact);
     QVERIFY(studio.control->run()->last().loss != broken->last().loss);
     QCOMPARE(studio.window->plots()->runs().size(), 2);

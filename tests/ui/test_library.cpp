@@ -47,6 +47,13 @@ void finish(RunWriter writer, std::int64_t updates) {
     if (!writer.append(event)) qFatal("the end was not stored");
 }
 
+QList<RunSeries*> liveRuns(RunLibrary& library, const QTemporaryDir& home, int count) {
+  QList<RunSeries*> runs;
+  for (int i = 0; i < count; ++i)
+    runs << library.addLive(home.filePath(QString::number(i)), std::nullopt, RunLibrary::Past::keep);
+  return runs;
+}
+
 }  // namespace
 
 class TestLibrary : public QObject {
@@ -199,17 +206,36 @@ class TestLibrary : public QObject {
     QCOMPARE(run->eventsTaken(), 1);
   }
 
-  void a_run_keeps_its_colour() {
+  void a_run_keeps_its_colour_while_it_is_shown() {
     const QTemporaryDir home;
     RunLibrary library(home.path());
-    QList<RunSeries*> runs;
-    for (int i = 0; i < 10; ++i)
-      runs << library.addLive(home.filePath(QString::number(i)), std::nullopt, RunLibrary::Past::keep);
-    for (int i = 0; i < 10; ++i) library.assignColors({runs[i]});
+    const QList<RunSeries*> runs = liveRuns(library, home, 10);
+    for (int i = 1; i <= 10; ++i) library.assignColors(runs.first(i));
     for (int i = 0; i < 10; ++i) QCOMPARE(runs[i]->colorIndex(), i);
     library.assignColors({runs[9], runs[1], runs[8], runs[0]});
     library.assignColors(runs);
     for (int i = 0; i < 10; ++i) QCOMPARE(runs[i]->colorIndex(), i);
+  }
+
+  void a_colour_of_hidden_runs_alone_comes_before_a_dash() {
+    const QTemporaryDir home;
+    RunLibrary library(home.path());
+    const QList<RunSeries*> runs = liveRuns(library, home, 10);
+    library.assignColors(runs.first(8));
+    library.assignColors({runs[0], runs[7], runs[8]});
+    QCOMPARE(runs[8]->colorIndex(), 1);
+    QCOMPARE(runs[7]->colorIndex(), 7);
+    // The hidden run finds its colour taken when it is shown again.
+    library.assignColors({runs[1], runs[7], runs[8]});
+    QCOMPARE(runs[8]->colorIndex(), 1);
+    QCOMPARE(runs[1]->colorIndex(), 0);
+    // With all in sight the next one is dashed.
+    library.assignColors(runs.first(9));
+    library.assignColors(runs);
+    QSet<int> used;
+    for (const RunSeries* run : runs) used.insert(run->colorIndex());
+    QCOMPARE(used.size(), 10);
+    QVERIFY(runs[9]->colorIndex() >= RunSeries::colors);
   }
 };
 

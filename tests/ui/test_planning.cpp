@@ -92,15 +92,16 @@ class TestPlanning : public QObject {
     QCOMPARE(studio.document.spec().run.updates, std::optional<std::int64_t>(20));
   }
 
-  void a_lock_keeps_the_samples_of_the_next_document() {
+  void another_document_is_edited_without_the_lock_of_the_one_before() {
     OpenStudio studio;
     choose(studio, 1);
     RunSpec other = smallSpec();
     other.accumulation.micro_batch = 6;
     studio.openSpec(other);
-    QVERIFY(studio.find<SampleLockRow>("sampleLockRow")->note().isEmpty());
+    QCOMPARE(studio.find<QComboBox>("sampleLock")->currentText(), QStringLiteral("nothing"));
+    QVERIFY(!locked(studio, "field.accumulation.steps"));
     studio.set("accumulation.steps", std::int64_t{2});
-    QCOMPARE(studio.document.spec().accumulation.micro_batch, 12);
+    QCOMPARE(studio.document.spec().accumulation.micro_batch, 6);
   }
 
   void the_planner_divides_the_samples_of_an_update_anew() {

@@ -13,6 +13,7 @@
 #include "models/run_text.h"
 #include "models/smoothing.h"
 #include "plots/curve_layer.h"
+#include "plots/series_swatch.h"
 #include "plots_fixture.h"
 #include "support/test_program.h"
 
@@ -54,6 +55,22 @@ class TestPlots : public QObject, PlotsFixture {
   }
 
  private Q_SLOTS:
+  void what_tells_a_run_from_others_is_shortened_last() {
+    const QFontMetrics metrics(QApplication::font());
+    const auto shown = [&metrics](const QString& name, int less) {
+      return elidedRunName(name, metrics, metrics.horizontalAdvance(name) - less);
+    };
+    const QString bug = QStringLiteral("Unequal counts (bug: mean_of_means)");
+    QCOMPARE(shown(bug, 0), bug);
+    const int some = metrics.horizontalAdvance(QStringLiteral("al counts"));
+    QVERIFY2(shown(bug, some).endsWith(QStringLiteral("\u2026 (bug: mean_of_means)")), qPrintable(shown(bug, some)));
+    const QString setting = QStringLiteral("Unequal counts, N = 16");
+    QVERIFY2(shown(setting, some).endsWith(QStringLiteral("\u2026, N = 16")), qPrintable(shown(setting, some)));
+    // With no room for both, as any text.
+    const int most = metrics.horizontalAdvance(QStringLiteral("Unequal counts (bug: me"));
+    QVERIFY(shown(bug, most).contains(QChar(0x2026)));
+  }
+
   void init() { begin(); }
 
   void cleanup() { end(); }

@@ -72,6 +72,47 @@ class TestRunName : public QObject {
              lines("Demo|Demo (2)|Demo, threads per rank = 1"));
   }
 
+  void a_long_list_is_said_in_words() {
+    RunSpec eight = spec(4), same = spec(4), four = spec(4);
+    for (int length = 1; length <= 8; ++length) eight.data.sequences.emplace_back(length, 1.0);
+    four.data.sequences.assign(4, std::vector<double>(4, 1.0));
+    same.model.values.assign(16, 0.25);
+    QCOMPARE(settingText(eight, "data.sequences"), QStringLiteral("sequences = lengths 1 to 8"));
+    QCOMPARE(settingText(four, "data.sequences"), QStringLiteral("sequences = 4 lists of 4"));
+    QCOMPARE(settingText(same, "model.values"), QStringLiteral("given weights = 16 values"));
+    QCOMPARE(distinctNames({{text("Demo"), &eight}, {text("Demo"), &four}}),
+             lines("Demo, sequences = lengths 1 to 8|Demo, sequences = 4 lists of 4"));
+  }
+
+  void lists_that_read_alike_are_told_apart_by_something_else() {
+    RunSpec one = spec(4), other = spec(16);
+    one.model.values.assign(8, 0.25);
+    other.model.values.assign(8, 0.5);
+    QCOMPARE(distinctNames({{text("Demo"), &one}, {text("Demo"), &other}}), lines("Demo, N = 4|Demo, N = 16"));
+  }
+
+  void a_long_path_keeps_its_end() {
+    RunSpec one = spec(4), other = spec(4);
+    one.data.path = "/home/someone/data/of/this/year/first.csv";
+    other.data.path = "/home/someone/data/of/this/year/second.csv";
+    const QStringList names = distinctNames({{text("Demo"), &one}, {text("Demo"), &other}});
+    QVERIFY2(names[0].endsWith(QStringLiteral("first.csv")) && names[1].endsWith(QStringLiteral("second.csv")),
+             qPrintable(names.join(QLatin1Char('|'))));
+  }
+
+  void what_a_run_was_called_stays() {
+    const RunSpec four = spec(4), sixteen = spec(16), fast = spec(16, 0.01);
+    const QString name = text("Demo");
+    QCOMPARE(distinctNames({{name, &sixteen, text("Demo, N = 16")}}), lines("Demo, N = 16"));
+    QCOMPARE(
+        distinctNames(
+            {{name, &four, text("Demo, N = 4")}, {name, &sixteen, text("Demo, N = 16")}, {name, &fast}, {name, &four}}),
+        lines("Demo, N = 4|Demo, N = 16|Demo, learning rate = 0.01|Demo, learning rate = 0.001, N = 4"));
+    // Two studios may have called different runs alike.
+    QCOMPARE(distinctNames({{name, &four, text("Demo (2)")}, {name, &four, text("Demo (2)")}, {name, &four}}),
+             lines("Demo (2)|Demo|Demo (3)"));
+  }
+
   void what_does_not_differ_is_numbered() {
     const RunSpec four = spec(4), sixteen = spec(16);
     QCOMPARE(distinctNames({{text("Demo"), &four}, {text("Demo"), &four}}), lines("Demo|Demo (2)"));

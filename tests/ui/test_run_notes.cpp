@@ -82,6 +82,44 @@ class TestRunNotes : public QObject {
     QCOMPARE(QDir(folder).entryList(QDir::AllEntries | QDir::NoDotAndDotDot), before);
   }
 
+  void what_a_run_is_called_stays_when_it_is_read_again_alone() {
+    const QTemporaryDir home;
+    const QString notes = home.filePath(QStringLiteral("notes.json"));
+    const auto run = [](const char* id, std::int64_t steps) {
+      auto made = std::make_unique<RunSeries>(QLatin1String(id), 0);
+      made->setPlan(MadeRun{.steps = steps}.plan());
+      made->setName(QStringLiteral("Demo"));
+      return made;
+    };
+    {
+      RunTableModel table;
+      const RunNotebook notebook(&table, notes);
+      const auto four = run("a", 4), sixteen = run("b", 16);
+      table.addRun(four.get());
+      table.addRun(sixteen.get());
+      QTRY_COMPARE(four->name(), QStringLiteral("Demo, N = 4"));
+    }
+    RunTableModel table;
+    RunNotebook notebook(&table, notes);
+    const auto four = run("a", 4);
+    table.addRun(four.get());
+    QCoreApplication::processEvents();
+    QCOMPARE(four->name(), QStringLiteral("Demo, N = 4"));
+    notebook.rename(four.get(), QStringLiteral("mine"));
+    QCOMPARE(four->name(), QStringLiteral("mine"));
+  }
+
+  void a_run_with_a_bug_is_called_the_same_when_its_summary_is_read() {
+    RunSummary summary;
+    summary.spec.run.name = summary.name = "Means";
+    summary.spec.teaching.bug = Bug::mean_of_means;
+    RunSeries trained(QStringLiteral("a"), 0), listed(QStringLiteral("a"), 0);
+    trained.setSpec(summary.spec);
+    listed.setSummary(summary);
+    QCOMPARE(listed.name(), trained.name());
+    QVERIFY(listed.name().contains(QStringLiteral("bug")));
+  }
+
   void an_empty_name_brings_back_the_runs_own() {
     RunTableModel table;
     RunSeries run(QStringLiteral("run-0"), 0);
@@ -156,6 +194,9 @@ class TestRunNotes : public QObject {
     // The run that is looked at stays.
     filter.setKept(&first);
     QCOMPARE(found("second"), QStringLiteral("first second"));
+    QVERIFY(filter.matches());
+    QCOMPARE(found("third"), QStringLiteral("first"));
+    QVERIFY(!filter.matches());
   }
 
   void a_deleted_run_goes_to_the_trash_and_comes_back() {

@@ -5,7 +5,9 @@
 #include <memory>
 #include <random>
 
+#include "accrue/run/run_store.h"
 #include "made_run.h"
+#include "models/number_text.h"
 #include "models/run_table_model.h"
 #include "models/run_text.h"
 #include "support/places.h"
@@ -87,8 +89,9 @@ class TestRunTable : public QObject {
     model.at(0).setNotes({.name = QStringLiteral("short"), .text = {}, .tags = {}});
     QCOMPARE(model.at(0).name(), QStringLiteral("short"));
     model.removeRun(&model.at(1));
-    QTRY_COMPARE(model.at(2).name(), QStringLiteral("Demo"));
-    QCOMPARE(model.at(1).name(), QStringLiteral("Demo"));  // in no table it is as it was given
+    QCoreApplication::processEvents();
+    QCOMPARE(model.at(2).name(), QStringLiteral("Demo, N = 16"));  // a name once given stays
+    QCOMPARE(model.at(1).name(), QStringLiteral("Demo"));          // in no table it is as it was given
   }
 
   void a_stop_says_whether_it_is_saved() {
@@ -123,6 +126,44 @@ class TestRunTable : public QObject {
                 .data(Qt::AccessibleTextRole)
                 .toString()
                 .startsWith(QStringLiteral("Loss: ")));
+  }
+
+  void a_run_whose_events_are_not_read_has_its_pace_and_its_verdict_from_its_summary() {
+    CheckedTable model;
+    RunSeries run(QStringLiteral("old"), 0);
+    model.addRun(&run);
+    RunSummary summary;
+    summary.state = "finished";
+    summary.updates = 10;
+    summary.samples = 320;
+    summary.seconds = 12.0;
+    summary.paused_seconds = 4.0;
+    summary.exactness = ExactnessCheck{.update = 3, .relative = 0.25, .verdict = "not"};
+    run.setSummary(summary);
+    QCOMPARE(cell(model, 0, RunTableModel::rateColumn), QStringLiteral("40.0"));
+    QVERIFY(model.sectionOf(RunTableModel::exactColumn) > 0);
+    QVERIFY(cell(model, 0, RunTableModel::exactColumn).contains(QStringLiteral("not exact")));
+    // An earlier version told neither.
+    summary.paused_seconds = 0.0;
+    summary.exactness.reset();
+    run.setSummary(summary);
+    QCOMPARE(model.sectionOf(RunTableModel::exactColumn), -1);
+  }
+
+  void the_pace_of_an_ended_run_is_its_mean() {
+    CheckedTable model;
+    const MadeRun made{.updates = 40};
+    const auto run = makeRun(0, made);
+    model.addRun(run.get());
+    run->append(made.events(40));
+    std::vector<RunEvent> slow = {
+        {0, 1, 1,
+         Update{
+             .update = 41, .micro_step = 1000, .samples = run->last().samples + 32, .loss = 1.0, .seconds = 1000.0}}};
+    run->append(slow);
+    run->append({MadeRun::state("finished")});
+    QCOMPARE(cell(model, 0, RunTableModel::rateColumn),
+             valueText(static_cast<double>(run->last().samples) / 1000.0, 3));
   }
 
   void the_newest_run_stands_first_whenever_it_is_added() {

@@ -3,6 +3,7 @@
 #include <QCheckBox>
 #include <QHeaderView>
 #include <QHelpEvent>
+#include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QScrollBar>
@@ -11,6 +12,8 @@
 #include <QTreeView>
 #include <QTreeWidget>
 
+#include "accrue/run/bug_gallery.h"
+#include "made_run.h"
 #include "models/run_queue.h"
 #include "pages/run_swatch_delegate.h"
 #include "pages/run_tag.h"
@@ -427,6 +430,59 @@ class TestRunsPanel : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(studio.run(0)->name(), QStringLiteral("the first"), patience_ms);
     studio.find<QLineEdit>("runsFilter")->setText(QStringLiteral("nothing like it"));
     QCOMPARE(studio.table->model()->rowCount(), 1);  // it has the focus
+  }
+
+  void a_filter_that_finds_nothing_says_so_and_keeps_the_focused_run() {
+    FinishedRuns studio;
+    RunSeries* const focused = studio.panel->currentRun();
+    auto* filter = studio.find<QLineEdit>("runsFilter");
+    auto* none = studio.find<QLabel>("noRuns");
+    QVERIFY(!none->isVisible());
+    filter->setText(QStringLiteral("no such run"));
+    QVERIFY(none->isVisible() && !studio.table->isVisible());
+    QVERIFY2(none->text().startsWith(QStringLiteral("No run matches \u201cno such run\u201d")),
+             qPrintable(none->text()));
+    QCOMPARE(studio.panel->currentRun(), focused);
+    filter->clear();
+    QVERIFY(studio.table->isVisible());
+    QCOMPARE(studio.panel->currentRun(), focused);
+  }
+
+  void a_click_on_a_run_brings_the_plots_over_the_start_page() {
+    FinishedRuns studio;
+    const QWidget* start = studio.find("startPage");
+    for (const int row : {0, 1}) {
+      studio.action("startPageAction")->trigger();
+      QVERIFY(start->isVisible());
+      studio.clickName(row);
+      QVERIFY(!start->isVisible());
+    }
+  }
+
+  void weights_are_shown_to_their_last_digit() {
+    FinishedRuns studio;
+    studio.window->resize(1366, 768);
+    RunSeries* run = studio.library->addLive(studio.home->filePath(QStringLiteral("weighed")),
+                                             accrue::test::MadeRun{}.plan(), RunLibrary::Past::keep);
+    run->append({{0, 1, 1, Update{.update = 1, .micro_step = 4, .loss = 1.0, .weights = {0.5, 0.5}}}});
+    studio.panel->showAlso(run);
+    run->append(
+        {{0, 2, 2, Update{.update = 2, .micro_step = 8, .loss = 1.0, .weights = {0.0952785812, -0.433678219}}}});
+    const auto section = [&] { return studio.library->table()->sectionOf(RunTableModel::weightsColumn); };
+    QTRY_VERIFY_WITH_TIMEOUT(section() > 0, patience_ms);
+    const QAbstractItemView* view = studio.table;
+    QTRY_VERIFY_WITH_TIMEOUT(studio.table->columnWidth(section()) >= view->sizeHintForColumn(section()), patience_ms);
+    QVERIFY(!studio.table->isColumnHidden(section()));
+    QCOMPARE(studio.table->horizontalScrollBar()->maximum(), 0);
+  }
+
+  void a_run_that_was_fixed_is_not_called_after_its_bug() {
+    OpenStudio studio(gallery_spec(Bug::mean_of_means));
+    auto* fix = studio.find<QPushButton>("fixBug");
+    QTRY_VERIFY_WITH_TIMEOUT(fix->isEnabled(), patience_ms);
+    fix->click();
+    QCOMPARE(QString::fromStdString(studio.document.spec().run.name), QStringLiteral("Mean of means, fixed"));
+    studio.endRun();
   }
 };
 

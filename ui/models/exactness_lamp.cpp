@@ -21,6 +21,7 @@ void ExactnessLamp::take(const accrue::ExactnessCheck& check) {
   if (!checks_.empty() && checks_.back().update >= check.update) return;
   checks_.push({check.update, lightOf(check)});
   ++count(lightOf(check));
+  recalled_.reset();
   if (const auto* before = worst(); before && accrue::worst_of({*before, check})->update == before->update) return;
   worsts_.push_back(check);
   if (worsts_.size() > mostKept) worsts_.erase(worsts_.begin() + 1);
@@ -39,7 +40,8 @@ ExactnessLamp::Light ExactnessLamp::lightOf(const accrue::ExactnessCheck& check)
 }
 
 const accrue::ExactnessCheck* ExactnessLamp::worst() const {
-  return worsts_.empty() ? nullptr : &worsts_.back();
+  if (worsts_.empty()) return recalled_ ? &*recalled_ : nullptr;
+  return &worsts_.back();
 }
 
 ExactnessLamp::Light ExactnessLamp::light() const {
@@ -59,9 +61,10 @@ QString ExactnessLamp::text() const {
   const auto* check = worst();
   if (!check) return translated("No window has been compared with one batch yet.");
   const Light light = lightOf(*check);
-  const QString windows = translated("%1 of %2 checked windows")
-                              .arg(groupedNumber(counts_[static_cast<std::size_t>(light)]),
-                                   groupedNumber(static_cast<std::int64_t>(checks_.size())));
+  const QString windows = checks_.empty() ? translated("the check that decides")
+                                          : translated("%1 of %2 checked windows")
+                                                .arg(groupedNumber(counts_[static_cast<std::size_t>(light)]),
+                                                     groupedNumber(static_cast<std::int64_t>(checks_.size())));
   const QString figures =
       check->relative == 0.0
           ? translated("update %1 matches the single-batch gradient").arg(groupedNumber(check->update))

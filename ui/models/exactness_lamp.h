@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "accrue/run/run_event.h"
@@ -20,6 +21,8 @@ class ExactnessLamp {
   enum class Light { off, exact, close, different };
 
   void take(const accrue::ExactnessCheck& check);
+  /// The worst check of a run whose checks are not read (yet), as its summary has it.
+  void recall(const std::optional<accrue::ExactnessCheck>& worst) { recalled_ = worst; }
   /// Drops the checks after an update: a resumed run reports them once more.
   void rewind(std::int64_t update);
 
@@ -46,6 +49,7 @@ class ExactnessLamp {
   Chunked<Checked> checks_;                     ///< by rising update
   std::array<std::int64_t, 4> counts_{};        ///< of them, by light
   std::vector<accrue::ExactnessCheck> worsts_;  ///< each worse than all before it
+  std::optional<accrue::ExactnessCheck> recalled_;
 };
 
 }  // namespace accrue::ui

@@ -39,8 +39,18 @@ void RunFilter::setKept(const RunSeries* run) {
 }
 
 bool RunFilter::filterAcceptsRow(int row, const QModelIndex&) const {
+  return static_cast<const RunTableModel*>(sourceModel())->run(row) == kept_ || hasWords(row);
+}
+
+bool RunFilter::hasWords(int row) const {
   const RunSeries* run = static_cast<const RunTableModel*>(sourceModel())->run(row);
-  return run == kept_ || std::ranges::all_of(words_, [&](const QString& word) { return hasWord(*run, word); });
+  return std::ranges::all_of(words_, [&](const QString& word) { return hasWord(*run, word); });
+}
+
+bool RunFilter::matches() const {
+  for (int row = 0; row < sourceModel()->rowCount(); ++row)
+    if (hasWords(row)) return true;
+  return false;
 }
 
 }  // namespace accrue::ui

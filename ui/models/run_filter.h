@@ -19,11 +19,15 @@ class RunFilter : public QSortFilterProxyModel {
   void setText(const QString& text);
   /// A run that stays listed whatever the text: a filter does not take the focus away.
   void setKept(const RunSeries* run);
+  /// Whether any run has the words, the kept one counting like the others.
+  bool matches() const;
 
  protected:
   bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
 
  private:
+  bool hasWords(int row) const;
+
   QStringList words_;
   const RunSeries* kept_ = nullptr;  ///< compared only
 };

@@ -6,8 +6,10 @@
 #include <QFileInfo>
 #include <QFileSystemWatcher>
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "accrue/run/checkpoint_mark.h"
@@ -389,15 +391,38 @@ void RunLibrary::append(RunSeries* run, const std::vector<RunEvent>& events) {
 }
 
 void RunLibrary::assignColors(const QList<RunSeries*>& shown) {
-  QSet<int> used;
-  const QList<RunSeries*> runs = table_.runs();
-  for (const RunSeries* run : runs) used.insert(run->colorIndex());
+  shown_.intersect(QSet<const RunSeries*>(shown.begin(), shown.end()));
   for (RunSeries* run : shown) {
-    if (run->colorIndex() >= 0) continue;
-    int color = 0;
-    while (used.contains(color)) ++color;
-    run->setColorIndex(color);
-    used.insert(color);
+    if (shown_.contains(run)) continue;
+    const bool taken =
+        std::ranges::any_of(shown_, [run](const RunSeries* other) { return other->colorIndex() == run->colorIndex(); });
+    if (run->colorIndex() < 0 || taken) run->setColorIndex(freeColor());
+    shown_.insert(run);
+  }
+}
+
+/// An index that no shown run has; that of a hidden run rather than a dash.
+int RunLibrary::freeColor() const {
+  std::map<int, int> held;
+  std::array<int, RunSeries::colors> uses{};
+  for (const RunSeries* run : table_.runs()) {
+    if (run->colorIndex() < 0) continue;
+    const bool shown = shown_.contains(run);
+    held[run->colorIndex()] += shown ? 0 : 1;
+    if (shown) ++uses[static_cast<std::size_t>(run->colorIndex() % RunSeries::colors)];
+  }
+  const auto fewest = std::ranges::min(uses);
+  // The indices of a colour are solid, then in one dash after another: one for each shown run of it and a free one.
+  for (int dash = 0;; ++dash) {
+    int best = -1;
+    for (int color = 0; color < RunSeries::colors; ++color) {
+      const int index = dash * RunSeries::colors + color;
+      const bool taken =
+          std::ranges::any_of(shown_, [index](const RunSeries* run) { return run->colorIndex() == index; });
+      if (uses[static_cast<std::size_t>(color)] > fewest || taken) continue;
+      if (best < 0 || held[index] < held[best]) best = index;
+    }
+    if (best >= 0) return best;
   }
 }
 

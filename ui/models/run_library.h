@@ -65,8 +65,9 @@ class RunLibrary : public QObject {
   void takeOut(RunSeries* run);
   void putBack(RunSeries* run);
 
-  /// Gives each run that is shown for the first time the lowest colour index that no run of the table has. A run keeps
-  /// its index.
+  /// Gives each run that is shown for the first time a colour index: of the colour that the fewest shown runs have,
+  /// and one that no run has while there is such a one. A run keeps its index while it is shown; one that was hidden
+  /// gets another if a shown run has taken it.
   void assignColors(const QList<RunSeries*>& shown);
   /// Hands a live batch to the run and the log.
   void append(RunSeries* run, const std::vector<RunEvent>& events);
@@ -88,6 +89,7 @@ class RunLibrary : public QObject {
   void loaded(accrue::ui::RunSeries* run);
 
  private:
+  int freeColor() const;
   struct Listing;
   struct History;
   void watchFolder();
@@ -111,7 +113,8 @@ class RunLibrary : public QObject {
   QSet<const RunSeries*> loading_;  ///< their events are being read, or have been
   QSet<const RunSeries*> loaded_;   ///< their events have been read
   QHash<QString, QString> checkpoints_;
-  QSet<QString> imported_;  ///< folders of runs that came in a bundle
+  QSet<const RunSeries*> shown_;  ///< that have their colour index
+  QSet<QString> imported_;        ///< folders of runs that came in a bundle
   QStringList interrupted_;
   QStringList live_elsewhere_;
   std::deque<std::unique_ptr<History>> histories_;

@@ -3,6 +3,8 @@
 
 #include <QCoreApplication>
 #include <QHash>
+#include <QSet>
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -30,8 +32,41 @@ QString withinSentence(QString label) {
   return label;
 }
 
+/// How many elements each list within a written list has, or none where it holds no lists; and its own elements.
+struct ListShape {
+  qsizetype elements = 0;
+  std::vector<qsizetype> lengths;
+};
+
+ListShape shapeOf(const QString& list) {
+  ListShape shape;
+  int depth = 0;
+  for (const QChar c : list) {
+    if (c == QLatin1Char('[') && ++depth == 2) shape.lengths.push_back(1);
+    if (c == QLatin1Char(']')) --depth;
+    if (c != QLatin1Char(',')) continue;
+    if (depth == 1) ++shape.elements;
+    if (depth == 2) ++shape.lengths.back();
+  }
+  ++shape.elements;
+  return shape;
+}
+
+/// A long list as far as it can be said in words: "8 values", "lengths 1 to 8".
+QString listText(const QString& list) {
+  const auto [elements, lengths] = shapeOf(list);
+  if (lengths.empty()) return tr("%1 values").arg(elements);
+  const auto [least, most] = std::ranges::minmax(lengths);
+  //: A list of lists: how many elements its shortest and its longest list have
+  return least == most ? tr("%1 lists of %2").arg(elements).arg(most) : tr("lengths %1 to %2").arg(least).arg(most);
+}
+
+/// The end stays: paths differ there.
 QString shortened(const QString& value) {
-  return value.size() > longestValue ? value.left(longestValue - 1) + QStringLiteral("…") : value;
+  if (value.size() <= longestValue) return value;
+  if (value.startsWith(QLatin1Char('['))) return listText(value);
+  constexpr qsizetype half = (longestValue - 1) / 2;
+  return value.left(half) + QStringLiteral("…") + value.right(half);
 }
 
 /// As a spec file writes it, without quotation marks; empty where it leaves the key out.
@@ -48,12 +83,12 @@ QString equation(const accrue::SpecField& field, const QString& value) {
 
 using Members = std::vector<std::size_t>;
 
-/// Runs by their value of a key, in the order in which the values come first.
+/// Runs by what their names would say of a key, in the order in which the values come first.
 std::vector<Members> byValue(const std::vector<NamedSpec>& runs, const Members& members, const std::string& key) {
   std::vector<Members> groups;
   QHash<QString, std::size_t> place;
   for (const std::size_t member : members) {
-    const QString value = settingValue(*runs[member].spec, key);
+    const QString value = shortened(settingValue(*runs[member].spec, key));
     if (!place.contains(value)) {
       place.insert(value, groups.size());
       groups.emplace_back();
@@ -74,6 +109,7 @@ void tellApart(const std::vector<NamedSpec>& runs, Members members, std::size_t 
   std::vector<Members> groups;
   for (const std::string& key : differingKeys(specs)) {
     std::vector<Members> candidate = byValue(runs, members, key);
+    if (candidate.size() < 2) continue;
     if (!groups.empty() && best != "run.seed" && (key == "run.seed" || candidate.size() <= groups.size())) continue;
     best = key;
     groups = std::move(candidate);
@@ -142,13 +178,20 @@ QStringList distinctNames(const std::vector<NamedSpec>& runs) {
   for (std::size_t i = 0; i < runs.size(); ++i) alike[runs[i].name].push_back(i);
   std::vector<QStringList> settings(runs.size());
   for (const auto& [name, members] : alike) tellApart(runs, members, mostSettings, settings);
-  QHash<QString, int> seen;
   QStringList distinct;
+  QSet<QString> taken;
+  for (const NamedSpec& run : runs) {
+    distinct << (taken.contains(run.kept) ? QString() : run.kept);
+    if (!run.kept.isEmpty()) taken.insert(run.kept);
+  }
   for (std::size_t i = 0; i < runs.size(); ++i) {
+    QString& own = distinct[static_cast<qsizetype>(i)];
+    if (!own.isEmpty()) continue;
     const QString name = (QStringList(runs[i].name) + settings[i]).join(QStringLiteral(", "));
-    const int number = ++seen[name];
+    own = name;
     //: A run's name, and a number where several have it
-    distinct << (number == 1 ? name : tr("%1 (%2)").arg(name).arg(number));
+    for (int number = 2; taken.contains(own); ++number) own = tr("%1 (%2)").arg(name).arg(number);
+    taken.insert(own);
   }
   return distinct;
 }

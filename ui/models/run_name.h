@@ -15,11 +15,12 @@ namespace accrue::ui {
 struct NamedSpec {
   QString name;
   const accrue::RunSpec* spec = nullptr;  ///< nullptr where it is not known
+  QString kept{};                         ///< what it was called before among others; empty: not yet
 };
 
 /// One name for each, in their order. Runs whose names agree get settings in which they differ, as few as tell them
 /// apart and three at most, the seed last; a run's own settings only: what it leaves out, its name does. Where these
-/// agree, too, a number: "Demo (2)".
+/// agree, too, a number: "Demo (2)". What a run was called before it stays, unless an earlier run is called so.
 QStringList distinctNames(const std::vector<NamedSpec>& runs);
 
 /// Dotted keys in which the specs differ, in the order of a spec file; the run's name is none of them.

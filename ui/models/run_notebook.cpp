@@ -67,6 +67,9 @@ RunNotebook::RunNotebook(RunTableModel* table, QString file, QObject* parent)
   connect(table, &QAbstractItemModel::rowsInserted, this, [this, table](const QModelIndex&, int first, int last) {
     for (int row = first; row <= last; ++row) table->run(row)->setNotes(notes_.value(table->run(row)->id()));
   });
+  connect(table, &RunTableModel::called, this, [this](const RunSeries* run) {
+    if (readable_) keep(run->id(), run->notes());
+  });
 }
 
 RunNotebook::~RunNotebook() {
@@ -82,6 +85,7 @@ void RunNotebook::read() {
 
 QJsonObject RunNotebook::toJson(const RunNotes& notes) {
   return {{QStringLiteral("name"), notes.name},
+          {QStringLiteral("called"), notes.called},
           {QStringLiteral("notes"), notes.text},
           {QStringLiteral("tags"), QJsonArray::fromStringList(notes.tags)},
           {QStringLiteral("star"), notes.starred}};
@@ -91,7 +95,8 @@ RunNotes RunNotebook::fromJson(const QJsonObject& noted) {
   RunNotes notes{.name = noted.value(QLatin1String("name")).toString(),
                  .text = noted.value(QLatin1String("notes")).toString(),
                  .tags = {},
-                 .starred = noted.value(QLatin1String("star")).toBool()};
+                 .starred = noted.value(QLatin1String("star")).toBool(),
+                 .called = noted.value(QLatin1String("called")).toString()};
   for (const QJsonValue tag : noted.value(QLatin1String("tags")).toArray()) notes.tags << tag.toString();
   return notes;
 }
@@ -116,25 +121,27 @@ void RunNotebook::write() {
 void RunNotebook::setNotes(RunSeries* run, const RunNotes& notes) {
   if (run->notes() == notes) return;
   run->setNotes(notes);
+  keep(run->id(), notes);
+}
+
+void RunNotebook::keep(const QString& id, const RunNotes& notes) {
   if (notes == RunNotes())
-    notes_.remove(run->id());
+    notes_.remove(id);
   else
-    notes_.insert(run->id(), notes);
-  changed_.insert(run->id(), notes);
+    notes_.insert(id, notes);
+  changed_.insert(id, notes);
   delay_.start();
 }
 
 void RunNotebook::takeOver(const QString& id, const RunNotes& notes) {
-  if (notes_.contains(id) || notes == RunNotes()) return;
-  notes_.insert(id, notes);
-  changed_.insert(id, notes);
-  delay_.start();
+  if (!notes_.contains(id) && notes != RunNotes()) keep(id, notes);
 }
 
 void RunNotebook::rename(RunSeries* run, const QString& name) {
   RunNotes notes = run->notes();
   if (name.trimmed() == run->givenName()) return;
   notes.name = name.trimmed();
+  notes.called.clear();
   setNotes(run, notes);
 }
 

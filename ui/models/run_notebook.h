@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// RunNotebook: what the user calls runs and says of them, in one file of the studio's own data, which the studios that
-// are open share. A run's folder is never written.
+// RunNotebook: what runs are called and what the user says of them, in one file of the studio's own data, which the
+// studios that are open share. A run's folder is never written.
 #pragma once
 
 #include <QHash>
@@ -40,6 +40,7 @@ class RunNotebook : public QObject {
   void failed(const QString& why);
 
  private:
+  void keep(const QString& id, const RunNotes& notes);
   void read();
   void write();
 

@@ -72,7 +72,7 @@ RunSeries::~RunSeries() {
 QString RunSeries::givenName() const {
   if (!notes_.name.isEmpty()) return notes_.name;
   if (!name_.isEmpty()) return name_;
-  if (spec_ && !spec_->run.name.empty()) return text(spec_->run.name) + bugMark(*spec_);
+  if (spec_) return text(accrue::run_name(*spec_)) + bugMark(*spec_);
   return folder_.isEmpty() ? id_ : QFileInfo(folder_).fileName();
 }
 
@@ -92,14 +92,14 @@ void RunSeries::setShown(Shown shown) {
 void RunSeries::setName(const QString& name) {
   if (name == name_) return;
   name_ = name;
-  distinctName_.clear();
+  notes_.called.clear();
   Q_EMIT givenNameChanged();
   Q_EMIT changed();
 }
 
 void RunSeries::setDistinctName(const QString& name) {
-  if (name == distinctName_) return;
-  distinctName_ = name;
+  if (name == distinctName()) return;
+  notes_.called = name;
   ++revision_;
   Q_EMIT changed();
 }
@@ -109,10 +109,7 @@ void RunSeries::setNotes(const RunNotes& notes) {
   const bool renamed = notes.name != notes_.name;
   notes_ = notes;
   ++revision_;
-  if (renamed) {
-    distinctName_.clear();
-    Q_EMIT givenNameChanged();
-  }
+  if (renamed) Q_EMIT givenNameChanged();
   Q_EMIT changed();
 }
 
@@ -183,7 +180,8 @@ std::int64_t RunSeries::steps() const {
 }
 
 void RunSeries::setSummary(const accrue::RunSummary& summary) {
-  name_ = text(summary.name);
+  // A run with a spec is named after it, as while it trained.
+  name_ = accrue::is_imported(summary) ? text(summary.name) : QString();
   folder_ = QString::fromStdString(summary.dir.string());
   startedAt_ = text(summary.started_at);
   branchedFrom_ = text(summary.branched_from);
@@ -199,7 +197,9 @@ void RunSeries::setSummary(const accrue::RunSummary& summary) {
     last_.loss = summary.updates > 0 ? summary.loss : LastValues::none;
     last_.samples = summary.samples;
     last_.tokens = summary.tokens;
-    last_.seconds = last_.unpausedSeconds = summary.seconds;
+    last_.seconds = summary.seconds;
+    last_.unpausedSeconds = summary.seconds - summary.paused_seconds;
+    lamp_.recall(summary.exactness);
     accrue::RunState state = accrue::RunState::failed;
     if (summary.state == "running")
       state = accrue::RunState::running;

@@ -104,12 +104,13 @@ enum class Shown {
   yes
 };
 
-/// What the user says of a run; kept in the studio's own data, never in the run's folder.
+/// What is said of a run; kept in the studio's own data, never in the run's folder.
 struct RunNotes {
   QString name;  ///< in place of the run's own
   QString text;
   QStringList tags;
   bool starred = false;
+  QString called{};  ///< what the studio called it among runs of one name: a name once given stays
   bool operator==(const RunNotes&) const = default;
 };
 
@@ -127,6 +128,8 @@ class RunSeries : public QObject {
   Q_OBJECT
 
  public:
+  /// How many colours there are before an index is one of them in another dash.
+  static constexpr int colors = 8;
   /// colorIndex names a colour, a dash pattern and a marker in every theme; -1 until the run is first shown.
   explicit RunSeries(QString id, int colorIndex, QObject* parent = nullptr);
   ~RunSeries() override;
@@ -134,7 +137,7 @@ class RunSeries : public QObject {
   QString id() const { return id_; }
   /// What it is called wherever it is named: as it was given, and where a table holds several of that name, with what
   /// tells it from them.
-  QString name() const { return distinctName_.isEmpty() ? givenName() : distinctName_; }
+  QString name() const { return distinctName().isEmpty() ? givenName() : distinctName(); }
   /// As the user, the spec or the folder says.
   QString givenName() const;
   QString folder() const { return folder_; }
@@ -153,6 +156,7 @@ class RunSeries : public QObject {
   std::int64_t checkpointUpdate() const { return checkpointUpdate_; }
   void setName(const QString& name);
   /// By the table that holds it; empty: the given name.
+  QString distinctName() const { return notes_.called; }
   void setDistinctName(const QString& name);
   const RunNotes& notes() const { return notes_; }
   void setNotes(const RunNotes& notes);
@@ -267,7 +271,6 @@ class RunSeries : public QObject {
 
   QString id_;
   QString name_;
-  QString distinctName_;
   RunNotes notes_;
   QString folder_;
   QString startedAt_;

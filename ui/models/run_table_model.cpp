@@ -30,6 +30,14 @@ const std::vector<int> everyColumn = {
 constexpr int firstSetUp = 2;
 constexpr int lastSetUp = 4;
 
+/// While it trains how fast it is now, then its mean; pauses do not count.
+double samplesPerSecond(const RunSeries& run) {
+  const LastValues& last = run.last();
+  if (run.isLive()) return last.samplesPerSecond;
+  return last.samples > 0 && last.unpausedSeconds > 0.0 ? static_cast<double>(last.samples) / last.unpausedSeconds
+                                                        : LastValues::none;
+}
+
 bool isSetUp(int column) {
   return column >= RunTableModel::stepsColumn && column <= RunTableModel::ranksColumn;
 }
@@ -132,11 +140,15 @@ void RunTableModel::removeRun(RunSeries* run) {
 void RunTableModel::nameRuns() {
   std::vector<NamedSpec> named;
   for (auto run = runs_.rbegin(); run != runs_.rend(); ++run)
-    named.push_back({(*run)->givenName(), (*run)->spec() ? &*(*run)->spec() : nullptr});
+    named.push_back({(*run)->givenName(), (*run)->spec() ? &*(*run)->spec() : nullptr, (*run)->distinctName()});
   const QStringList names = distinctNames(named);
   auto name = names.begin();
-  for (auto run = runs_.rbegin(); run != runs_.rend(); ++run, ++name)
-    (*run)->setDistinctName(*name == (*run)->givenName() ? QString() : *name);
+  for (auto run = runs_.rbegin(); run != runs_.rend(); ++run, ++name) {
+    const QString distinct = *name == (*run)->givenName() ? QString() : *name;
+    if (distinct == (*run)->distinctName()) continue;
+    (*run)->setDistinctName(distinct);
+    Q_EMIT called(*run);
+  }
 }
 
 void RunTableModel::forget(QObject* object) {
@@ -239,7 +251,7 @@ QString RunTableModel::changesText(const RunSeries& run) const {
 bool RunTableModel::anyHas(Column column) const {
   if (column == deltaColumn || column == changesColumn) return baseline_ != nullptr;
   const auto has = [column](const RunSeries* run) {
-    return column == weightsColumn ? !run->weights().empty() : run->lamp().checks() > 0;
+    return column == weightsColumn ? !run->weights().empty() : run->lamp().light() != ExactnessLamp::Light::off;
   };
   return compared_.empty() ? std::any_of(runs_.begin(), runs_.end(), has)
                            : std::any_of(compared_.begin(), compared_.end(), has);
@@ -397,7 +409,7 @@ QVariant RunTableModel::fixedText(const RunSeries& run, int column) const {
     case lossColumn:
       return last.update > 0 ? valueText(last.loss) : QString();
     case rateColumn:
-      return std::isfinite(last.samplesPerSecond) ? valueText(last.samplesPerSecond, 3) : QString();
+      return std::isfinite(samplesPerSecond(run)) ? valueText(samplesPerSecond(run), 3) : QString();
     case updatesColumn:
       return last.plannedUpdates > 0 ? tr("%1 / %2").arg(groupedNumber(last.update), groupedNumber(last.plannedUpdates))
                                      : groupedNumber(last.update);
@@ -429,7 +441,7 @@ QVariant RunTableModel::sortValue(const RunSeries& run, int column) const {
     case lossColumn:
       return number(run.last().loss);
     case rateColumn:
-      return number(run.last().samplesPerSecond);
+      return number(samplesPerSecond(run));
     case updatesColumn:
       return static_cast<qlonglong>(run.last().update);
     case nameColumn:
@@ -504,7 +516,7 @@ QVariant RunTableModel::headerData(int section, Qt::Orientation orientation, int
       case lossColumn:
         return tr("Loss of the last update");
       case rateColumn:
-        return tr("Samples per second over all ranks");
+        return tr("Samples per second over all ranks: now, and the mean of a run that has ended; pauses do not count");
       case updatesColumn:
         return tr("Updates done / planned");
       case deltaColumn:

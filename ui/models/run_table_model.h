@@ -14,7 +14,7 @@
 namespace accrue::ui {
 
 /// Thread: GUI. Does not own the runs; a run that is destroyed leaves the table. Runs of one name get names of their
-/// own once control is back in the event loop.
+/// own once control is back in the event loop, and keep them.
 class RunTableModel : public QAbstractTableModel {
   Q_OBJECT
 
@@ -80,6 +80,8 @@ class RunTableModel : public QAbstractTableModel {
   void baselineChanged();
   /// The user typed another name; who keeps the names decides.
   void renamed(accrue::ui::RunSeries* run, const QString& name);
+  /// A run got what tells it from the others of its name.
+  void called(accrue::ui::RunSeries* run);
 
  private:
   QString deltaText(const RunSeries& run) const;

@@ -209,10 +209,10 @@ Result<void> SpecDocument::saveAs(const QString& path) {
   return {};
 }
 
-/// The sample lock stays, and keeps the new document's samples.
+/// What was locked in the document before does not act on this one.
 void SpecDocument::takeOther(const RunSpec& spec) {
   if (!locked_.holder.isEmpty()) unlockKeys();
-  samples_kept_ = locked_samples(spec, lock_);
+  if (lock_ != SampleLock::none) setSampleLock(SampleLock::none);
   last_factor_.clear();
   ++opened_;
   applySpec(spec, QString());

@@ -106,6 +106,9 @@ void BugGalleryPanel::fix() {
   keepFocus();
   RunSpec fixed = document_->spec();
   fixed.teaching.bug = Bug::none;
+  // The gallery calls its runs after their bug, which this one has no more.
+  if (const auto title = find_gallery_bug(current())->title; fixed.run.name == title)
+    fixed.run.name = tr("%1, fixed").arg(fromView(title)).toStdString();
   const bool own = !document_->isModified() && document_->filePath().isEmpty();
   if (!document_->setSpec(fixed, tr("Fix the bug"))) return;
   if (own) document_->undoStack()->clear();

@@ -27,12 +27,16 @@ namespace accrue::ui {
 
 namespace {
 
-/// The notes on these runs, by id.
-std::string notesText(const RunLibrary& library, const QStringList& folders) {
+/// What is said of these runs, by id; without the user's own notes, what they are called.
+std::string notesText(const RunLibrary& library, const QStringList& folders, bool with_own) {
   QJsonObject notes;
-  for (const QString& folder : folders)
-    if (const RunSeries* run = library.find(folder); run && run->notes() != RunNotes())
-      notes[run->id()] = RunNotebook::toJson(run->notes());
+  for (const QString& folder : folders) {
+    const RunSeries* run = library.find(folder);
+    if (!run) continue;
+    RunNotes said = run->notes();
+    if (!with_own) said = {.name = {}, .text = {}, .tags = {}, .called = said.called};
+    if (said != RunNotes()) notes[run->id()] = RunNotebook::toJson(said);
+  }
   return notes.isEmpty() ? std::string() : QJsonDocument(notes).toJson().toStdString();
 }
 
@@ -90,7 +94,7 @@ void BundleExchange::askAndWrite(const QList<BundleRow>& rows) {
   for (const QString& folder : choice->folders) request.runs.push_back(folder.toStdString());
   if (choice->spec) request.spec = write_spec(parts_.document->spec());
   if (choice->layout) request.layout = parts_.layout().toStdString();
-  if (choice->notes) request.notes = notesText(*parts_.library, choice->folders);
+  request.notes = notesText(*parts_.library, choice->folders, choice->notes);
   parts_.jobs->run(
       tr("Writing %1").arg(QFileInfo(file).fileName()),
       [request = std::move(request), file](const ExchangeJobs::GoOn& goOn) {

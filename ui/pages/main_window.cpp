@@ -277,6 +277,7 @@ void MainWindow::connectRuns() {
   connect(runs_, &RunsPanel::attachRequested, parts_.control,
           [this](RunSeries* run) { parts_.control->attach(run->folder()); });
   connect(runs_, &RunsPanel::folderRequested, this, &MainWindow::openRunFolder);
+  connect(runs_, &RunsPanel::lookedAt, centre_, &CentrePage::showPlots);
   connect(runs_, &RunsPanel::activated, this, [this] {
     centre_->showPlots();
     centre_->plots()->fit();

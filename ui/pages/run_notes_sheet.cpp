@@ -71,8 +71,13 @@ void RunNotesSheet::setRun(RunSeries* run) {
 
 void RunNotesSheet::keep() {
   if (filling_ || !run_) return;
-  RunNotes notes{
-      .name = name_->text().trimmed(), .text = text_->toPlainText(), .tags = {}, .starred = star_->isChecked()};
+  const QString name = name_->text().trimmed();
+  const RunNotes& before = run_->notes();
+  RunNotes notes{.name = name,
+                 .text = text_->toPlainText(),
+                 .tags = {},
+                 .starred = star_->isChecked(),
+                 .called = name == before.name ? before.called : QString()};
   for (const QString& tag : tags_->text().split(QLatin1Char(','))) {
     const QString word = tag.simplified();
     if (!word.isEmpty() && !notes.tags.contains(word)) notes.tags << word;

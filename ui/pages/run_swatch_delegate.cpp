@@ -13,6 +13,7 @@ namespace accrue::ui {
 
 namespace {
 
+static_assert(RunSeries::colors == seriesColorCount);
 constexpr int swatch_width = 28;
 constexpr int eye_width = space::inGroup + space::icon + space::base;
 /// An eye that is open in passing, and one that is closed.
@@ -85,8 +86,7 @@ void RunSwatchDelegate::paint(QPainter* painter, const QStyleOptionViewItem& opt
   painter->setPen(shown == Qt::Unchecked ? colors.muted : colors.text);
   painter->setFont(font);
   const QFontMetrics metrics(font);
-  // In the middle: runs of one name differ at its end.
-  painter->drawText(label, Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(text, Qt::ElideMiddle, label.width()));
+  painter->drawText(label, Qt::AlignLeft | Qt::AlignVCenter, elidedRunName(text, metrics, label.width()));
   const int left = label.width() - metrics.horizontalAdvance(text) - space::inGroup;
   if (const QString tags = index.data(RunTableModel::tagsRole).toStringList().join(QLatin1Char(' '));
       !tags.isEmpty() && left > space::page) {

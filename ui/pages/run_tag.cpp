@@ -58,8 +58,7 @@ void RunTag::paintEvent(QPaintEvent*) {
   if (color_ >= 0) paintSwatch(painter, QRectF(0, height() / 2 - 5, tag_swatch, 11), color_, themeColors(palette()));
   painter.setPen(palette().color(QPalette::WindowText));
   const QRect label = rect().adjusted(tag_swatch + space::base, 0, 0, 0);
-  painter.drawText(label, Qt::AlignLeft | Qt::AlignVCenter,
-                   fontMetrics().elidedText(name_, Qt::ElideMiddle, label.width()));
+  painter.drawText(label, Qt::AlignLeft | Qt::AlignVCenter, elidedRunName(name_, fontMetrics(), label.width()));
 }
 
 RunTag* addRunTag(QDockWidget* dock) {

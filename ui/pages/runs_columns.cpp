@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "runs_columns.h"
 
+#include <QAbstractItemView>
 #include <QEvent>
 #include <QHeaderView>
 #include <QScopedValueRollback>
@@ -24,15 +25,17 @@ struct ColumnWidth {
 /// In the order in which they are hidden.
 constexpr ColumnWidth fixed_widths[] = {
     {RunTableModel::rateColumn, 84, 64, true},       {RunTableModel::ranksColumn, 60, 44, true},
-    {RunTableModel::microBatchColumn, 60, 44, true}, {RunTableModel::weightsColumn, 84, 64, true},
-    {RunTableModel::exactColumn, 84, 64, true},      {RunTableModel::updatesColumn, 84, 84, true},
-    {RunTableModel::stepsColumn, 60, 44, true},      {RunTableModel::stateColumn, 112, 88, false},
+    {RunTableModel::microBatchColumn, 60, 44, true}, {RunTableModel::updatesColumn, 84, 84, true},
+    {RunTableModel::stepsColumn, 60, 44, true},      {RunTableModel::exactColumn, 84, 64, true},
+    {RunTableModel::weightsColumn, 84, 84, true},    {RunTableModel::stateColumn, 112, 88, false},
     {RunTableModel::nameColumn, 256, 150, false},    {RunTableModel::lossColumn, 84, 64, false},
     {RunTableModel::deltaColumn, 84, 64, false},     {RunTableModel::changesColumn, 220, 110, false}};
 /// Of a key in which runs differ.
 constexpr int key_usual = 84;
 constexpr int key_least = 60;
 constexpr int narrowest = 32;
+/// Four weights of ten digits are more than this, and the tooltip's.
+constexpr int widest_weights = 240;
 
 int scaled(double width) {
   return static_cast<int>(std::lround(width * textScale()));
@@ -58,6 +61,7 @@ RunsColumns::RunsColumns(QTreeView* view, const RunTableModel* table) : QObject(
   connect(shown, &QAbstractItemModel::columnsRemoved, this, end_change);
   // What sorts the table has removed a column before the table itself has.
   connect(table, &QAbstractItemModel::columnsRemoved, this, &RunsColumns::fit);
+  connect(shown, &QAbstractItemModel::dataChanged, this, &RunsColumns::widenWeights);
   fit();
 }
 
@@ -98,12 +102,25 @@ void RunsColumns::giveNameTheRest(const std::vector<Width>& widths) {
   header->resizeSection(name, std::max(rest, widths[static_cast<std::size_t>(name)].least));
 }
 
+void RunsColumns::widenWeights() {
+  const int section = table_->sectionOf(RunTableModel::weightsColumn);
+  if (section < 0 || changing_ || view_->isColumnHidden(section)) return;
+  if (wanted()[static_cast<std::size_t>(section)].usual > view_->columnWidth(section)) fit();
+}
+
 std::vector<RunsColumns::Width> RunsColumns::wanted() const {
   const auto count = static_cast<std::size_t>(view_->header()->count());
   std::vector<Width> widths(count, Width{scaled(key_usual), scaled(key_least)});
   for (const ColumnWidth& fixed : fixed_widths)
     if (const int section = table_->sectionOf(fixed.column); section >= 0 && section < view_->header()->count())
       widths[static_cast<std::size_t>(section)] = {scaled(fixed.usual), scaled(fixed.least)};
+  // Weights are there to be read, digit by digit.
+  if (const int section = table_->sectionOf(RunTableModel::weightsColumn);
+      section >= 0 && section < static_cast<int>(count)) {
+    Width& weights = widths[static_cast<std::size_t>(section)];
+    const int needed = static_cast<const QAbstractItemView*>(view_)->sizeHintForColumn(section);
+    weights.usual = weights.least = std::clamp(needed, weights.least, scaled(widest_weights));
+  }
   for (std::size_t section = 0; section < count; ++section) {
     const auto own = own_.constFind(nameOf(static_cast<int>(section)));
     if (own == own_.constEnd()) continue;

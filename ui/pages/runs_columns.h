@@ -34,6 +34,8 @@ class RunsColumns : public QObject {
   /// Of all sections, before there is too little room.
   std::vector<Width> wanted() const;
   void giveNameTheRest(const std::vector<Width>& widths);
+  /// Weights that have grown longer than their column.
+  void widenWeights();
   void keepOwn(int section, int width);
   /// The same while columns beside it come and go.
   QString nameOf(int section) const;

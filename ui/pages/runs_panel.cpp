@@ -35,7 +35,7 @@ RunsPanel::RunsPanel(RunLibrary* library, QWidget* parent)
       controls_(new QWidget(this)),
       search_(new QLineEdit(controls_)),
       differing_(new QCheckBox(tr("Only differing columns"), controls_)),
-      empty_(new QLabel(tr("No runs yet. Press F5 to train this set-up; every run stays here for comparison."), this)) {
+      empty_(new QLabel(this)) {
   setObjectName(QStringLiteral("runsPanel"));
   sorted_->setSourceModel(library_->table());
   view_->setObjectName(QStringLiteral("runsTable"));
@@ -69,6 +69,8 @@ RunsPanel::RunsPanel(RunLibrary* library, QWidget* parent)
   controls->addStretch(1);
   controls->addWidget(search_, 1);
   controls->addWidget(differing_);
+  empty_->setObjectName(QStringLiteral("noRuns"));
+  empty_->setTextFormat(Qt::PlainText);
   empty_->setAlignment(Qt::AlignCenter);
   empty_->setWordWrap(true);
   empty_->setForegroundRole(QPalette::PlaceholderText);
@@ -92,6 +94,7 @@ void RunsPanel::connectSignals() {
   connect(search_, &QLineEdit::textChanged, this, [this](const QString& text) {
     sorted_->setKept(currentRun());
     sorted_->setText(text);
+    showEmptyState();
   });
   connect(library_->table(), &RunTableModel::renamed, notebook_, &RunNotebook::rename);
   connect(library_->table(), &QAbstractItemModel::rowsInserted, this,
@@ -100,6 +103,7 @@ void RunsPanel::connectSignals() {
   // A run that was hidden while it had the focus is looked at again.
   connect(view_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
     if (RunSeries* run = runAt(index); run && run->shown() == Shown::no) run->setShown(Shown::whileFocused);
+    Q_EMIT lookedAt();
   });
   // Queued: columns must not change while the selection is being changed.
   connect(
@@ -144,7 +148,12 @@ void RunsPanel::moveFocus(RunSeries* from, RunSeries* to) {
 }
 
 void RunsPanel::showEmptyState() {
-  QWidget* const now = library_->table()->rowCount() == 0 ? static_cast<QWidget*>(empty_) : view_;
+  const bool none = library_->table()->rowCount() == 0;
+  empty_->setText(none ? tr("No runs yet. Press F5 to train this set-up; every run stays here for comparison.")
+                       //: %1 what was typed into the filter
+                       : tr("No run matches \u201c%1\u201d. The cross in the filter lists all runs again.")
+                             .arg(search_->text().trimmed()));
+  QWidget* const now = none || !sorted_->matches() ? static_cast<QWidget*>(empty_) : view_;
   const bool has_focus = stack_->currentWidget()->hasFocus();
   stack_->setCurrentWidget(now);
   if (has_focus) now->setFocus(Qt::OtherFocusReason);  // the last run has gone, or the first one has come

@@ -71,7 +71,7 @@ int RunKey::lay(int width, QPainter* painter) const {
   for (std::size_t i = 0; i < items_.size(); ++i) {
     const QString more = QStringLiteral("+%1").arg(items_.size() - i);
     const int swatch = keySwatch + space::base;
-    const QString name = metrics.elidedText(items_[i].text, Qt::ElideMiddle, std::max(right - first - swatch, 0));
+    const QString name = elidedRunName(items_[i].text, metrics, std::max(right - first - swatch, 0));
     const int taken = swatch + metrics.horizontalAdvance(name);
     // In the last row what does not fit is counted.
     const bool last = i + 1 == items_.size();

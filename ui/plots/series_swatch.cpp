@@ -2,6 +2,7 @@
 #include "plots/series_swatch.h"
 
 #include <QPolygonF>
+#include <QRegularExpression>
 #include <algorithm>
 #include <cmath>
 
@@ -67,6 +68,21 @@ void paintSwatch(QPainter& painter, const QRectF& rect, int seriesIndex, const T
   paintMarker(painter, QPointF(rect.center().x(), middle + 0.5), std::min<qreal>(7.0, rect.height()), seriesIndex,
               seriesColor(colors, seriesIndex));
   painter.restore();
+}
+
+QString elidedRunName(const QString& name, const QFontMetrics& metrics, int width) {
+  if (metrics.horizontalAdvance(name) <= width) return name;
+  static const QRegularExpression telling(QStringLiteral(" \\(|, "));
+  const qsizetype at = name.indexOf(telling);
+  if (at > 0) {
+    const QString own = name.left(at);
+    const QString rest = name.mid(at);
+    const int left = width - metrics.horizontalAdvance(rest);
+    constexpr qsizetype least = 3;  // letters of its own
+    if (left >= metrics.horizontalAdvance(own.left(least) + QChar(0x2026)))
+      return metrics.elidedText(own, Qt::ElideRight, left) + rest;
+  }
+  return metrics.elidedText(name, Qt::ElideMiddle, width);
 }
 
 }  // namespace accrue::ui

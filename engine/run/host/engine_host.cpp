@@ -330,9 +330,11 @@ void EngineHost::Impl::resume(ResumeRequest request) {
   request.order.origin_ns = monotonic_ns() - writer->last_time_ns();
   request.order.interactive = options.interactive;
   request.order.paused = false;
-  SessionRequest session{std::move(request.order), std::move(*writer), std::move(request.spec_sha256), true, {}, {}};
+  SessionRequest session{
+      std::move(request.order), std::move(*writer), std::move(request.spec_sha256), true, {}, {}, {}};
   if (const auto before = read_run(request.dir)) {
     session.started_at = before->started_at;
+    session.tally = RunTally(before->paused_seconds, before->exactness);
     Update last;
     last.update = before->updates;
     last.loss = before->loss;

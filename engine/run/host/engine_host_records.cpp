@@ -24,6 +24,7 @@ void RunSession::emit(std::int64_t rank, EventBody body) {
 }
 
 void RunSession::store_and_publish(RunEvent event, std::string_view line) {
+  tally_.take(event);
   if (writer_ && is_stored(event.body)) {
     const bool had_reserve = !writer_->reserve_spent();
     const auto stored = writer_->append(event, line);
@@ -107,7 +108,9 @@ RunSummary RunSession::summary(const std::string& outcome, const std::string& re
     summary.samples = last_update_->samples;
     summary.tokens = last_update_->tokens;
     summary.seconds = last_update_->seconds;
+    summary.paused_seconds = tally_.paused_seconds();
   }
+  summary.exactness = tally_.worst_check();
   if (reported_end_) summary.weights_sha256 = reported_end_->weights_sha256;
   summary.spec_sha256 = spec_sha256_;
   if (const CheckpointMark newest = newest_checkpoint(order_.run_dir); newest.valid())

@@ -104,6 +104,7 @@ RunSession::RunSession(SessionRequest request, SessionSettings settings, Publish
       publish_(std::move(publish)),
       publish_state_(std::move(set_state)),
       last_update_(std::move(request.last_update)),
+      tally_(std::move(request.tally)),
       started_at_(std::move(request.started_at)) {}
 
 RunSession::~RunSession() = default;

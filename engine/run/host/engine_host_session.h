@@ -17,6 +17,7 @@
 #include "accrue/run/engine_host.h"
 #include "accrue/run/host_command.h"
 #include "accrue/run/run_store.h"
+#include "accrue/run/run_tally.h"
 #include "control_channel.h"
 #include "engine_host_agreement.h"
 #include "engine_host_liveness.h"
@@ -33,6 +34,7 @@ struct SessionRequest {
   bool resumed = false;
   std::string started_at;             ///< of a resumed run
   std::optional<Update> last_update;  ///< likewise
+  RunTally tally;                     ///< likewise
 };
 
 struct SessionSettings {
@@ -191,6 +193,7 @@ class RunSession {
 
   // The run so far.
   std::optional<Update> last_update_;
+  RunTally tally_;
   std::map<std::int64_t, Measured> measured_;  ///< the last of each rank
   std::optional<RunFinished> reported_end_;
   std::string last_numerics_;

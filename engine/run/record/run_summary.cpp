@@ -78,6 +78,18 @@ void take(const Json& json, const char* key, std::vector<PlanFigure>& figures) {
   }
 }
 
+void take(const Json& json, const char* key, std::optional<ExactnessCheck>& check) {
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_object()) return;
+  check.emplace();
+  take(*found, "update", check->update);
+  take(*found, "relative", check->relative);
+  take(*found, "tolerance", check->tolerance);
+  take(*found, "verdict", check->verdict);
+  take(*found, "reason", check->reason);
+  take(*found, "message", check->message);
+}
+
 /// False where there is no summary to believe.
 bool take_summary(const fs::path& dir, RunSummary& summary) {
   std::error_code error;
@@ -100,8 +112,10 @@ bool take_summary(const fs::path& dir, RunSummary& summary) {
   take(json, "planned_updates", summary.planned_updates);
   take(json, "loss", summary.loss);
   take(json, "seconds", summary.seconds);
+  take(json, "paused_seconds", summary.paused_seconds);
   take(json, "samples", summary.samples);
   take(json, "tokens", summary.tokens);
+  take(json, "exactness", summary.exactness);
   take(json, "weights_sha256", summary.weights_sha256);
   take(json, "spec_sha256", summary.spec_sha256);
   take(json, "started_at", summary.started_at);
@@ -187,12 +201,6 @@ Recorded take_ends(const fs::path& file, RunSummary& summary) {
   return found;
 }
 
-std::string default_name(const RunSpec& spec) {
-  const auto ranks = spec.parallel.data * spec.parallel.tensor * spec.parallel.pipeline;
-  return fmt::format("{} N={} {}", to_name(spec.model.kind), steps_of(spec.accumulation, spec.parallel.data),
-                     counted(ranks, "rank"));
-}
-
 /// spec.toml, if it can be read and is what the run started with.
 bool take_spec(const fs::path& dir, RunSummary& summary) {
   SpecReading reading = read_spec(dir / "spec.toml");
@@ -218,6 +226,13 @@ std::optional<RunOrder> recorded_order(const fs::path& dir, RunSummary& summary)
 }
 
 }  // namespace
+
+std::string run_name(const RunSpec& spec) {
+  if (!spec.run.name.empty()) return spec.run.name;
+  const auto ranks = spec.parallel.data * spec.parallel.tensor * spec.parallel.pipeline;
+  return fmt::format("{} N={} {}", to_name(spec.model.kind), steps_of(spec.accumulation, spec.parallel.data),
+                     counted(ranks, "rank"));
+}
 
 CheckpointMark newest_checkpoint(const fs::path& dir) {
   CheckpointMark newest;
@@ -263,7 +278,7 @@ Result<RunSummary> read_run(const fs::path& folder) {
     summary.plan_check = check_plan(order->plan, found.measured);
   }
   if (const auto newest = newest_checkpoint(dir); newest.valid()) summary.last_checkpoint = checkpoint_name(newest);
-  summary.name = summary.spec.run.name.empty() ? default_name(summary.spec) : summary.spec.run.name;
+  summary.name = run_name(summary.spec);
   summary.imported = fs::exists(dir / import_mark, error);
   if (is_locked(dir))
     summary.state = "running";
@@ -308,8 +323,13 @@ Json json_of(const RunSummary& summary) {
   json["planned_updates"] = summary.planned_updates;
   json["loss"] = summary.updates > 0 ? number(summary.loss) : Json(nullptr);
   json["seconds"] = number(summary.seconds);
+  json["paused_seconds"] = number(summary.paused_seconds);
   json["samples"] = summary.samples;
   json["tokens"] = summary.tokens;
+  if (const auto& check = summary.exactness)
+    json["exactness"] = {{"update", check->update},       {"relative", number(check->relative)},
+                         {"tolerance", check->tolerance}, {"verdict", check->verdict},
+                         {"reason", check->reason},       {"message", check->message}};
   json["weights_sha256"] = summary.weights_sha256;
   json["spec_sha256"] = summary.spec_sha256;
   json["last_checkpoint"] = summary.last_checkpoint;

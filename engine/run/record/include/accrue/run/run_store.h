@@ -28,6 +28,9 @@ std::string new_run_id();
 /// The file that marks the folder of a run which came in a bundle.
 inline constexpr const char* import_mark = "imported.json";
 
+/// What a run is called: as its spec says, else by what it trains ("gpt N=4 2 ranks").
+std::string run_name(const RunSpec& spec);
+
 /// What a list of runs shows of one folder, read without the events where summary.json exists.
 struct RunSummary {
   std::filesystem::path dir;
@@ -40,8 +43,10 @@ struct RunSummary {
   std::int64_t planned_updates = 0;
   double loss = 0.0;
   double seconds = 0.0;
+  double paused_seconds = 0.0;  ///< of them, held; 0 where the summary does not say
   std::int64_t samples = 0;
   std::int64_t tokens = 0;
+  std::optional<ExactnessCheck> exactness;  ///< the check that decides; nullopt where none was or none is told
   std::string weights_sha256;
   std::string spec_sha256;      ///< of spec.toml as it was when the run last started
   std::string last_checkpoint;  ///< "step-100" or empty

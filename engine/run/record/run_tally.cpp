@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accrue/run/run_tally.h"
+
+#include <utility>
+
+#include "accrue/run/lamp.h"
+#include "accrue/run/run_state.h"
+
+namespace accrue {
+
+RunTally::RunTally(double paused_seconds, std::optional<ExactnessCheck> worst_check)
+    : paused_seconds_(paused_seconds), worst_(std::move(worst_check)) {}
+
+void RunTally::take(const RunEvent& event) {
+  if (const auto* changed = std::get_if<StateChanged>(&event.body)) {
+    if (run_state_from(changed->state) == RunState::paused) {
+      if (!paused_since_ns_) paused_since_ns_ = event.time_ns;
+    } else if (const auto since = std::exchange(paused_since_ns_, std::nullopt)) {
+      since_update_ += static_cast<double>(event.time_ns - *since) * 1e-9;
+    }
+  } else if (std::holds_alternative<Update>(event.body) && event.rank == 0) {
+    paused_seconds_ += std::exchange(since_update_, 0.0);
+  } else if (const auto* check = std::get_if<ExactnessCheck>(&event.body)) {
+    worst_ = worst_ ? *worst_of({*worst_, *check}) : *check;
+  }
+}
+
+}  // namespace accrue

@@ -234,6 +234,9 @@ void MainWindow::connectDocument() {
   const auto withdrawRefusal = [this] { centre_->messages()->withdraw(QStringLiteral("refused")); };
   connect(parts_.document, &SpecDocument::changed, this, withdrawRefusal);
   connect(setup_->form(), &FieldForm::rejectedFieldsChanged, this, withdrawRefusal);
+  const auto noteObstacle = [this] { numbers_moved_ = true; };
+  connect(parts_.preflight, &PreflightRunner::finished, this, noteObstacle);
+  connect(setup_->form(), &FieldForm::rejectedFieldsChanged, this, noteObstacle);
   connect(setup_->form(), &FieldForm::attentionWanted, this, [this] {
     setup_dock_->show();
     setup_dock_->raise();

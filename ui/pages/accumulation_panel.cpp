@@ -59,6 +59,8 @@ AccumulationPanel::AccumulationPanel(RunControl* control, QWidget* parent)
   connect(&later_, &QTimer::timeout, this, &AccumulationPanel::showAll);
   empty_->setForegroundRole(QPalette::PlaceholderText);
   lamp_->setObjectName(QStringLiteral("windowLamp"));
+  lamp_->setFocusPolicy(Qt::StrongFocus);  // so that F1 explains it
+  lamp_->setWhatsThis(tr("lamp"));
   lamp_text_->setObjectName(QStringLiteral("windowLampText"));
   lamp_text_->setFont(textFont(TextSize::small));
   auto* grid = new QGridLayout(facts_);

@@ -266,7 +266,7 @@ class TestDialects : public QObject {
     using enum QueuedState;
     QCOMPARE(statesOf(*queueOf(studio)),
              (std::vector<QueuedState>{failed, QueuedState::finished, failed, failed, failed}));
-    QVERIFY(queueOf(studio)->sentence().contains(QStringLiteral("1 of 5 runs finished, 4 did not")));
+    QVERIFY(queueOf(studio)->sentence().contains(QStringLiteral("1 of 5 runs finished, 4 (llm; ")));
   }
 
   void cancelling_leaves_out_the_rest() {

@@ -12,6 +12,7 @@
 #include <QListWidget>
 #include <QPlainTextEdit>
 #include <QPushButton>
+#include <QToolButton>
 
 #include "accrue/run/code_export.h"
 #include "accrue/run/tensorboard_file.h"
@@ -203,10 +204,19 @@ class TestExchange : public QObject {
     other.window->openPath(bundle);
     QTRY_COMPARE_WITH_TIMEOUT(bar->text(), QStringLiteral("1 run was here already"), patience_ms);
     QCOMPARE(other.library->table()->rowCount(), 1);
+    // It goes with the runs that it speaks of.
+    other.window->findChild<RunsPanel*>()->showOnly({run});
+    other.action("deleteRunAction")->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(bar->currentId(), QStringLiteral("trash"), patience_ms);
+    other.find<QToolButton>("messageClose")->click();
+    QCOMPARE(bar->text(), QString());
     QFile damaged(bundle);
     QVERIFY(damaged.resize(damaged.size() / 2));
     other.window->openPath(bundle);
     QTRY_VERIFY_WITH_TIMEOUT(bar->text().contains(QStringLiteral("cut short")), patience_ms);
+    other.openSpec(smallSpec(3));
+    other.action("runAction")->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(bar->text(), QString(), patience_ms);
   }
 
   void a_bundle_takes_what_a_run_is_called_even_without_notes() {

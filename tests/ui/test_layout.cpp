@@ -10,6 +10,7 @@
 #include "studio_fixture.h"
 #include "style/text_scale.h"
 #include "support/test_program.h"
+#include "widgets/gradient_pool.h"
 #include "widgets/message_bar.h"
 #include "widgets/number_edit.h"
 
@@ -159,6 +160,15 @@ class TestLayout : public QObject {
     QVERIFY(bar->text().contains(QStringLiteral("set aside")));
     studio.action("newSpecAction")->trigger();  // yet another document
     QVERIFY2(!bar->text().contains(QStringLiteral("set aside")), qPrintable(bar->text()));
+  }
+
+  void the_window_panel_at_its_narrowest_cuts_nothing() {
+    RunningStudio studio("micro_ms=20");
+    studio.window->resizeDocks({studio.find<QDockWidget>("windowDock")}, {1}, Qt::Horizontal);
+    auto* pool = studio.find<GradientPool>("gradientPool");
+    QTRY_COMPARE_WITH_TIMEOUT(pool->visibleRegion().boundingRect().width(), pool->width(), patience_ms);
+    for (const QString& line : pool->toolTip().split(QLatin1Char('\n'))) QVERIFY2(line.size() <= 60, qPrintable(line));
+    studio.endRun();
   }
 
   void every_number_has_room_for_five_digits() {

@@ -313,14 +313,28 @@ class TestLegible : public QObject {
     QVERIFY(!words->currentItem());
     QCOMPARE(unnamed(studio.find("glossarySheet")), QStringList());
     // A field whose label has none of the words, by its key; one whose key has, by that.
-    const auto wordOf = [&](const char* name) {
-      QWidget* const field = studio.find(name);
-      const int entry = glossaryEntryFor(glossary(), focusedWords(field));
+    const auto wordAt = [](const QWidget* focus) {
+      const int entry = glossaryEntryFor(glossary(), focusedWords(focus));
       return entry < 0 ? QString() : glossary()[static_cast<std::size_t>(entry)].words.front();
     };
+    const auto wordOf = [&](const char* name) { return wordAt(studio.find(name)); };
     QCOMPARE(wordOf("field.accumulation.steps"), QStringLiteral("N"));
     QCOMPARE(wordOf("field.megatron.recompute_activations"), QStringLiteral("recompute"));
     QCOMPARE(wordOf("field.model.heads"), QString());
+    // What shows something is explained by what it shows.
+    QCOMPARE(wordOf("windowLamp"), QStringLiteral("lamp"));
+    QVERIFY(studio.find("windowLamp")->focusPolicy() != Qt::NoFocus);
+    const std::pair<const char*, const char*> plots[] = {{"Loss plot", "loss"},
+                                                         {"Learning rate plot", "learning rate"},
+                                                         {"Gradient norm plot", "gradient norm"},
+                                                         {"Loss scale plot", "loss scale"},
+                                                         {"Sync strip", "sync strip"}};
+    for (const auto& [name, word] : plots) {
+      const auto all = studio.window->findChildren<QWidget*>();
+      const auto canvas = std::ranges::find(all, QLatin1String(name), &QWidget::accessibleName);
+      QVERIFY2(canvas != all.end(), name);
+      QCOMPARE(wordAt(*canvas), QLatin1String(word));
+    }
   }
 
   void the_narrator_tells_states_at_once_and_progress_rarely() {

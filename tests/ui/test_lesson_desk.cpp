@@ -6,6 +6,7 @@
 #include <QListWidget>
 
 #include "models/lesson_player.h"
+#include "pages/runs_panel.h"
 #include "plots/plot_area.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
@@ -86,6 +87,33 @@ class TestLessonDesk : public QObject {
                                                  .arg(marks.join(QStringLiteral(", ")))));
       }
     }
+  }
+
+  void a_bug_that_is_selected_again_has_its_verdict_and_its_runs() {
+    DeskStudio studio;
+    studio.action("bugGalleryAction")->trigger();
+    auto* list = studio.find<QListWidget>("bugList");
+    const auto* lamp = studio.find<QLabel>("bugLamp");
+    const auto* runs = studio.find<RunsPanel>("runsPanel");
+    const auto runBug = [&studio] {
+      const RunSeries* before = studio.control->run();
+      studio.find<QPushButton>("runBug")->click();
+      QTRY_VERIFY_WITH_TIMEOUT(studio.control->run() && studio.control->run() != before && !studio.control->isLive(),
+                               patience_ms);
+    };
+    list->setCurrentRow(0);
+    runBug();
+    RunSeries* first = studio.control->run();
+    first->append({{0, 1'000'000, 0, ExactnessCheck{.update = 1, .relative = 0.5, .verdict = "not"}}});
+    list->setCurrentRow(1);
+    QVERIFY2(lamp->text().startsWith(QStringLiteral("Run it")), qPrintable(lamp->text()));
+    runBug();
+    QCOMPARE(runs->shownRuns(), QList<RunSeries*>{studio.control->run()});
+    list->setCurrentRow(0);
+    QVERIFY2(lamp->text().startsWith(QStringLiteral("not exact")), qPrintable(lamp->text()));
+    QCOMPARE(runs->shownRuns(), QList<RunSeries*>{first});
+    studio.library->takeOut(first);
+    QVERIFY2(lamp->text().startsWith(QStringLiteral("Run it")), qPrintable(lamp->text()));
   }
 
   void leaving_a_lesson_gives_back_the_start_page() {

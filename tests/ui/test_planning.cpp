@@ -8,6 +8,8 @@
 #include <QTableWidget>
 
 #include "accrue/run/iso_batch.h"
+#include "accrue/run/rank_cost.h"
+#include "models/run_text.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
 #include "widgets/memory_bar.h"
@@ -128,6 +130,31 @@ class TestPlanning : public QObject {
     QTest::keyClick(split, Qt::Key_Left);
     QCOMPARE(studio.document.spec().accumulation.micro_batch, 4);
     QCOMPARE(studio.document.spec().accumulation.steps, 2);
+  }
+
+  void the_planner_says_what_is_sent_along_each_axis() {
+    RunSpec spec = smallSpec();
+    spec.parallel.tensor = 2;
+    OpenStudio studio(spec);
+    studio.action("plannerDockAction")->trigger();
+    auto* sent = studio.find<QLabel>("plannerSent");
+    QTRY_VERIFY_WITH_TIMEOUT(sent->isVisible(), patience_ms);
+    const RankCost cost = stage_costs(spec).front();
+    const auto along = [](Axis axis, std::int64_t bytes) {
+      return QStringLiteral("%1 %2").arg(fromView(to_string(axis)), bytesText(bytes));
+    };
+    const QStringList lines = sent->text().split(QLatin1Char('\n'));
+    QCOMPARE(lines.size(), 2);
+    for (const Axis axis : {Axis::data, Axis::tensor})
+      QVERIFY2(lines[0].contains(along(axis, cost.sent(axis))), qPrintable(lines[0]));
+    RunSpec each = spec;
+    each.accumulation.knobs.reduce_when = ReduceWhen::every_micro_step;
+    const std::int64_t more = stage_costs(each).front().sent(Axis::data);
+    QVERIFY(more > 3 * cost.sent(Axis::data));
+    QVERIFY2(lines[1].contains(along(Axis::data, more)), qPrintable(lines[1]));
+    // One rank sends nothing.
+    studio.openSpec(smallSpec(1000, 1));
+    QTRY_VERIFY_WITH_TIMEOUT(!sent->isVisible(), patience_ms);
   }
 
   void the_explorer_fills_its_grid_and_goes_on_where_it_was_left() {

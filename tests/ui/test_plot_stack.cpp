@@ -322,6 +322,19 @@ class TestPlotStack : public QObject, PlotsFixture {
     QVERIFY(strip().canvas().axisRect()->right() == loss().canvas().axisRect()->right());
   }
 
+  void a_figure_says_in_words_that_curves_were_reduced() {
+    show({&add({.steps = 4, .ranks = 1, .updates = 5000, .batchesPerEpoch = 1000}, 5000, 0)});
+    const QByteArray svg = svgOf(area_->figure({}));
+    QVERIFY2(loss().header().badge().contains(QStringLiteral(" px")), qPrintable(loss().header().badge()));
+    QVERIFY(svg.contains("drawn from 25"));
+    QVERIFY(svg.contains("extremes kept"));
+    QVERIFY(!svg.contains("pts"));
+    QVERIFY(!svg.contains("min\u2013max"));
+    show({&add({}, 40, 1)});
+    const QByteArray whole = svgOf(area_->figure({}));
+    QVERIFY(!whole.contains("pts") && !whole.contains("drawn from"));
+  }
+
   void a_figure_says_which_lanes_it_shows() {
     show({&add({.ranks = 32}, 40, 0)});
     const QByteArray svg = svgOf(area_->figure({}));

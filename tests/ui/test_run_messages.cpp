@@ -59,6 +59,48 @@ class TestRunMessages : public QObject {
     QCOMPARE(shownId(studio), QString());
     studio.endRun();
   }
+
+  void the_queue_offers_to_cancel_only_what_waits_and_to_go_on_after_a_stop() {
+    OpenStudio studio(smallSpec(100'000), "micro_ms=20");
+    const auto* bar = studio.find<MessageBar>("messageBar");
+    const auto* button = studio.find<QPushButton>("messageAction");
+    studio.action("queueRunAction")->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
+    QCOMPARE(shownId(studio), QStringLiteral("queue"));
+    QVERIFY(!button->isVisible());
+    studio.set("accumulation.steps", std::int64_t{2});
+    QTRY_VERIFY_WITH_TIMEOUT(studio.preflight->isCurrent(), patience_ms);
+    studio.action("queueRunAction")->trigger();
+    auto* cancel = studio.offered("Cancel the rest");
+    QVERIFY(cancel);
+    cancel->click();
+    QVERIFY(!button->isVisible());
+    studio.endRun();
+    auto* go_on = studio.offered("Go on with the rest");
+    QVERIFY(go_on);
+    QVERIFY2(bar->text().contains(QStringLiteral("1 (test, N = 4) stopped by you, 1 left out")),
+             qPrintable(bar->text()));
+    go_on->click();
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
+    QCOMPARE(studio.control->run()->spec()->accumulation.steps, 2);
+    QVERIFY(!button->isVisible());
+    studio.endRun();
+  }
+
+  void the_queue_names_the_run_that_failed() {
+    // The second run is queued while the first one trains, and has no micro-step 100.
+    OpenStudio studio(smallSpec(50), "micro_ms=20,fail=1@100:data");
+    studio.action("queueRunAction")->trigger();
+    RunSpec second = smallSpec(2);
+    second.accumulation.steps = 2;
+    studio.openSpec(second);
+    studio.action("queueRunAction")->trigger();
+    const auto* bar = studio.find<MessageBar>("messageBar");
+    QTRY_VERIFY2_WITH_TIMEOUT(bar->text().contains(QStringLiteral("1 (test, N = 4) did not finish")),
+                              qPrintable(bar->text()), patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(bar->text(), QStringLiteral("1 of 2 runs finished, 1 (test, N = 4) did not"),
+                              patience_ms);
+  }
 };
 
 ACCRUE_WINDOW_TEST_MAIN(TestRunMessages)

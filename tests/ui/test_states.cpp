@@ -13,6 +13,7 @@
 #include "models/run_actions.h"
 #include "models/run_table_model.h"
 #include "models/run_text.h"
+#include "pages/runs_panel.h"
 #include "pages/status_row.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
@@ -248,6 +249,22 @@ class TestStates : public QObject {
     QVERIFY(QApplication::focusWidget());
     QVERIFY2(QApplication::focusWidget()->objectName().startsWith(QStringLiteral("field.")),
              qPrintable(QApplication::focusWidget()->objectName()));
+  }
+
+  void without_a_run_the_status_row_speaks_of_the_set_up() {
+    OpenStudio studio(smallSpec(3), "micro_ms=1");
+    auto* status = studio.find<StatusRow>("statusRow");
+    studio.press(Qt::Key_F5);
+    QTRY_COMPARE_WITH_TIMEOUT(status->word(), QStringLiteral("Finished"), patience_ms);
+    studio.find<RunsPanel>("runsPanel")->showOnly({});  // as a lesson does that is opened or reset
+    QTRY_COMPARE_WITH_TIMEOUT(status->word(), QStringLiteral("Ready"), patience_ms);
+    QCOMPARE(status->sentence(), QStringLiteral("press F5 to run"));
+    studio.set("schedule.kind", std::string("linear"));
+    studio.set("schedule.min_lr", 2.0 * studio.document.spec().optimizer.lr);
+    QTRY_COMPARE_WITH_TIMEOUT(status->word(), QStringLiteral("Not ready"), patience_ms);
+    QCOMPARE(status->sentence(), studio.find<QLabel>("arithmeticLine")->text());
+    studio.document.undoStack()->undo();
+    QTRY_COMPARE_WITH_TIMEOUT(status->word(), QStringLiteral("Ready"), patience_ms);
   }
 
   void a_lost_rank_fails_the_run_and_offers_resume() {

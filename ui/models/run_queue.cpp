@@ -72,7 +72,7 @@ bool RunQueue::remove(std::size_t index) {
 
 void RunQueue::startNext() {
   for (; at_ < runs_.size(); ++at_) {
-    if (runs_[at_].state == QueuedState::left_out) continue;
+    if (runs_[at_].state != QueuedState::waiting) continue;
     runs_[at_].state = QueuedState::running;
     if (control_->startPlan(runs_[at_].plan, runs_[at_].asked)) {
       Q_EMIT changed();
@@ -93,7 +93,9 @@ void RunQueue::takeBegun(RunSeries* run) {
 void RunQueue::takeEnd(RunSeries* run, int exit_status) {
   if (!active_ || at_ >= runs_.size()) return;
   if (runs_[at_].run != run) return;
-  runs_[at_].state = exit_status == 0 ? QueuedState::finished : QueuedState::failed;
+  runs_[at_].state = exit_status == 0          ? QueuedState::finished
+                     : control_->endedByUser() ? QueuedState::stopped
+                                               : QueuedState::failed;
   ++at_;
   if (control_->endedByUser()) leaveOutTheRest();
   startNext();
@@ -109,6 +111,17 @@ void RunQueue::cancel() {
   }
   Q_EMIT changed();
   if (none_runs) Q_EMIT finished();
+}
+
+void RunQueue::goOn() {
+  const auto first = std::ranges::find(runs_, QueuedState::left_out, &QueuedRun::state);
+  if (active_ || first == runs_.end()) return;
+  at_ = static_cast<std::size_t>(first - runs_.begin());
+  active_ = true;
+  for (QueuedRun& queued : runs_)
+    if (queued.state == QueuedState::left_out) queued.state = QueuedState::waiting;
+  Q_EMIT changed();
+  startWaiting();
 }
 
 void RunQueue::leaveOutTheRest() {
@@ -130,6 +143,18 @@ QString RunQueue::labelOf(std::size_t index) const {
   return distinctNames(named).at(static_cast<qsizetype>(index));
 }
 
+QString RunQueue::countedNames(QueuedState state) const {
+  constexpr qsizetype most = 3;
+  QStringList names;
+  for (std::size_t i = 0; i < runs_.size(); ++i)
+    if (runs_[i].state == state) names << labelOf(i);
+  const qsizetype all = names.size();
+  QString which = names.mid(0, most).join(QStringLiteral("; "));
+  if (all > most) which = tr("%1 and %2 more").arg(which).arg(all - most);
+  //: How many runs, and which
+  return tr("%1 (%2)").arg(all).arg(which);
+}
+
 QString RunQueue::sentence() const {
   if (runs_.empty()) return {};
   const auto all = static_cast<int>(runs_.size());
@@ -139,10 +164,13 @@ QString RunQueue::sentence() const {
       return waiting() == 1 ? tr("1 run waits for the one that trains")
                             : tr("%1 runs wait for the one that trains").arg(waiting());
     if (count(QueuedState::left_out) > 0) return tr("%1 is training, the others are left out").arg(labelOf(at_));
-    return tr("Run %1 of %2: %3 is training").arg(now).arg(all).arg(labelOf(at_));
+    const QString text = tr("Run %1 of %2: %3 is training").arg(now).arg(all).arg(labelOf(at_));
+    return count(QueuedState::failed) > 0 ? tr("%1; %2 did not finish").arg(text, countedNames(QueuedState::failed))
+                                          : text;
   }
   QString text = tr("%1 of %2 runs finished").arg(count(QueuedState::finished)).arg(all);
-  if (const auto failed = count(QueuedState::failed)) text = tr("%1, %2 did not").arg(text).arg(failed);
+  if (count(QueuedState::failed) > 0) text = tr("%1, %2 did not").arg(text, countedNames(QueuedState::failed));
+  if (count(QueuedState::stopped) > 0) text = tr("%1, %2 stopped by you").arg(text, countedNames(QueuedState::stopped));
   if (const auto left = count(QueuedState::left_out)) text = tr("%1, %2 left out").arg(text).arg(left);
   return text;
 }

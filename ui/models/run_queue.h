@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // RunQueue: runs one plan after another; runs can be added, moved and taken out until they begin. A run that fails does
-// not stop the queue; a run that the user stops does, because a user who stops one of five seldom wants the next.
+// not stop the queue; a run that the user stops does, because a user who stops one of five seldom wants the next. Who
+// does can let it go on.
 #pragma once
 
 #include <QObject>
@@ -16,7 +17,7 @@ namespace accrue::ui {
 class RunControl;
 class RunSeries;
 
-enum class QueuedState { waiting, running, finished, failed, left_out };
+enum class QueuedState { waiting, running, finished, failed, stopped, left_out };
 
 struct QueuedRun {
   RunPlan plan;
@@ -43,6 +44,8 @@ class RunQueue : public QObject {
   bool remove(std::size_t index);
   /// Leaves out the runs that have not begun. The current run continues.
   void cancel();
+  /// Takes the runs that were left out into the queue again, once it has ended.
+  void goOn();
   bool isActive() const { return active_; }
   /// How many have not begun and still will.
   std::size_t waiting() const;
@@ -65,6 +68,8 @@ class RunQueue : public QObject {
   void takeEnd(RunSeries* run, int exit_status);
   void leaveOutTheRest();
   std::size_t count(QueuedState state) const;
+  /// "2 (llm; accrue)": how many, and which.
+  QString countedNames(QueuedState state) const;
 
   RunControl* control_;
   std::vector<QueuedRun> runs_;

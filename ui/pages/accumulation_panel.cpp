@@ -4,6 +4,7 @@
 #include <QGridLayout>
 #include <QLabel>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <QStyle>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include "style/theme_colors.h"
 #include "widgets/gradient_pool.h"
 #include "widgets/state_chip.h"
+#include "widgets/tip_text.h"
 
 namespace accrue::ui {
 
@@ -36,7 +38,8 @@ AccumulationPanel::AccumulationPanel(RunControl* control, QWidget* parent)
                         "run paused and goes through it phase by phase; F11, micro-step by micro-step."),
                      this)),
       lamp_(new StateChip(this)),
-      lamp_text_(new QLabel(this)) {
+      lamp_text_(new QLabel(this)),
+      scroll_(new QScrollArea(this)) {
   setObjectName(QStringLiteral("windowPanel"));
   title_->setObjectName(QStringLiteral("windowTitle"));
   title_->setFont(tabularFont(TextSize::body));
@@ -56,6 +59,8 @@ AccumulationPanel::AccumulationPanel(RunControl* control, QWidget* parent)
   connect(&later_, &QTimer::timeout, this, &AccumulationPanel::showAll);
   empty_->setForegroundRole(QPalette::PlaceholderText);
   lamp_->setObjectName(QStringLiteral("windowLamp"));
+  lamp_->setFocusPolicy(Qt::StrongFocus);  // so that F1 explains it
+  lamp_->setWhatsThis(tr("lamp"));
   lamp_text_->setObjectName(QStringLiteral("windowLampText"));
   lamp_text_->setFont(textFont(TextSize::small));
   auto* grid = new QGridLayout(facts_);
@@ -87,16 +92,15 @@ AccumulationPanel::AccumulationPanel(RunControl* control, QWidget* parent)
   layout->addWidget(facts_);
   layout->addStretch(0);
   // Low windows scroll; the tanks keep their height.
-  auto* scroll = new QScrollArea(this);
-  scroll->setObjectName(QStringLiteral("windowScroll"));
-  scroll->setAccessibleName(tr("Accumulation window"));
-  scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setWidgetResizable(true);
-  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  scroll->setWidget(panel);
+  scroll_->setObjectName(QStringLiteral("windowScroll"));
+  scroll_->setAccessibleName(tr("Accumulation window"));
+  scroll_->setFrameShape(QFrame::NoFrame);
+  scroll_->setWidgetResizable(true);
+  scroll_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll_->setWidget(panel);
   auto* whole = new QVBoxLayout(this);
   whole->setContentsMargins(0, 0, 0, 0);
-  whole->addWidget(scroll);
+  whole->addWidget(scroll_);
   refresh();
 }
 
@@ -107,10 +111,10 @@ QLabel* AccumulationPanel::addRow(QGridLayout* grid, const QString& name, const 
   auto* value = new QLabel(facts_);
   label->setFont(textFont(TextSize::small));
   label->setForegroundRole(QPalette::PlaceholderText);
-  label->setToolTip(help);
+  label->setToolTip(tipText(help));
   value->setFont(tabularFont(TextSize::small));
   value->setObjectName(object_name);
-  value->setToolTip(help);
+  value->setToolTip(tipText(help));
   value->setMinimumWidth(1);
   value->setWordWrap(true);
   label->setBuddy(value);
@@ -166,6 +170,9 @@ void AccumulationPanel::showAll() {
   const QString weights = lastWeightsText(*run_);
   weights_->setText(weights.isEmpty() ? tr("not recorded") : weights);
   phase_->setText(phaseText());
+  // It scrolls up and down only: to the sides nothing may be cut.
+  scroll_->setMinimumWidth(scroll_->widget()->minimumSizeHint().width() +
+                           scroll_->verticalScrollBar()->sizeHint().width());
 }
 
 QString AccumulationPanel::syncText(const std::map<std::int64_t, RankStatus>& ranks) const {

@@ -14,6 +14,7 @@
 
 class QGridLayout;
 class QLabel;
+class QScrollArea;
 
 namespace accrue::ui {
 
@@ -73,6 +74,7 @@ class AccumulationPanel : public QWidget {
   QLabel* weights_;
   StateChip* lamp_;
   QLabel* lamp_text_;
+  QScrollArea* scroll_;
   QElapsedTimer since_shown_;
   QTimer later_;
   QElapsedTimer since_reduced_;

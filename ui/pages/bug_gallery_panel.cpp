@@ -11,6 +11,7 @@
 #include "accrue/run/bug_gallery.h"
 #include "accrue/run/choice_names.h"
 #include "models/run_control.h"
+#include "models/run_library.h"
 #include "models/run_text.h"
 #include "models/spec_document.h"
 #include "style/theme.h"
@@ -19,10 +20,12 @@
 
 namespace accrue::ui {
 
-BugGalleryPanel::BugGalleryPanel(SpecDocument* document, RunControl* control, WindowFiles* files, QWidget* parent)
+BugGalleryPanel::BugGalleryPanel(SpecDocument* document, RunControl* control, RunLibrary* library, WindowFiles* files,
+                                 QWidget* parent)
     : QWidget(parent),
       document_(document),
       control_(control),
+      library_(library),
       files_(files),
       list_(new QListWidget(this)),
       run_(new QPushButton(tr("Run with the bug"), this)),
@@ -63,6 +66,8 @@ BugGalleryPanel::BugGalleryPanel(SpecDocument* document, RunControl* control, Wi
   connect(fix_, &QPushButton::clicked, this, &BugGalleryPanel::fix);
   connect(control_, &RunControl::stateChanged, this, &BugGalleryPanel::showRun);
   connect(control_, &RunControl::changed, this, &BugGalleryPanel::showRun);
+  connect(control_, &RunControl::runBegun, this, [this](const RunSeries* run) { takeBegun(*run); });
+  connect(library_->table(), &QAbstractItemModel::rowsRemoved, this, &BugGalleryPanel::showRun);
   list_->setCurrentRow(0);
 }
 
@@ -89,6 +94,23 @@ void BugGalleryPanel::choose() {
   detector_->setText(fromView(entry.detector));
   cure_->setText(fromView(entry.cure));
   showRun();
+  if (const QList<RunSeries*> runs = runsOfCurrent(); !runs.isEmpty()) Q_EMIT runsWanted(runs);
+}
+
+void BugGalleryPanel::takeBegun(const RunSeries& run) {
+  if (!run.spec()) return;
+  if (const Bug bug = run.spec()->teaching.bug; bug != Bug::none)
+    runs_[bug] = {run.folder()};
+  else if (fixed_ && fixed_->second == *run.spec())
+    runs_[fixed_->first] << run.folder();
+}
+
+QList<RunSeries*> BugGalleryPanel::runsOfCurrent() const {
+  QList<RunSeries*> runs;
+  if (const auto found = runs_.find(current()); found != runs_.end())
+    for (const QString& folder : found->second)
+      if (RunSeries* run = library_->find(folder)) runs << run;
+  return runs;
 }
 
 void BugGalleryPanel::runWithBug() {
@@ -125,15 +147,11 @@ void BugGalleryPanel::keepFocus() {
 void BugGalleryPanel::showRun() {
   const bool idle = control_->actions().contains(RunAction::run);
   run_->setEnabled(idle);
-  const bool acts = document_->spec().teaching.bug == current();
-  fix_->setEnabled(idle && acts);
-  const RunSeries* run = control_->run();
-  const bool own = run && run->spec() && acts && run->spec()->teaching.bug == current();
-  const bool fixed = run && run->spec() && fixed_ && fixed_->first == current() && fixed_->second == *run->spec() &&
-                     run->lamp().checks() > 0;
-  lamp_->setText(own || fixed ? run->lamp().text()
-                 : idle       ? tr("Run it to see the lamp's verdict here.")
-                              : tr("A run has not ended. Stop it (Shift+F5) to run a bug."));
+  fix_->setEnabled(idle && document_->spec().teaching.bug == current());
+  const QList<RunSeries*> runs = runsOfCurrent();
+  lamp_->setText(!runs.isEmpty() ? runs.last()->lamp().text()
+                 : idle          ? tr("Run it to see the lamp's verdict here.")
+                                 : tr("A run has not ended. Stop it (Shift+F5) to run a bug."));
 }
 
 void BugGalleryPanel::focusList() {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QStringList>
 #include <QWidget>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -14,6 +16,7 @@ class QPushButton;
 namespace accrue::ui {
 
 class RunControl;
+class RunLibrary;
 class RunSeries;
 class SpecDocument;
 class WindowFiles;
@@ -24,7 +27,8 @@ class BugGalleryPanel : public QWidget {
   Q_OBJECT
 
  public:
-  BugGalleryPanel(SpecDocument* document, RunControl* control, WindowFiles* files, QWidget* parent = nullptr);
+  BugGalleryPanel(SpecDocument* document, RunControl* control, RunLibrary* library, WindowFiles* files,
+                  QWidget* parent = nullptr);
 
   void focusList();
 
@@ -33,6 +37,8 @@ class BugGalleryPanel : public QWidget {
   void chosen();
   /// A run with a bug is about to begin: what is shown makes room for it.
   void aboutToBegin();
+  /// A bug was selected that has been run: these runs are what is to be shown.
+  void runsWanted(const QList<accrue::ui::RunSeries*>& runs);
 
  private:
   QLabel* addText(const char* name, const QString& title);
@@ -41,10 +47,14 @@ class BugGalleryPanel : public QWidget {
   void runWithBug();
   void fix();
   void keepFocus();
+  void takeBegun(const RunSeries& run);
+  /// Of the selected bug, as far as they are still there: the one with the bug, then those without it.
+  QList<RunSeries*> runsOfCurrent() const;
   void showRun();
 
   SpecDocument* document_;
   RunControl* control_;
+  RunLibrary* library_;
   WindowFiles* files_;
   QListWidget* list_;
   QLabel* symptom_;
@@ -54,6 +64,7 @@ class BugGalleryPanel : public QWidget {
   QPushButton* run_;
   QPushButton* fix_;
   std::optional<std::pair<Bug, RunSpec>> fixed_;  ///< the bug that was fixed last, and what trains without it
+  std::map<Bug, QStringList> runs_;               ///< folders: of the newest run with the bug, and of its fixes
 };
 
 }  // namespace accrue::ui

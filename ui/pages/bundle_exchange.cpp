@@ -27,6 +27,8 @@ namespace accrue::ui {
 
 namespace {
 
+const QString bundle_id = QStringLiteral("bundle");
+
 /// What is said of these runs, by id; without the user's own notes, what they are called.
 std::string notesText(const RunLibrary& library, const QStringList& folders, bool with_own) {
   QJsonObject notes;
@@ -51,8 +53,8 @@ BundleExchange::BundleExchange(const BundleParts& parts, const WindowActions& ac
   connect(actions.exportBundle, &QAction::triggered, this, &BundleExchange::exportBundle);
 }
 
-void BundleExchange::say(const QString& text, bool failed, const QString& action, const std::function<void()>& act) {
-  parts_.messages->post({QStringLiteral("bundle"), failed ? RunState::failed : RunState::finished, text, action, act});
+void BundleExchange::say(const QString& text, bool failed) {
+  parts_.messages->post({bundle_id, failed ? RunState::failed : RunState::finished, text, {}, {}});
 }
 
 void BundleExchange::exportBundle() {
@@ -145,7 +147,14 @@ void BundleExchange::showImported(const QString& file, const BundleContents& bun
                         : bundle.spec.empty()                        ? tr("Use its layout")
                         : bundle.layout.empty()                      ? tr("Use its spec")
                                                                      : tr("Use its spec and layout");
-  say(sentences.join(QStringLiteral("; ")), false, offer, offer.isEmpty() ? std::function<void()>() : use);
+  QStringList folders;
+  for (const BundledRun& run : bundle.runs) folders << QString::fromStdString(run.dir.string());
+  parts_.messages->post({.id = bundle_id,
+                         .tone = RunState::finished,
+                         .text = sentences.join(QStringLiteral("; ")),
+                         .action = offer,
+                         .act = use,
+                         .runs = folders});
 }
 
 /// A note of the user's own on a run that was here stays.

@@ -54,7 +54,7 @@ class BundleExchange : public QObject {
   void askAndWrite(const QList<BundleRow>& rows);
   void showImported(const QString& file, const BundleContents& bundle);
   void takeNotes(const BundleContents& bundle);
-  void say(const QString& text, bool failed, const QString& action = {}, const std::function<void()>& act = {});
+  void say(const QString& text, bool failed);
 
   BundleParts parts_;
   bool asking_ = false;

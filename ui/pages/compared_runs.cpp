@@ -7,15 +7,10 @@
 #include "models/run_queue.h"
 #include "models/run_text.h"
 #include "models/spec_document.h"
+#include "queue_message.h"
 #include "widgets/message_bar.h"
 
 namespace accrue::ui {
-
-namespace {
-
-constexpr auto message_id = "queue";
-
-}  // namespace
 
 ComparedRuns::ComparedRuns(SpecDocument* document, PlanFollower* plans, RunQueue* queue, MessageBar* bar,
                            QObject* parent)
@@ -51,7 +46,7 @@ void ComparedRuns::startCompared() {
   if (runs.empty()) {
     const QString why = left_out_.isEmpty() ? tr("The data cannot be read, so nothing can train on it")
                                             : left_out_.join(QStringLiteral(". "));
-    bar_->post({QLatin1String(message_id), RunState::failed, why, {}, {}});
+    bar_->post({QStringLiteral("queue"), RunState::failed, why, {}, {}});
     Q_EMIT refused();
     return;
   }
@@ -61,26 +56,22 @@ void ComparedRuns::startCompared() {
 }
 
 void ComparedRuns::showProgress() {
-  if (!queued_ || !queue_->isActive()) return;
-  QStringList parts{queue_->sentence()};
-  parts << left_out_;
-  bar_->post({QLatin1String(message_id), RunState::running, parts.join(QStringLiteral(". ")), tr("Cancel the rest"),
-              [this] { queue_->cancel(); }});
+  if (queued_ && queue_->isActive()) post(left_out_);
 }
 
 void ComparedRuns::showEnd() {
   if (!std::exchange(queued_, false)) return;
   bool all = left_out_.isEmpty();
   for (const QueuedRun& run : queue_->runs()) all = all && run.state == QueuedState::finished;
-  QStringList parts{queue_->sentence()};
-  parts << left_out_;
-  if (all) parts << tr("Their curves are drawn over samples");
-  bar_->post({QLatin1String(message_id),
-              all ? RunState::finished : RunState::degraded,
-              parts.join(QStringLiteral(". ")),
-              {},
-              {}});
+  post(all ? QStringList{tr("Their curves are drawn over samples")} : left_out_);
   Q_EMIT ended();
+}
+
+void ComparedRuns::post(const QStringList& more) {
+  postQueue(bar_, queue_, more, [this] {
+    queued_ = true;
+    queue_->goOn();
+  });
 }
 
 }  // namespace accrue::ui

@@ -50,6 +50,7 @@ class ComparedRuns : public QObject {
   void startCompared();
   void showProgress();
   void showEnd();
+  void post(const QStringList& more);
 
   SpecDocument* document_;
   PlanFollower* plans_;

@@ -42,6 +42,8 @@ QString outcomeOf(const QueuedRun& queued) {
       return DialectPanel::tr("training");
     case QueuedState::failed:
       return DialectPanel::tr("did not finish");
+    case QueuedState::stopped:
+      return DialectPanel::tr("stopped by you");
     case QueuedState::left_out:
       return DialectPanel::tr("left out");
     case QueuedState::finished:

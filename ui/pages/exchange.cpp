@@ -166,7 +166,13 @@ void Exchange::readCurves(const QString& from, const QString& loss) {
         }
         if (!imported.problem.isEmpty()) return say(tr("Nothing was imported. %1").arg(imported.problem), true);
         if (!imported.notes.isEmpty())
-          say(tr("Imported. Not everything is known: %1.").arg(imported.notes.join(QStringLiteral("; "))), false);
+          parts_.messages->post(
+              {.id = message_id,
+               .tone = RunState::finished,
+               .text = tr("Imported. Not everything is known: %1.").arg(imported.notes.join(QStringLiteral("; "))),
+               .action = {},
+               .act = {},
+               .runs = imported.folders});
       });
 }
 

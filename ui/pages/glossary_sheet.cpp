@@ -87,7 +87,8 @@ QString focusedWords(const QWidget* focus) {
         if (isExplained(text)) return text;
       return {};
     }
-    if (isExplained(label)) return label;
+    for (const QString& text : {widget->whatsThis(), label})
+      if (isExplained(text)) return text;
   }
   return {};
 }

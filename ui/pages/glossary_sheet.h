@@ -27,7 +27,8 @@ class GlossarySheet : public QDialog {
   QTextBrowser* meaning_;
 };
 
-/// What the widget with the focus speaks of: its label's words, or those of the nearest parent that has any.
+/// What the widget with the focus speaks of: the word that it gives as its whatsThis(), its label's words, or those of
+/// the nearest parent that has any.
 QString focusedWords(const QWidget* focus);
 
 }  // namespace accrue::ui

@@ -274,6 +274,7 @@ QString IsoBatchPanel::valueOf(const Cell& cell) const {
       if (queued.state == QueuedState::waiting) return tr("waiting");
       if (queued.state == QueuedState::running) return tr("running");
       if (queued.state == QueuedState::failed) return tr("\u2717 failed");
+      if (queued.state == QueuedState::stopped) return tr("stopped");
     }
     return tr("not run");
   }

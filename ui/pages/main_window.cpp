@@ -181,7 +181,7 @@ void MainWindow::buildLessons() {
   lesson_desk_ =
       new LessonDesk(player, lesson_panel_, {this, &actions_, files_, centre_, setup_->form(), runs_, parts_.settings});
   lesson_desk_->setDock(lesson_dock_);
-  gallery_ = new BugGalleryPanel(parts_.document, parts_.control, files_, this);
+  gallery_ = new BugGalleryPanel(parts_.document, parts_.control, parts_.library, files_, this);
   gallery_dock_ = addPanel(QStringLiteral("galleryDock"), tr("Bug gallery"), gallery_, Qt::LeftDockWidgetArea);
   connect(gallery_, &BugGalleryPanel::chosen, this, [this] {
     lesson_desk_->leave();  // which brings back a layout from before the gallery was opened
@@ -191,6 +191,7 @@ void MainWindow::buildLessons() {
     centre_->messages()->withdraw(QStringLiteral("draft"));  // as for any other document
     runs_->showOnly({});
   });
+  connect(gallery_, &BugGalleryPanel::runsWanted, runs_, &RunsPanel::showOnly);
   connect(actions_.bugGallery, &QAction::triggered, this, [this] {
     // Beside a lesson neither would have room for its texts.
     if (lesson_dock_->isVisible()) tabifyDockWidget(lesson_dock_, gallery_dock_);
@@ -234,6 +235,9 @@ void MainWindow::connectDocument() {
   const auto withdrawRefusal = [this] { centre_->messages()->withdraw(QStringLiteral("refused")); };
   connect(parts_.document, &SpecDocument::changed, this, withdrawRefusal);
   connect(setup_->form(), &FieldForm::rejectedFieldsChanged, this, withdrawRefusal);
+  const auto noteObstacle = [this] { numbers_moved_ = true; };
+  connect(parts_.preflight, &PreflightRunner::finished, this, noteObstacle);
+  connect(setup_->form(), &FieldForm::rejectedFieldsChanged, this, noteObstacle);
   connect(setup_->form(), &FieldForm::attentionWanted, this, [this] {
     setup_dock_->show();
     setup_dock_->raise();

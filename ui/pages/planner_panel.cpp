@@ -8,8 +8,10 @@
 #include <QVBoxLayout>
 #include <algorithm>
 #include <initializer_list>
+#include <numeric>
 #include <optional>
 
+#include "accrue/run/accumulation_knobs.h"
 #include "accrue/run/forecast.h"
 #include "accrue/run/sample_lock.h"
 #include "models/measured_cost.h"
@@ -30,6 +32,19 @@ std::optional<RankCost> fullest(const std::vector<RankCost>& stages) {
   return *std::ranges::max_element(stages, {}, heldBytes);
 }
 
+/// "data 922.6 KiB, tensor 1.1 MiB": of the rank that sends most; empty where none sends anything.
+QString mostSent(const RunSpec& spec) {
+  const auto stages = stage_costs(spec);
+  const auto most = std::ranges::max_element(
+      stages, {}, [](const RankCost& cost) { return std::reduce(cost.wire.begin(), cost.wire.end()); });
+  if (most == stages.end()) return {};
+  QStringList axes;
+  for (std::size_t axis = 0; axis < most->wire.size(); ++axis)
+    if (most->wire[axis] > 0)
+      axes << QStringLiteral("%1 %2").arg(fromView(to_string(static_cast<Axis>(axis))), bytesText(most->wire[axis]));
+  return axes.join(QStringLiteral(", "));
+}
+
 }  // namespace
 
 PlannerPanel::PlannerPanel(SpecDocument* document, PreflightRunner* preflight, RunLibrary* library, QWidget* parent)
@@ -43,6 +58,7 @@ PlannerPanel::PlannerPanel(SpecDocument* document, PreflightRunner* preflight, R
       split_title_(new QLabel(this)),
       split_(new QSlider(Qt::Horizontal, this)),
       split_ends_(new QLabel(this)),
+      sent_(new QLabel(this)),
       time_(new QLabel(this)),
       measured_(new QLabel(this)),
       empty_(new QLabel(tr("The plan is shown here once the spec can run."), this)),
@@ -53,6 +69,7 @@ PlannerPanel::PlannerPanel(SpecDocument* document, PreflightRunner* preflight, R
   split_title_->setObjectName(QStringLiteral("plannerSplitTitle"));
   split_->setObjectName(QStringLiteral("plannerSplit"));
   split_ends_->setObjectName(QStringLiteral("plannerSplitEnds"));
+  sent_->setObjectName(QStringLiteral("plannerSent"));
   time_->setObjectName(QStringLiteral("plannerTime"));
   measured_->setObjectName(QStringLiteral("plannerMeasured"));
   title_->setFont(textFont(TextSize::body, QFont::DemiBold));
@@ -64,16 +81,17 @@ PlannerPanel::PlannerPanel(SpecDocument* document, PreflightRunner* preflight, R
   split_->setTickPosition(QSlider::TicksBelow);
   split_->setPageStep(1);
   WheelGuard::protect(split_);
-  for (QLabel* label : {title_, fits_, split_title_, split_ends_, time_, measured_, empty_}) label->setWordWrap(true);
-  for (QLabel* label : {fits_, split_ends_, time_, measured_}) label->setFont(tabularFont(TextSize::small));
+  for (QLabel* label : {title_, fits_, split_title_, split_ends_, sent_, time_, measured_, empty_})
+    label->setWordWrap(true);
+  for (QLabel* label : {fits_, split_ends_, sent_, time_, measured_}) label->setFont(tabularFont(TextSize::small));
   split_ends_->setForegroundRole(QPalette::PlaceholderText);
   empty_->setForegroundRole(QPalette::PlaceholderText);
   auto* column = new QVBoxLayout(content_);
   column->setContentsMargins(space::betweenGroups, space::inGroup, space::inGroup, space::inGroup);
   column->setSpacing(space::base);
-  for (QWidget* widget :
-       std::initializer_list<QWidget*>{title_, memory_, fits_, split_title_, split_, split_ends_, time_, measured_}) {
-    if (widget == split_title_ || widget == time_) column->addSpacing(space::inGroup);
+  for (QWidget* widget : std::initializer_list<QWidget*>{title_, memory_, fits_, split_title_, split_, split_ends_,
+                                                         sent_, time_, measured_}) {
+    if (widget == split_title_ || widget == sent_) column->addSpacing(space::inGroup);
     column->addWidget(widget);
   }
   column->addWidget(empty_);
@@ -109,8 +127,8 @@ void PlannerPanel::refresh() {
 
 void PlannerPanel::showPlan() {
   const bool any = preflight_->result().plan.has_value();
-  for (QWidget* widget :
-       std::initializer_list<QWidget*>{title_, memory_, fits_, split_title_, split_, split_ends_, time_, measured_})
+  for (QWidget* widget : std::initializer_list<QWidget*>{title_, memory_, fits_, split_title_, split_, split_ends_,
+                                                         sent_, time_, measured_})
     widget->setVisible(any);
   empty_->setVisible(!any);
   if (!any) return;
@@ -182,6 +200,7 @@ void PlannerPanel::showSpec(const RunSpec& spec) {
                            ? tr("The slider keeps the %1 samples of an update").arg(groupedNumber(samples))
                            : tr("%1 samples per update; no other split is possible here").arg(groupedNumber(samples)));
   split_->setAccessibleDescription(split_title_->text() + QStringLiteral(". ") + fits_->text());
+  showSent(spec);
   showTime(spec);
   measured_->setVisible(measured.has_value());
   if (!measured) return;
@@ -189,6 +208,20 @@ void PlannerPanel::showSpec(const RunSpec& spec) {
   const QString length = updates == 1 ? tr("1 update") : tr("%1 updates").arg(groupedNumber(updates));
   measured_->setText(tr("Measured in \u201C%1\u201D: %2 excluding the process; %3 took %4")
                          .arg(run->name(), bytesText(heldBytes(*measured)), length, durationText(run->last().seconds)));
+}
+
+void PlannerPanel::showSent(const RunSpec& spec) {
+  const QString sent = mostSent(spec);
+  sent_->setVisible(!sent.isEmpty());
+  RunSpec other = spec;
+  const bool each = resolve_knobs(spec.accumulation).reduce_when == ReduceWhen::every_micro_step;
+  other.accumulation.knobs.reduce_when = each ? ReduceWhen::boundary : ReduceWhen::every_micro_step;
+  const QString instead = mostSent(other);
+  QString text = tr("Sent per update by the rank that sends most: %1").arg(sent);
+  if (instead != sent)
+    text += QLatin1Char('\n') + (each ? tr("If gradients were reduced once a window: %1").arg(instead)
+                                      : tr("If gradients were reduced in every micro-step: %1").arg(instead));
+  sent_->setText(text);
 }
 
 void PlannerPanel::showTime(const RunSpec& spec) {

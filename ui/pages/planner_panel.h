@@ -19,9 +19,9 @@ class RunLibrary;
 class RunSeries;
 class SpecDocument;
 
-/// The planner dock, before Run: what the fullest rank will hold, beside what the device has; how long the run will
-/// take, by earlier runs; and a slider that divides the samples of an update among micro-batch and N. After the run,
-/// what was measured stands on the same bar.
+/// The planner dock, before Run: what the fullest rank will hold, beside what the device has; what the rank that sends
+/// most will send along each axis; how long the run will take, by earlier runs; and a slider that divides the samples
+/// of an update among micro-batch and N. After the run, what was measured stands on the same bar.
 class PlannerPanel : public QWidget {
   Q_OBJECT
 
@@ -39,6 +39,7 @@ class PlannerPanel : public QWidget {
   RunSpec specAtSlider() const;
   void showSplits();
   void showSpec(const RunSpec& spec);
+  void showSent(const RunSpec& spec);
   void showTime(const RunSpec& spec);
   void commit();
   /// The newest run that held the same.
@@ -54,6 +55,7 @@ class PlannerPanel : public QWidget {
   QLabel* split_title_;
   QSlider* split_;
   QLabel* split_ends_;
+  QLabel* sent_;
   QLabel* time_;
   QLabel* measured_;
   QLabel* empty_;

@@ -12,17 +12,12 @@
 #include "models/run_queue.h"
 #include "models/seed_runner.h"
 #include "models/spec_document.h"
+#include "queue_message.h"
 #include "seed_runs.h"
 #include "widgets/message_bar.h"
 #include "window_actions.h"
 
 namespace accrue::ui {
-
-namespace {
-
-constexpr auto queue_id = "queue";
-
-}  // namespace
 
 QueueCommands::QueueCommands(const WindowActions& actions, const Parts& parts, QWidget* window)
     : QObject(window),
@@ -69,19 +64,11 @@ void QueueCommands::addSetUp() {
 
 void QueueCommands::showAdded() {
   if (!added_) return;
-  if (!parts_.queue->isActive()) {
-    added_ = false;
-    bool all = true;
-    for (const QueuedRun& run : parts_.queue->runs()) all = all && run.state == QueuedState::finished;
-    if (parts_.queue->runs().empty())
-      parts_.bar->withdraw(QLatin1String(queue_id));
-    else
-      parts_.bar->post(
-          {QLatin1String(queue_id), all ? RunState::finished : RunState::degraded, parts_.queue->sentence(), {}, {}});
-    return;
-  }
-  parts_.bar->post({QLatin1String(queue_id), RunState::running, parts_.queue->sentence(), tr("Cancel the rest"),
-                    [this] { parts_.queue->cancel(); }});
+  added_ = parts_.queue->isActive();
+  postQueue(parts_.bar, parts_.queue, {}, [this] {
+    added_ = true;
+    parts_.queue->goOn();
+  });
 }
 
 void QueueCommands::runSeeds() {

@@ -38,14 +38,14 @@ RunMessages::RunMessages(RunControl* control, RunLibrary* library, MessageBar* b
   connect(control_, &RunControl::ended, this, &RunMessages::showEnd);
   connect(control_, &RunControl::runBegun, this, [this](RunSeries* run) {
     shown_problems_ = run->problemCount();
-    for (const char* id : {"refused", "command", "end", "degraded", "interrupted", "branched", "open", "file", "queue"})
+    for (const char* id : {"refused", "command", "end", "degraded", "interrupted", "branched", "open", "file", "queue",
+                           "bundle", "exchange", "export"})
       bar_->withdraw(QLatin1String(id));
   });
   connect(library_, &RunLibrary::refreshed, this, &RunMessages::offerInterrupted);
   connect(library_->table(), &QAbstractItemModel::rowsRemoved, this, [this] {
     withdrawStale();
-    const RunSeries* ended = control_->run();
-    if (ended && !library_->find(ended->folder())) bar_->withdraw(QStringLiteral("end"));
+    bar_->withdrawWithout([this](const QString& folder) { return library_->find(folder) != nullptr; });
   });
   connect(library_, &RunLibrary::liveFound, this, [this](RunSeries* run) {
     if (!control_->isLive()) offerAttach(run->folder());
@@ -114,13 +114,18 @@ void RunMessages::showEnd(RunSeries* run) {
 void RunMessages::offerResume(const QString& id, const QString& text, const QString& folder) {
   // Taken away while the run trained, or never here: there is nothing to go on from.
   if (!QFileInfo::exists(folder) || library_->isImported(folder)) {
-    bar_->post({id, RunState::failed, text, {}, {}});
+    bar_->post({.id = id, .tone = RunState::failed, .text = text, .action = {}, .act = {}, .runs = {folder}});
     return;
   }
   const std::int64_t update = library_->resumeUpdate(folder);
   const QString action =
       update > 0 ? tr("Resume from update %1").arg(groupedNumber(update)) : tr("Run again from the start");
-  bar_->post({id, RunState::failed, text, action, [this, folder] { control_->resume(folder); }});
+  bar_->post({.id = id,
+              .tone = RunState::failed,
+              .text = text,
+              .action = action,
+              .act = [this, folder] { control_->resume(folder); },
+              .runs = {folder}});
 }
 
 /// An offer goes with its cause: the run has ended, or is not there any more.

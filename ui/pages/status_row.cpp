@@ -71,10 +71,12 @@ QLabel* StatusRow::addNumber(const QString& object_name, const QString& sample, 
   return label;
 }
 
-void StatusRow::refresh(const RunSeries* run, RunState state, RunHost host, const QString& backend) {
+void StatusRow::refresh(const RunSeries* run, RunState state, RunHost host, const QString& backend,
+                        const QString& obstacle) {
   state_ = state;
   const bool stopped = isStopped(run, state);
-  chip_->setLook(stopped ? RunState::idle : state, stateWord(run, state),
+  const bool kept = !run && state == RunState::idle && !obstacle.isEmpty();
+  chip_->setLook(stopped ? RunState::idle : state, kept ? tr("Not ready") : stateWord(run, state),
                  stopped ? themedIcon(QStringLiteral("stop")) : stateIcon(state));
   tag_->setRun(run);
   chain_->setVisible(host != RunHost::here);
@@ -85,6 +87,7 @@ void StatusRow::refresh(const RunSeries* run, RunState state, RunHost host, cons
   const bool has_run = run != nullptr;
   sentence_->setFullText(has_run                        ? stateSentence(*run, state)
                          : state == RunState::preflight ? tr("spec, data, memory and devices")
+                         : kept                         ? obstacle
                                                         : tr("press F5 to run"));
   done_ = -1.0;
   if (has_run)

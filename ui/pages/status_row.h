@@ -27,8 +27,9 @@ class StatusRow : public QWidget {
  public:
   explicit StatusRow(QWidget* parent = nullptr);
 
-  /// `run` is nullptr before the first run.
-  void refresh(const RunSeries* run, RunState state, RunHost host, const QString& backend);
+  /// Without a run the row speaks of the set-up; `obstacle` is what keeps that from running, empty if nothing does.
+  void refresh(const RunSeries* run, RunState state, RunHost host, const QString& backend,
+               const QString& obstacle = {});
   /// The run that trains while another one has the focus; nullptr if there is none.
   void showOther(const RunSeries* run);
   /// Counts a drawn frame.

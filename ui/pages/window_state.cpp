@@ -18,6 +18,7 @@
 #include "setup_panel.h"
 #include "status_row.h"
 #include "style/theme.h"
+#include "widgets/arithmetic_panel.h"
 #include "widgets/field_form.h"
 
 namespace accrue::ui {
@@ -26,15 +27,18 @@ void MainWindow::tick() {
   if (numbers_moved_) {
     numbers_moved_ = false;
     const RunSeries* run = focusedRun();
+    if (!run && parts_.control->isLive()) run = parts_.control->run();
     const bool followed = run && run == parts_.control->run();
-    const RunState state =
-        parts_.control->state() == RunState::preflight || followed || !run ? parts_.control->state() : run->state();
+    // Where no run is shown, the state is that of the set-up, whatever became of the run before.
+    const RunState state = parts_.control->state() == RunState::preflight || followed ? parts_.control->state()
+                           : run                                                      ? run->state()
+                                                                                      : RunState::idle;
     const RunHost host = !followed || !parts_.control->attached() ? RunHost::here
                          : parts_.control->controls()             ? RunHost::attached
                                                                   : RunHost::viewed;
     const bool other = parts_.control->isLive() && !followed;
-    status_->refresh(run, state, host,
-                     followed ? QString::fromStdString(parts_.control->ranks().backend()) : QString());
+    status_->refresh(run, state, host, followed ? QString::fromStdString(parts_.control->ranks().backend()) : QString(),
+                     setup_->arithmetic()->obstacle());
     status_->showOther(other ? parts_.control->run() : nullptr);
     accumulation_panel_->refresh();
     inspector_->refresh();

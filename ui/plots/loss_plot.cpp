@@ -291,11 +291,6 @@ void LossPlot::fitY() {
 
 void LossPlot::updateBadge(double pixels) {
   QStringList parts;
-  if (account_.reduced)
-    parts << tr("%1 pts → %2 px, min–max")
-                 .arg(countText(static_cast<double>(account_.stored)), countText(std::round(pixels)));
-  else if (account_.stored > 0)
-    parts << tr("%1 pts").arg(countText(static_cast<double>(account_.stored)));
   if (account_.notFinite > 0) parts << tr("%1 not finite").arg(countText(static_cast<double>(account_.notFinite)));
   if (account_.leaving > 0)
     parts << (account_.leaving == 1 ? tr("1 run rises out of the axis; log y shows all")
@@ -306,6 +301,7 @@ void LossPlot::updateBadge(double pixels) {
                   : tr("%1 traces not drawn; all are in the folder").arg(groupedNumber(account_.notDrawn)));
   if (hub().logY() && account_.notPositive > 0)
     parts << tr("log y: %1 points ≤ 0 not drawn").arg(countText(static_cast<double>(account_.notPositive)));
+  header().setDrawn(account_.stored, account_.reduced ? pixels : 0.0);
   header().setBadge(parts.join(QStringLiteral(" · ")));
   QString unit = hub().smoothing() > 0.0 ? tr("mean per item; thick: %1").arg(smoothingFormula(hub().smoothing()))
                                          : tr("mean per item; thin: micro-step, thick: update");

@@ -96,9 +96,8 @@ void MetricPlot::rebuild(double pixels) {
     addAbove(*run);
   }
   QStringList parts;
-  if (reduced)
-    parts << tr("%1 pts → %2 px, min–max").arg(countText(static_cast<double>(stored)), countText(std::round(pixels)));
   if (notFinite_ > 0) parts << tr("%1 not finite").arg(countText(static_cast<double>(notFinite_)));
+  header().setDrawn(reduced ? stored : 0, pixels);
   header().setBadge(parts.join(QStringLiteral(" · ")));
   fitY(extent);
 }

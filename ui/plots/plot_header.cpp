@@ -3,7 +3,9 @@
 
 #include <QFontMetrics>
 #include <algorithm>
+#include <cmath>
 
+#include "models/number_text.h"
 #include "plots/series_swatch.h"
 #include "style/theme.h"
 
@@ -67,6 +69,22 @@ void PlotHeader::setBadge(const QString& badge, const QString& help) {
   explain();
 }
 
+void PlotHeader::setDrawn(std::size_t points, double columns) {
+  const QString count = countText(static_cast<double>(points));
+  const bool reduced = points > 0 && columns > 0.0;
+  const QString drawn = points == 0 ? QString()
+                        : reduced   ? tr("%1 pts → %2 px, min–max").arg(count, countText(std::round(columns)))
+                                    : tr("%1 pts").arg(count);
+  drawn_on_paper_ = reduced ? tr("drawn from %1 points, extremes kept").arg(count) : QString();
+  if (drawn == drawn_) return;
+  drawn_ = drawn;
+  explain();
+}
+
+QString PlotHeader::whole(const QString& drawn) const {
+  return drawn.isEmpty() || badge_.isEmpty() ? drawn + badge_ : drawn + QStringLiteral(" · ") + badge_;
+}
+
 void PlotHeader::setBadgeBelow(bool below) {
   badge_below_ = below;
   updateGeometry();
@@ -74,15 +92,15 @@ void PlotHeader::setBadgeBelow(bool below) {
 }
 
 void PlotHeader::explain() {
-  QStringList whole{unit_, badge_, badge_help_};  // what does not fit the line
+  QStringList all{unit_, badge(), badge_help_};  // what does not fit the line
   if (hasLegend()) {
     QStringList names;
     for (const HeaderItem& item : items_) names.append(item.text);
     names.removeAll(QString());
-    whole.append(names.join(QStringLiteral(", ")));
+    all.append(names.join(QStringLiteral(", ")));
   }
-  whole.removeAll(QString());
-  if (const QString text = whole.join(QLatin1Char('\n')); text != toolTip()) setToolTip(text);
+  all.removeAll(QString());
+  if (const QString text = all.join(QLatin1Char('\n')); text != toolTip()) setToolTip(text);
   update();
 }
 
@@ -106,6 +124,11 @@ void PlotHeader::paintEvent(QPaintEvent*) {
 }
 
 void PlotHeader::paintInto(QPainter& painter, const QRect& rect, const ThemeColors& colors) const {
+  paintLine(painter, rect, colors, badge());
+}
+
+void PlotHeader::paintLine(QPainter& painter, const QRect& rect, const ThemeColors& colors,
+                           const QString& badge) const {
   painter.save();
   painter.fillRect(rect, colors.surface);
   const QFont titleFont = textFont(TextSize::body, QFont::DemiBold);
@@ -125,8 +148,8 @@ void PlotHeader::paintInto(QPainter& painter, const QRect& rect, const ThemeColo
   painter.setFont(plain);
   painter.setPen(colors.muted);
   // If both do not fit, the values at the cursor take precedence over the unit.
-  const bool beside = !badge_.isEmpty() && !badge_below_;
-  int wanted = !beside ? 0 : plainMetrics.horizontalAdvance(badge_) + space::betweenGroups;
+  const bool beside = !badge.isEmpty() && !badge_below_;
+  int wanted = !beside ? 0 : plainMetrics.horizontalAdvance(badge) + space::betweenGroups;
   for (const HeaderItem& item : items_) wanted += itemWidth(item, numberMetrics) + space::betweenGroups;
   const int room = std::max(rect.right() - space::betweenGroups - left - wanted, 0);
   if (items_.empty() || plainMetrics.horizontalAdvance(unit_) <= room) {
@@ -147,12 +170,12 @@ void PlotHeader::paintInto(QPainter& painter, const QRect& rect, const ThemeColo
   const int rest = std::max(right - left - (first ? taken : 0), 0);
   if (badge_below_)
     painter.drawText(rect.left() + space::betweenGroups, rect.top() + line + plainMetrics.ascent() - space::base,
-                     fittingParts(badge_, plainMetrics, rect.width() - 2 * space::betweenGroups));
+                     fittingParts(badge, plainMetrics, rect.width() - 2 * space::betweenGroups));
   if (beside && (!first || rest > leastBadge)) {
     const int most = items_.empty() || first ? rest : std::min(rest, rect.width() * 2 / 5);
-    const QString badge = fittingParts(badge_, plainMetrics, most);
-    const int width = plainMetrics.horizontalAdvance(badge);
-    painter.drawText(right - width, baseline, badge);
+    const QString fitting = fittingParts(badge, plainMetrics, most);
+    const int width = plainMetrics.horizontalAdvance(fitting);
+    painter.drawText(right - width, baseline, fitting);
     right -= width + space::betweenGroups;
   }
 
@@ -188,7 +211,7 @@ bool PlotHeader::fitsLine(int width) const {
   int wanted = QFontMetrics(textFont(TextSize::body, QFont::DemiBold)).horizontalAdvance(title_) + space::inGroup +
                plain.horizontalAdvance(unit_) + space::betweenGroups;
   for (const HeaderItem& item : items_) wanted += itemWidth(item, numbers) + space::betweenGroups;
-  const int badge = plain.horizontalAdvance(badge_);
+  const int badge = plain.horizontalAdvance(whole(drawn_on_paper_));
   if (!badge_below_ && badge > 0) wanted += badge + space::betweenGroups;
   const int room = width - 2 * space::betweenGroups;
   return wanted <= room && (!badge_below_ || badge <= room);
@@ -242,7 +265,7 @@ int PlotHeader::flow(QPainter* painter, const QRect& area) const {
     left += width + space::inGroup;
   }
   if (!items_.empty()) top += row;
-  paragraph(badge_);
+  paragraph(whole(drawn_on_paper_));
   return top - area.top();
 }
 
@@ -252,7 +275,7 @@ int PlotHeader::heightOnPaper(int width) const {
 }
 
 void PlotHeader::paintOnPaper(QPainter& painter, const QRect& rect) const {
-  if (fitsLine(rect.width())) return paintInto(painter, rect, lightColors());
+  if (fitsLine(rect.width())) return paintLine(painter, rect, lightColors(), whole(drawn_on_paper_));
   painter.save();
   painter.fillRect(rect, lightColors().surface);
   flow(&painter, rect.adjusted(space::betweenGroups, 0, -space::betweenGroups, 0));

@@ -34,10 +34,13 @@ class PlotHeader final : public QWidget {
   /// Where it does not fit, its last parts are left out, which semicolons or dots divide; the tooltip has it whole.
   /// help: for the tooltip, below what the header says.
   void setBadge(const QString& badge, const QString& help = {});
+  /// Before the badge: how many points the curves have, and into how many columns of pixels they were reduced, 0 for
+  /// none. Paper has no pixels: it says that extremes were kept, and nothing where each point is drawn.
+  void setDrawn(std::size_t points, double columns);
   /// Gives the badge a line of its own, whether there is one or not: nothing moves.
   void setBadgeBelow(bool below);
   QString title() const { return title_; }
-  QString badge() const { return badge_; }
+  QString badge() const { return whole(drawn_); }
   const std::vector<HeaderItem>& items() const { return items_; }
   void paintInto(QPainter& painter, const QRect& rect, const ThemeColors& colors) const;
   /// On paper all of it is painted, in as many lines as that takes.
@@ -51,6 +54,9 @@ class PlotHeader final : public QWidget {
 
  private:
   void explain();
+  /// The badge with what is said of the points before it.
+  QString whole(const QString& drawn) const;
+  void paintLine(QPainter& painter, const QRect& rect, const ThemeColors& colors, const QString& badge) const;
   bool hasLegend() const;
   int lineHeight() const;
   /// Whether one line, and one for a badge that stands below, hold all of it.
@@ -63,6 +69,8 @@ class PlotHeader final : public QWidget {
 
   QString title_;
   QString unit_;
+  QString drawn_;
+  QString drawn_on_paper_;
   QString badge_;
   QString badge_help_;
   bool badge_below_ = false;

@@ -165,4 +165,9 @@ QString ArithmeticPanel::text() const {
   return details_->isHidden() ? line_->text() : tr("%1. %2").arg(line_->text(), details_->text());
 }
 
+QString ArithmeticPanel::obstacle() const {
+  const bool holds = rejected_.isEmpty() && (!result_ || result_->plan);
+  return holds ? QString() : line_->text();
+}
+
 }  // namespace accrue::ui

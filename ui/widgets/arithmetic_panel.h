@@ -33,6 +33,8 @@ class ArithmeticPanel : public QWidget {
   /// hides it.
   void setEditsNotRun(std::optional<int> edits, bool last_ran_another);
   QString text() const;
+  /// What keeps the spec from running; empty if nothing does, or that is not known yet.
+  QString obstacle() const;
 
  Q_SIGNALS:
   /// The user asks for the field of the first error.

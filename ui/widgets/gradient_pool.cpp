@@ -12,6 +12,7 @@
 #include "models/run_text.h"
 #include "style/text_scale.h"
 #include "style/theme.h"
+#include "widgets/tip_text.h"
 
 namespace accrue::ui {
 
@@ -114,10 +115,9 @@ GradientPool::GradientPool(QWidget* parent) : QWidget(parent) {
   setFont(tabularFont(TextSize::small));
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
   setAccessibleName(tr("Gradients of each rank"));
-  setToolTip(
+  setToolTip(tipText(
       tr("A slot for each micro-step of the window, as high as its share of the items. \u03a3\u2016\u2026\u2016 is the "
-         "norm of "
-         "the sum so far: of this slot and those before it, before the sum is divided."));
+         "norm of the sum so far: of this slot and those before it, before the sum is divided.")));
 }
 
 void GradientPool::setView(const PoolView& view) {

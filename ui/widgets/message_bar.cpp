@@ -64,6 +64,13 @@ void MessageBar::withdraw(const QString& id) {
   showTop();
 }
 
+void MessageBar::withdrawWithout(const std::function<bool(const QString&)>& is_there) {
+  std::erase_if(messages_, [&is_there](const Message& message) {
+    return !message.runs.isEmpty() && std::ranges::none_of(message.runs, is_there);
+  });
+  showTop();
+}
+
 QString MessageBar::currentId() const {
   return messages_.empty() ? QString() : messages_.back().id;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QStringList>
 #include <QWidget>
 #include <functional>
 #include <vector>
@@ -21,6 +22,7 @@ struct Message {
   std::function<void()> act;
   std::function<void()> dismissed = {};  ///< closed by the user without acting
   QString icon = {};                     ///< in place of the tone's
+  QStringList runs = {};                 ///< folders of those that it speaks of
 };
 
 /// Messages of the window, one at a time, the newest first, each with at most one button. Older ones come back when it
@@ -34,6 +36,8 @@ class MessageBar : public QWidget {
   /// In front of all others, except that the progress of what trains goes on where it stands.
   void post(Message message);
   void withdraw(const QString& id);
+  /// The messages that speak of runs none of which is there any more.
+  void withdrawWithout(const std::function<bool(const QString& folder)>& is_there);
   /// Of the shown message; empty if there is none.
   QString currentId() const;
   QString text() const;

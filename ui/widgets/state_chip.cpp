@@ -43,6 +43,12 @@ void StateChip::paintEvent(QPaintEvent*) {
   const QRect icon(space::inGroup, (height() - space::icon) / 2, space::icon, space::icon);
   icon_.paint(&painter, icon);
   painter.setPen(palette().windowText().color());
+  if (hasFocus()) {
+    painter.setBrush(Qt::NoBrush);
+    painter.setPen(colors.accent);
+    painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), space::base, space::base);
+    painter.setPen(palette().windowText().color());
+  }
   painter.drawText(rect().adjusted(icon.right() + 1 + space::base, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft, word_);
 }
 

@@ -387,6 +387,12 @@ void RunSeries::takePause() {
 }
 
 /// Seconds, over the updates before that one.
+double RunSeries::pace() const {
+  if (isLive()) return last_.samplesPerSecond;
+  return last_.samples > 0 && last_.unpausedSeconds > 0.0 ? static_cast<double>(last_.samples) / last_.unpausedSeconds
+                                                          : LastValues::none;
+}
+
 double RunSeries::pausedBefore(std::size_t update) const {
   const auto next = std::ranges::lower_bound(pauses_, update, {}, &PausedUntil::update);
   return next == pauses_.begin() ? 0.0 : std::prev(next)->seconds;

@@ -195,6 +195,8 @@ class RunSeries : public QObject {
   std::vector<accrue::PlanFigure> planCheck() const;
 
   const LastValues& last() const { return last_; }
+  /// Samples per second over all ranks: while the run is live how fast it is now, then its mean; pauses do not count.
+  double pace() const;
   const RunOutcome& outcome() const { return outcome_; }
   /// The newest; of failures at least the last.
   const std::vector<RunProblem>& problems() const { return problems_; }

@@ -30,14 +30,6 @@ const std::vector<int> everyColumn = {
 constexpr int firstSetUp = 2;
 constexpr int lastSetUp = 4;
 
-/// While it trains how fast it is now, then its mean; pauses do not count.
-double samplesPerSecond(const RunSeries& run) {
-  const LastValues& last = run.last();
-  if (run.isLive()) return last.samplesPerSecond;
-  return last.samples > 0 && last.unpausedSeconds > 0.0 ? static_cast<double>(last.samples) / last.unpausedSeconds
-                                                        : LastValues::none;
-}
-
 bool isSetUp(int column) {
   return column >= RunTableModel::stepsColumn && column <= RunTableModel::ranksColumn;
 }
@@ -409,7 +401,7 @@ QVariant RunTableModel::fixedText(const RunSeries& run, int column) const {
     case lossColumn:
       return last.update > 0 ? valueText(last.loss) : QString();
     case rateColumn:
-      return std::isfinite(samplesPerSecond(run)) ? valueText(samplesPerSecond(run), 3) : QString();
+      return std::isfinite(run.pace()) ? valueText(run.pace(), 3) : QString();
     case updatesColumn:
       return last.plannedUpdates > 0 ? tr("%1 / %2").arg(groupedNumber(last.update), groupedNumber(last.plannedUpdates))
                                      : groupedNumber(last.update);
@@ -441,7 +433,7 @@ QVariant RunTableModel::sortValue(const RunSeries& run, int column) const {
     case lossColumn:
       return number(run.last().loss);
     case rateColumn:
-      return number(samplesPerSecond(run));
+      return number(run.pace());
     case updatesColumn:
       return static_cast<qlonglong>(run.last().update);
     case nameColumn:

@@ -97,7 +97,7 @@ void CompareSheet::showRuns() {
   add(tr("Updates"), groupedNumber(a.update), groupedNumber(b.update));
   add(tr("Samples"), groupedNumber(a.samples), groupedNumber(b.samples));
   add(tr("Loss"), finiteText(a.loss), finiteText(b.loss));
-  add(tr("Samples/s"), finiteText(a.samplesPerSecond), finiteText(b.samplesPerSecond));
+  add(tr("Samples/s"), finiteText(first_->pace()), finiteText(second_->pace()));
   add(tr("Exact"), first_->lamp().word(), second_->lamp().word());
   const QString& left = first_->outcome().weightsSha256;
   const QString& right = second_->outcome().weightsSha256;

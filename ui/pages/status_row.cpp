@@ -114,9 +114,8 @@ void StatusRow::showNumbers(const RunSeries& run, const QString& backend) {
                                                    .arg(groupedNumber(last.microStep), groupedNumber(last.update),
                                                         groupedNumber(last.samples)));
   const bool live = is_live(run.state());
-  speed_->setText(std::isfinite(last.samplesPerSecond)
-                      ? tr("%1 samples/s").arg(groupedNumber(std::llround(last.samplesPerSecond)))
-                      : QString());
+  speed_->setText(std::isfinite(run.pace()) ? tr("%1 samples/s").arg(groupedNumber(std::llround(run.pace())))
+                                            : QString());
   const auto count = static_cast<int>(run.ranks());
   const QString ranks = count == 1 ? tr("1 rank") : tr("%n ranks", nullptr, count);
   //: How many ranks and the backend they use, e.g. "2 ranks, shm"

@@ -653,6 +653,34 @@ class TestForm : public QObject {
     QCOMPARE(studio.action("runAction")->iconText(), QStringLiteral("Run"));
   }
 
+  void a_field_under_the_pointer_or_with_the_focus_stays_where_it_is_data() {
+    const Rows<bool> row;
+    row("pointer", true);
+    row("focus", false);
+  }
+
+  void a_field_under_the_pointer_or_with_the_focus_stays_where_it_is() {
+    const auto [pointer] = current_row<bool>();
+    RunningStudio studio("micro_ms=5");
+    studio.window->resize(1366, 768);
+    QWidget* steps = studio.find("field.accumulation.steps");
+    QWidget* kept = studio.find("field.model.kind");
+    const auto place = [kept] { return kept->mapToGlobal(kept->rect().center()); };
+    QCoreApplication::processEvents();
+    const QPoint before = place();
+    QCursor::setPos(pointer ? before : QPoint());
+    (pointer ? steps : kept)->setFocus();
+    if (pointer)
+      typeInto(steps, QStringLiteral("8x"));
+    else
+      studio.set("accumulation.steps", std::int64_t{8});
+    QTRY_VERIFY(studio.find("waiting.accumulation.steps")->isVisible());
+    QTRY_VERIFY(formOf(studio)->verticalScrollBar()->value() > 0);
+    QTRY_COMPARE(place(), before);
+    QVERIFY(!steps->visibleRegion().isEmpty());
+    studio.endRun();
+  }
+
   void asking_for_a_field_drops_the_filter_and_opens_the_dock() {
     OpenStudio studio;
     auto* search = studio.find<QLineEdit>("fieldSearch");

@@ -3,12 +3,14 @@
 
 #include <QAbstractSpinBox>
 #include <QApplication>
+#include <QCursor>
+#include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
 #include <QScrollBar>
-#include <QTimer>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <cstdlib>
 
 #include "accrue/run/program.h"
 #include "field_row.h"
@@ -76,6 +78,9 @@ int sectionOrder(std::string_view section) {
   return static_cast<int>(at - std::begin(order));
 }
 
+/// Within it what follows an edit is laid out, which takes turns of the event loop.
+constexpr int hold_ms = 250;
+
 bool isPluginSection(const FieldSection* section) {
   return !section->rows().empty() && section->rows().front()->field().section() == "megatron";
 }
@@ -96,6 +101,11 @@ FieldForm::FieldForm(SpecDocument* document, QWidget* parent)
   nothing_found_->hide();
   build();
   setWidget(content_);
+  hold_.setSingleShot(true);
+  hold_.setInterval(hold_ms);
+  const auto let_go = [this] { held_ = nullptr; };
+  connect(&hold_, &QTimer::timeout, this, let_go);
+  connect(verticalScrollBar(), &QScrollBar::valueChanged, this, let_go);
   connect(document_, &SpecDocument::changed, this, &FieldForm::showDocument);
   connect(document_, &SpecDocument::lockedKeysChanged, this, &FieldForm::showDocument);
   connect(document_, &SpecDocument::fileChanged, this, &FieldForm::showOtherDocument);
@@ -169,7 +179,47 @@ void FieldForm::showEvent(QShowEvent* event) {
 bool FieldForm::eventFilter(QObject* object, QEvent* event) {
   const bool laid_out = QScrollArea::eventFilter(object, event);
   if (object == content_ && event->type() == QEvent::LayoutRequest) keepContentInSight();
+  if (object == content_ && event->type() == QEvent::Resize) keepPlace();
   return laid_out;
+}
+
+QWidget* FieldForm::placeToHold() const {
+  const QPoint pointer = viewport()->mapFromGlobal(QCursor::pos());
+  if (!viewport()->rect().contains(pointer)) {
+    QWidget* focus = window()->focusWidget();
+    return focus && content_->isAncestorOf(focus) ? focus : nullptr;
+  }
+  QWidget* pointed = content_->childAt(content_->mapFrom(viewport(), pointer));
+  if (pointed && pointed->focusPolicy() != Qt::NoFocus) return pointed;
+  QWidget* nearest = nullptr;
+  int least = viewport()->height();
+  for (const auto& [key, row] : rows_) {
+    QWidget* editor = row->editorWidget();
+    if (!row->isVisible()) continue;
+    const int away = std::abs(editor->mapTo(viewport(), editor->rect().center()).y() - pointer.y());
+    if (away < least) nearest = editor;
+    least = std::min(least, away);
+  }
+  return nearest;
+}
+
+void FieldForm::holdPlace() {
+  if (held_ || !isVisible()) return;
+  held_ = placeToHold();
+  if (held_) held_at_ = held_->mapTo(viewport(), QPoint()).y();
+  hold_.start();
+}
+
+void FieldForm::keepPlace() {
+  if (!held_ || !held_->isVisible()) return;
+  int moved = held_->mapTo(viewport(), QPoint()).y() - held_at_;
+  // What is being typed stays in sight.
+  const QWidget* focus = window()->focusWidget();
+  if (focus && content_->isAncestorOf(focus))
+    if (const int above = focus->mapTo(viewport(), QPoint()).y(); above >= 0) moved = std::min(moved, above);
+  const QPointer<QWidget> held = held_;  // scrolling lets it go
+  verticalScrollBar()->setValue(verticalScrollBar()->value() + moved);
+  held_ = held;
 }
 
 void FieldForm::keepContentInSight() {
@@ -197,7 +247,10 @@ void FieldForm::connectRow(FieldRow* row) {
           [this](const SpecField& field, const SpecValue& value) { document_->setField(field, value); });
   connect(row, &FieldRow::fixRequested, document_,
           [this](const SpecField& field, const QString& value) { document_->setFieldText(field, value); });
-  connect(row, &FieldRow::textRejectedChanged, this, &FieldForm::rejectedFieldsChanged);
+  connect(row, &FieldRow::textRejectedChanged, this, [this] {
+    holdPlace();
+    Q_EMIT rejectedFieldsChanged();
+  });
 }
 
 void FieldForm::chainTabOrder() {
@@ -221,6 +274,7 @@ void FieldForm::chainTabOrder() {
 }
 
 void FieldForm::showDocument() {
+  holdPlace();
   const LoweredMegatron lowered = lower_megatron(document_->spec(), environment);
   lowered_ = lowered.spec;
   showPlugin(lowered);
@@ -264,6 +318,7 @@ void FieldForm::showOtherDocument() {
 
 void FieldForm::setFindings(const std::vector<Finding>& findings) {
   if (findings == findings_) return;
+  holdPlace();
   findings_ = findings;
   for (const auto& [key, row] : rows_) {
     std::vector<Finding> own;
@@ -275,6 +330,7 @@ void FieldForm::setFindings(const std::vector<Finding>& findings) {
 }
 
 void FieldForm::setEditsWaiting(const std::vector<SpecDifference>& edits) {
+  holdPlace();
   for (const auto& [key, row] : rows_) {
     const auto edit = std::ranges::find(edits, key, &SpecDifference::key);
     row->setWaiting(edit == edits.end() ? std::nullopt : std::optional(edit->left));
@@ -284,6 +340,7 @@ void FieldForm::setEditsWaiting(const std::vector<SpecDifference>& edits) {
 
 void FieldForm::setFilter(const QString& text) {
   filter_ = text.trimmed();
+  held_ = nullptr;
   arrange();
 }
 
@@ -353,6 +410,7 @@ void FieldForm::unfold(const FieldRow* wanted) {
 }
 
 void FieldForm::scrollTo(FieldRow* wanted) {
+  held_ = nullptr;
   ensureWidgetVisible(wanted->editorWidget(), 0, space::page);
   // A section that has just been opened gets its height with the next layout.
   QTimer::singleShot(0, wanted, [this, wanted] { ensureWidgetVisible(wanted->editorWidget(), 0, space::page); });

@@ -5,6 +5,7 @@
 
 #include <QPointer>
 #include <QScrollArea>
+#include <QTimer>
 #include <map>
 #include <string>
 #include <vector>
@@ -72,6 +73,10 @@ class FieldForm : public QScrollArea {
   /// The widths of the columns, in the present size of text.
   void measureColumns();
   void keepContentInSight();
+  /// What is changed now takes or gives room: the field under the pointer, or else with the focus, stays where it is.
+  void holdPlace();
+  void keepPlace();
+  QWidget* placeToHold() const;
   void build();
   void connectRow(FieldRow* row);
   void showDocument();
@@ -91,8 +96,11 @@ class FieldForm : public QScrollArea {
   std::vector<std::pair<FieldRow*, QWidget*>> below_;  ///< controls under fields
   int label_width_ = 0;
   int unit_width_ = 0;
-  bool stacked_ = false;  ///< labels stand above their fields
-  bool measured_ = true;  ///< the columns have the widths of the present size of text
+  bool stacked_ = false;    ///< labels stand above their fields
+  bool measured_ = true;    ///< the columns have the widths of the present size of text
+  QPointer<QWidget> held_;  ///< stays at its height while the timer runs and nobody scrolls
+  int held_at_ = 0;
+  QTimer hold_;
   std::vector<Finding> findings_;
   QString filter_;
   std::vector<const SpecField*> only_;

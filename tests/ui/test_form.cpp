@@ -412,6 +412,32 @@ class TestForm : public QObject {
     QVERIFY(studio.document.spec() != before);
   }
 
+  void a_number_typed_slowly_is_one_step_of_undo() {
+    OpenStudio studio;
+    QUndoStack* undo = studio.document.undoStack();
+    const double before = studio.document.spec().optimizer.lr;
+    auto* field = studio.find<NumberEdit>("field.optimizer.lr");
+    field->setFocus();
+    QTest::keyClick(field, Qt::Key_A, Qt::ControlModifier);
+    for (const char* letter : {"3", "e", "-", "4"}) {
+      QTest::keyClicks(field, QLatin1String(letter));
+      QTest::qWait(SpecDocument::merge_ms + 50);
+    }
+    QCOMPARE(studio.document.spec().optimizer.lr, 3e-4);
+    QCOMPARE(undo->count(), 1);
+    // Steps are edits of their own, and so is what follows Enter.
+    QTest::keyClick(field, Qt::Key_Up);
+    QTest::qWait(SpecDocument::merge_ms + 50);
+    QTest::keyClick(field, Qt::Key_Up);
+    QTest::qWait(SpecDocument::merge_ms + 50);
+    QCOMPARE(undo->count(), 3);
+    QTest::keyClick(field, Qt::Key_Return);
+    QTest::keyClicks(field, QStringLiteral("1"));
+    QCOMPARE(undo->count(), 4);
+    while (undo->canUndo()) undo->undo();
+    QCOMPARE(studio.document.spec().optimizer.lr, before);
+  }
+
   void undo_in_refused_text_is_the_fields_own() {
     OpenStudio studio;
     studio.set("accumulation.micro_batch", std::int64_t{3});

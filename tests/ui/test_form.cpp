@@ -438,6 +438,27 @@ class TestForm : public QObject {
     QCOMPARE(studio.document.spec().optimizer.lr, before);
   }
 
+  void escape_takes_back_what_is_typed_and_leaves_the_form() {
+    RunningStudio studio("micro_ms=5");
+    auto* steps = studio.find<NumberEdit>("field.accumulation.steps");
+    for (const char* text : {"16", "16x", "x"}) {
+      typeInto(steps, QLatin1String(text));
+      QTest::keyClick(steps, Qt::Key_Escape);
+      QCOMPARE(studio.document.spec().accumulation.steps, 4);
+      QCOMPARE(steps->text(), QStringLiteral("4"));
+      QVERIFY(formOf(studio)->rejectedFields().isEmpty());
+      QVERIFY(!formOf(studio)->isAncestorOf(QApplication::focusWidget()));
+    }
+    // What Enter has confirmed stays.
+    typeInto(steps, QStringLiteral("16"));
+    QTest::keyClick(steps, Qt::Key_Return);
+    QTest::keyClick(steps, Qt::Key_Escape);
+    QCOMPARE(studio.document.spec().accumulation.steps, 16);
+    studio.press(Qt::Key_Space);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+    studio.endRun();
+  }
+
   void undo_in_refused_text_is_the_fields_own() {
     OpenStudio studio;
     studio.set("accumulation.micro_batch", std::int64_t{3});

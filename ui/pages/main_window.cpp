@@ -234,6 +234,7 @@ void MainWindow::connectDocument() {
   const auto withdrawRefusal = [this] { centre_->messages()->withdraw(QStringLiteral("refused")); };
   connect(parts_.document, &SpecDocument::changed, this, withdrawRefusal);
   connect(setup_->form(), &FieldForm::rejectedFieldsChanged, this, withdrawRefusal);
+  connect(setup_->form(), &FieldForm::left, this, [this] { focusPane(0); });
   connect(setup_->form(), &FieldForm::attentionWanted, this, [this] {
     setup_dock_->show();
     setup_dock_->raise();

@@ -176,6 +176,14 @@ void FieldForm::showEvent(QShowEvent* event) {
   keepContentInSight();
 }
 
+void FieldForm::keyPressEvent(QKeyEvent* event) {
+  if (event->key() != Qt::Key_Escape) return QScrollArea::keyPressEvent(event);
+  document_->cancelTyping();
+  for (const auto& [key, row] : rows_)
+    if (row->editorWidget()->hasFocus()) row->discardText(document_->spec());
+  Q_EMIT left();
+}
+
 bool FieldForm::eventFilter(QObject* object, QEvent* event) {
   const bool laid_out = QScrollArea::eventFilter(object, event);
   if (object == content_ && event->type() == QEvent::LayoutRequest) keepContentInSight();

@@ -62,8 +62,12 @@ class FieldForm : public QScrollArea {
   /// The filter hid the requested field and was cleared.
   void filterDropped();
   void rejectedFieldsChanged();
+  /// The user is done with the form.
+  void left();
 
  protected:
+  /// Escape takes back what is being typed, and leaves the form.
+  void keyPressEvent(QKeyEvent* event) override;
   void showEvent(QShowEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
   void changeEvent(QEvent* event) override;

@@ -690,6 +690,8 @@ class TestForm : public QObject {
     QVERIFY(!mark->isHidden());
     QVERIFY(mark->text().contains(QStringLiteral("for the next run; this one has 4")));
     QVERIFY(section->accessibleDescription().contains(QStringLiteral("1 for the next run")));
+    QCOMPARE(section->toolTip(), section->accessibleDescription());  // beside a command there is room for its number
+    QVERIFY(section->width() >= section->sizeHint().width());
     QCOMPARE(studio.action("runAction")->iconText(), QStringLiteral("Run (1)"));
     QVERIFY(studio.action("runAction")->toolTip().startsWith(QStringLiteral("1 edit waits")));
     studio.document.undoStack()->undo();

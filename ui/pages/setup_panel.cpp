@@ -129,10 +129,11 @@ bool SetupPanel::eventFilter(QObject* object, QEvent* event) {
 
 void SetupPanel::divideHeight() {
   const int line = fontMetrics().height();
-  const auto needed = [this](int width) { return arithmetic_->layout()->minimumHeightForWidth(width); };
+  const QLayout* layout = arithmetic_->layout();
+  const int needed =
+      layout->hasHeightForWidth() ? layout->minimumHeightForWidth(width()) : layout->minimumSize().height();
   const int most = std::max(height() - form_lines * line, arithmetic_lines * line);
-  const bool scrolls = needed(width()) > most;
-  arithmetic_area_->setFixedHeight(scrolls ? most : needed(width()));
+  arithmetic_area_->setFixedHeight(std::min(needed, most));
 }
 
 QWidget* SetupPanel::titleControl() const {

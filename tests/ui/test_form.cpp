@@ -611,6 +611,23 @@ class TestForm : public QObject {
              qPrintable(QApplication::focusWidget()->objectName()));
   }
 
+  void what_fits_best_is_seen_first() {
+    OpenStudio studio;
+    auto* search = studio.find<QLineEdit>("fieldSearch");
+    const auto* form = formOf(studio);
+    search->setText(QStringLiteral("Ranks"));
+    QCoreApplication::processEvents();
+    const auto top = [&](const char* key) {
+      QWidget* editor = form->row(QLatin1String(key))->editorWidget();
+      return form->row(QLatin1String(key))->isVisible() ? editor->mapTo(form, QPoint()).y() : -1;
+    };
+    QTRY_VERIFY(top("parallel.data") > 0 && top("parallel.data") < top("accumulation.uneven_ranks"));
+    search->setText(QStringLiteral("parallel ranks"));
+    QTRY_COMPARE(top("accumulation.normalizer_scope"), -1);  // only its help has the words
+    search->clear();
+    QTRY_VERIFY(top("accumulation.steps") >= 0 && top("accumulation.steps") < top("parallel.data"));
+  }
+
   void escape_and_leaving_end_the_search() {
     OpenStudio studio;
     auto* search = studio.find<QLineEdit>("fieldSearch");

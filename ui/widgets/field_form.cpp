@@ -264,7 +264,10 @@ void FieldForm::connectRow(FieldRow* row) {
 
 void FieldForm::chainTabOrder() {
   QWidget* before = nullptr;
-  for (FieldSection* section : sections_) {
+  const QLayout* layout = content_->layout();
+  for (int item = 0; item < layout->count(); ++item) {
+    const QWidget* section = layout->itemAt(item)->widget();
+    if (!section) continue;
     for (QWidget* widget : section->findChildren<QWidget*>()) {
       if (widget->focusPolicy() == Qt::NoFocus || widget->objectName().isEmpty()) continue;
       if (widget->parentWidget() && qobject_cast<QAbstractScrollArea*>(widget->parentWidget())) continue;
@@ -351,6 +354,7 @@ void FieldForm::setFilter(const QString& text) {
   filter_ = text.trimmed();
   held_ = nullptr;
   arrange();
+  if (!filter_.isEmpty()) verticalScrollBar()->setValue(0);
 }
 
 void FieldForm::restrictTo(std::vector<const SpecField*> fields) {
@@ -370,6 +374,7 @@ void FieldForm::arrange() {
     for (const auto& [key, row] : rows_) row->setFoundAs(QString());
     for (FieldSection* section : sections_) section->arrange(lowered_, only_.empty() ? nullptr : &only_, false);
     nothing_found_->hide();
+    orderSections({});
     return;
   }
   const std::vector<const SpecField*> found = search_fields(filter_.toStdString());
@@ -382,6 +387,25 @@ void FieldForm::arrange() {
     row->setFoundAs(found_as);
   }
   nothing_found_->setVisible(found.empty());
+  orderSections(found);
+}
+
+void FieldForm::orderSections(const std::vector<const SpecField*>& found) {
+  std::vector<FieldSection*> order = sections_;
+  std::ranges::stable_sort(order, {}, [&found](const FieldSection* section) {
+    const std::string_view name = sectionOf(section->rows().front()->field());
+    return std::ranges::find(found, name, [](const SpecField* field) { return sectionOf(*field); }) - found.begin();
+  });
+  auto* layout = static_cast<QVBoxLayout*>(content_->layout());
+  bool moved = false;
+  int place = layout->indexOf(nothing_found_);
+  for (FieldSection* section : order) {
+    if (layout->indexOf(section) == ++place) continue;
+    layout->removeWidget(section);
+    layout->insertWidget(place, section);
+    moved = true;
+  }
+  if (moved) chainTabOrder();
 }
 
 FieldRow* FieldForm::row(const QString& key) const {

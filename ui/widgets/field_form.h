@@ -87,6 +87,8 @@ class FieldForm : public QScrollArea {
   void showPlugin(const LoweredMegatron& lowered);
   void showOtherDocument();
   void arrange();
+  /// Sections stand in their order, but those with the best of what a filter found come first.
+  void orderSections(const std::vector<const SpecField*>& found);
   /// Opens the section of a field, and its advanced part if the field is in it.
   void unfold(const FieldRow* wanted);
   void scrollTo(FieldRow* wanted);

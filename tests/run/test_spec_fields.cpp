@@ -144,12 +144,21 @@ class TestSpecFields : public QObject {
     row("own label, as it is written", "Data-parallel ranks", "parallel.data");
     row("beginning of a label, before words inside others", "accumulation st", "accumulation.steps");
     row("word of a label, before a part of a key", "ranks", "parallel.data");
+    row("whole label, before the name of another", "seed", "run.seed");
   }
   void names_the_knob_that_another_tool_calls_otherwise() {
     const auto [name, key] = current_row<QString, QString>();
     const auto found = search_fields(name.toStdString());
     QVERIFY(!found.empty());
     QCOMPARE(QString::fromUtf8(found.front()->key.data(), static_cast<int>(found.front()->key.size())), key);
+  }
+
+  void help_is_searched_where_no_name_fits() {
+    const auto found = search_fields("parallel ranks");
+    QVERIFY(std::ranges::all_of(found, [](const SpecField* field) {
+      return std::string_view(field->label).find("ranks") != std::string::npos;
+    }));
+    QCOMPARE(found.front()->key, std::string_view("parallel.data"));
   }
 
   void every_name_of_the_four_systems_finds_its_field() {

@@ -44,6 +44,27 @@ class TestDocument : public QObject {
     QCOMPARE(document.spec().accumulation.steps, 16);
   }
 
+  void what_is_typed_slowly_is_one_step_until_it_ends() {
+    SpecDocument document;
+    const std::int64_t before = document.spec().accumulation.steps;
+    const auto type = [&document](std::int64_t steps) {
+      document.typeField(field("accumulation.steps"), steps);
+      QTest::qWait(SpecDocument::merge_ms + 50);
+    };
+    type(1);
+    type(16);
+    QCOMPARE(document.undoStack()->count(), 1);
+    document.endTyping();
+    type(2);
+    QCOMPARE(document.undoStack()->count(), 2);
+    document.cancelTyping();
+    QCOMPARE(document.spec().accumulation.steps, 16);
+    document.cancelTyping();  // nothing is being typed
+    QCOMPARE(document.spec().accumulation.steps, 16);
+    document.undoStack()->undo();
+    QCOMPARE(document.spec().accumulation.steps, before);
+  }
+
   void edits_of_two_fields_are_two_steps() {
     SpecDocument document;
     QSignalSpy changed(&document, &SpecDocument::changed);

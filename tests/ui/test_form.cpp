@@ -412,6 +412,53 @@ class TestForm : public QObject {
     QVERIFY(studio.document.spec() != before);
   }
 
+  void a_number_typed_slowly_is_one_step_of_undo() {
+    OpenStudio studio;
+    QUndoStack* undo = studio.document.undoStack();
+    const double before = studio.document.spec().optimizer.lr;
+    auto* field = studio.find<NumberEdit>("field.optimizer.lr");
+    field->setFocus();
+    QTest::keyClick(field, Qt::Key_A, Qt::ControlModifier);
+    for (const char* letter : {"3", "e", "-", "4"}) {
+      QTest::keyClicks(field, QLatin1String(letter));
+      QTest::qWait(SpecDocument::merge_ms + 50);
+    }
+    QCOMPARE(studio.document.spec().optimizer.lr, 3e-4);
+    QCOMPARE(undo->count(), 1);
+    // Steps are edits of their own, and so is what follows Enter.
+    QTest::keyClick(field, Qt::Key_Up);
+    QTest::qWait(SpecDocument::merge_ms + 50);
+    QTest::keyClick(field, Qt::Key_Up);
+    QTest::qWait(SpecDocument::merge_ms + 50);
+    QCOMPARE(undo->count(), 3);
+    QTest::keyClick(field, Qt::Key_Return);
+    QTest::keyClicks(field, QStringLiteral("1"));
+    QCOMPARE(undo->count(), 4);
+    while (undo->canUndo()) undo->undo();
+    QCOMPARE(studio.document.spec().optimizer.lr, before);
+  }
+
+  void escape_takes_back_what_is_typed_and_leaves_the_form() {
+    RunningStudio studio("micro_ms=5");
+    auto* steps = studio.find<NumberEdit>("field.accumulation.steps");
+    for (const char* text : {"16", "16x", "x"}) {
+      typeInto(steps, QLatin1String(text));
+      QTest::keyClick(steps, Qt::Key_Escape);
+      QCOMPARE(studio.document.spec().accumulation.steps, 4);
+      QCOMPARE(steps->text(), QStringLiteral("4"));
+      QVERIFY(formOf(studio)->rejectedFields().isEmpty());
+      QVERIFY(!formOf(studio)->isAncestorOf(QApplication::focusWidget()));
+    }
+    // What Enter has confirmed stays.
+    typeInto(steps, QStringLiteral("16"));
+    QTest::keyClick(steps, Qt::Key_Return);
+    QTest::keyClick(steps, Qt::Key_Escape);
+    QCOMPARE(studio.document.spec().accumulation.steps, 16);
+    studio.press(Qt::Key_Space);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+    studio.endRun();
+  }
+
   void undo_in_refused_text_is_the_fields_own() {
     OpenStudio studio;
     studio.set("accumulation.micro_batch", std::int64_t{3});
@@ -564,6 +611,23 @@ class TestForm : public QObject {
              qPrintable(QApplication::focusWidget()->objectName()));
   }
 
+  void what_fits_best_is_seen_first() {
+    OpenStudio studio;
+    auto* search = studio.find<QLineEdit>("fieldSearch");
+    const auto* form = formOf(studio);
+    search->setText(QStringLiteral("Ranks"));
+    QCoreApplication::processEvents();
+    const auto top = [&](const char* key) {
+      QWidget* editor = form->row(QLatin1String(key))->editorWidget();
+      return form->row(QLatin1String(key))->isVisible() ? editor->mapTo(form, QPoint()).y() : -1;
+    };
+    QTRY_VERIFY(top("parallel.data") > 0 && top("parallel.data") < top("accumulation.uneven_ranks"));
+    search->setText(QStringLiteral("parallel ranks"));
+    QTRY_COMPARE(top("accumulation.normalizer_scope"), -1);  // only its help has the words
+    search->clear();
+    QTRY_VERIFY(top("accumulation.steps") >= 0 && top("accumulation.steps") < top("parallel.data"));
+  }
+
   void escape_and_leaving_end_the_search() {
     OpenStudio studio;
     auto* search = studio.find<QLineEdit>("fieldSearch");
@@ -643,6 +707,8 @@ class TestForm : public QObject {
     QVERIFY(!mark->isHidden());
     QVERIFY(mark->text().contains(QStringLiteral("for the next run; this one has 4")));
     QVERIFY(section->accessibleDescription().contains(QStringLiteral("1 for the next run")));
+    QCOMPARE(section->toolTip(), section->accessibleDescription());  // beside a command there is room for its number
+    QVERIFY(section->width() >= section->sizeHint().width());
     QCOMPARE(studio.action("runAction")->iconText(), QStringLiteral("Run (1)"));
     QVERIFY(studio.action("runAction")->toolTip().startsWith(QStringLiteral("1 edit waits")));
     studio.document.undoStack()->undo();
@@ -651,6 +717,34 @@ class TestForm : public QObject {
     studio.endRun();
     QVERIFY(mark->isHidden());
     QCOMPARE(studio.action("runAction")->iconText(), QStringLiteral("Run"));
+  }
+
+  void a_field_under_the_pointer_or_with_the_focus_stays_where_it_is_data() {
+    const Rows<bool> row;
+    row("pointer", true);
+    row("focus", false);
+  }
+
+  void a_field_under_the_pointer_or_with_the_focus_stays_where_it_is() {
+    const auto [pointer] = current_row<bool>();
+    RunningStudio studio("micro_ms=5");
+    studio.window->resize(1366, 768);
+    QWidget* steps = studio.find("field.accumulation.steps");
+    QWidget* kept = studio.find("field.model.kind");
+    const auto place = [kept] { return kept->mapToGlobal(kept->rect().center()); };
+    QCoreApplication::processEvents();
+    const QPoint before = place();
+    QCursor::setPos(pointer ? before : QPoint());
+    (pointer ? steps : kept)->setFocus();
+    if (pointer)
+      typeInto(steps, QStringLiteral("8x"));
+    else
+      studio.set("accumulation.steps", std::int64_t{8});
+    QTRY_VERIFY(studio.find("waiting.accumulation.steps")->isVisible());
+    QTRY_VERIFY(formOf(studio)->verticalScrollBar()->value() > 0);
+    QTRY_COMPARE(place(), before);
+    QVERIFY(!steps->visibleRegion().isEmpty());
+    studio.endRun();
   }
 
   void asking_for_a_field_drops_the_filter_and_opens_the_dock() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Before a run: samples that stay the same while their factors are edited, and the planner.
+#include <QAbstractSpinBox>
 #include <QComboBox>
 #include <QDockWidget>
 #include <QLabel>
@@ -80,6 +81,21 @@ class TestPlanning : public QObject {
     QCOMPARE(studio.document.spec().accumulation.steps, 8);
     QCOMPARE(studio.document.spec().accumulation.micro_batch, 1);
     QVERIFY(row->note().isEmpty());
+  }
+
+  void nothing_is_said_of_the_samples_beside_a_value_that_is_not_valid() {
+    OpenStudio studio;
+    choose(studio, 1);
+    auto* row = studio.find<SampleLockRow>("sampleLockRow");
+    auto* steps = studio.find<QAbstractSpinBox>("field.accumulation.steps");
+    auto* text = steps->findChild<QLineEdit*>();
+    text->setText(QStringLiteral("5"));
+    QVERIFY(!row->note().isEmpty());
+    text->setText(QStringLiteral("5x"));
+    QVERIFY(row->note().isEmpty());
+    QVERIFY(studio.find("sampleLockOffer.0")->isHidden());
+    text->setText(QStringLiteral("5"));
+    QVERIFY(!row->note().isEmpty());
   }
 
   void the_samples_in_total_can_be_kept() {

@@ -38,11 +38,12 @@ class EditCommand : public QUndoCommand {
   EditCommand(SpecDocument* document, const QString& text, RunSpec before, RunSpec after)
       : QUndoCommand(text), document_(document), before_(std::move(before)), after_(std::move(after)) {}
 
-  EditCommand(SpecDocument* document, const SpecField& field, RunSpec before, RunSpec after)
+  EditCommand(SpecDocument* document, const SpecField& field, quint64 typing, RunSpec before, RunSpec after)
       : document_(document),
         key_(QString::fromUtf8(field.key.data(), static_cast<qsizetype>(field.key.size()))),
         before_(std::move(before)),
-        after_(std::move(after)) {
+        after_(std::move(after)),
+        typing_(typing) {
     //: Undo step; %1 is a field of the set-up form
     setText(QCoreApplication::translate("SpecDocument", "Change %1")
                 .arg(QString::fromUtf8(field.label.data(), static_cast<qsizetype>(field.label.size()))));
@@ -53,10 +54,15 @@ class EditCommand : public QUndoCommand {
   void undo() override { document_->applySpec(before_, key_); }
   void redo() override { document_->applySpec(after_, key_); }
 
+  bool isBeingTyped() const { return typing_ == document_->typing_; }
+
   bool mergeWith(const QUndoCommand* other) override {
     const auto* edit = static_cast<const EditCommand*>(other);
-    if (edit->key_ != key_ || age_.elapsed() > SpecDocument::merge_ms) return false;
+    if (edit->key_ != key_) return false;
+    const bool goes_on = typing_ != 0 && edit->typing_ == typing_;
+    if (!goes_on && age_.elapsed() > SpecDocument::merge_ms) return false;
     after_ = edit->after_;
+    typing_ = edit->typing_;
     age_.restart();
     setObsolete(before_ == after_);
     return true;
@@ -67,6 +73,7 @@ class EditCommand : public QUndoCommand {
   QString key_;
   RunSpec before_;
   RunSpec after_;
+  quint64 typing_ = 0;  ///< 0 = the value was not typed
   QElapsedTimer age_;
 };
 
@@ -84,6 +91,14 @@ QString SpecDocument::displayName() const {
 }
 
 bool SpecDocument::setField(const SpecField& field, const SpecValue& value) {
+  return edit(field, value, 0);
+}
+
+bool SpecDocument::typeField(const SpecField& field, const SpecValue& value) {
+  return edit(field, value, typing_);
+}
+
+bool SpecDocument::edit(const SpecField& field, const SpecValue& value, quint64 typing) {
   RunSpec after = spec_;
   field.set(after, value);
   if (isLengthKey(field.key) && !std::holds_alternative<std::monostate>(value)) {
@@ -100,7 +115,7 @@ bool SpecDocument::setField(const SpecField& field, const SpecValue& value) {
   if (factor) last_factor_ = QString::fromUtf8(field.key.data(), static_cast<qsizetype>(field.key.size()));
   if (isLengthKey(field.key) && lock_ == SampleLock::in_total)
     samples_kept_ = locked_samples(after, lock_);  // another length is another total
-  if (after != spec_) undo_.push(new EditCommand(this, field, spec_, std::move(after)));
+  if (after != spec_) undo_.push(new EditCommand(this, field, typing, spec_, std::move(after)));
   return true;
 }
 
@@ -108,6 +123,12 @@ void SpecDocument::setSampleLock(SampleLock lock) {
   lock_ = lock;
   samples_kept_ = locked_samples(spec_, lock_);
   Q_EMIT sampleLockChanged();
+}
+
+void SpecDocument::cancelTyping() {
+  const auto* last = undo_.index() > 0 ? dynamic_cast<const EditCommand*>(undo_.command(undo_.index() - 1)) : nullptr;
+  if (last && last->isBeingTyped()) undo_.undo();
+  endTyping();
 }
 
 bool SpecDocument::setFieldText(const SpecField& field, const QString& text, QString* problem) {

@@ -62,6 +62,12 @@ class SpecDocument : public QObject {
   bool setField(const SpecField& field, const SpecValue& value);
   /// The same with a value written as for --set; returns false and changes nothing if it does not fit.
   bool setFieldText(const SpecField& field, const QString& text, QString* problem = nullptr);
+  /// As setField() with a value that is still being typed: until endTyping() it is one undo step with what follows,
+  /// however long that takes.
+  bool typeField(const SpecField& field, const SpecValue& value);
+  void endTyping() { ++typing_; }
+  /// Takes back what is being typed.
+  void cancelTyping();
 
   /// Several fields at once as one undoable edit, e.g. the spec under another dialect; text names it in the menu.
   /// False as for setField().
@@ -105,6 +111,7 @@ class SpecDocument : public QObject {
 
  private:
   friend class EditCommand;
+  bool edit(const SpecField& field, const SpecValue& value, quint64 typing);
   bool refuses(const RunSpec& after);
   void applySpec(const RunSpec& spec, const QString& key);
   void takeOther(const RunSpec& spec);
@@ -116,6 +123,7 @@ class SpecDocument : public QObject {
   std::filesystem::path base_dir_;
   quint64 revision_ = 0;
   quint64 opened_ = 0;
+  quint64 typing_ = 1;  ///< counts what was typed
   SampleLock lock_ = SampleLock::none;
   std::int64_t samples_kept_ = 0;
   QString last_factor_;

@@ -238,6 +238,7 @@ void MainWindow::connectDocument() {
   const auto noteObstacle = [this] { numbers_moved_ = true; };
   connect(parts_.preflight, &PreflightRunner::finished, this, noteObstacle);
   connect(setup_->form(), &FieldForm::rejectedFieldsChanged, this, noteObstacle);
+  connect(setup_->form(), &FieldForm::left, this, [this] { focusPane(0); });
   connect(setup_->form(), &FieldForm::attentionWanted, this, [this] {
     setup_dock_->show();
     setup_dock_->raise();

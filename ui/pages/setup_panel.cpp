@@ -9,6 +9,7 @@
 #include <QShortcut>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <array>
 
 #include "models/preflight_runner.h"
 #include "models/run_control.h"
@@ -73,10 +74,15 @@ void SetupPanel::addSampleLock(SpecDocument* document) {
   auto* lock = new SampleLockRow(document, preflight_, this);
   form_->addBelow(QStringLiteral("accumulation.micro_batch"), tr("Keep"), lock);
   lock->setFocusProxy(lock->choice());
+  static constexpr std::array factors = {"accumulation.steps", "accumulation.micro_batch", "parallel.data"};
   const auto mark = [this, document] {
-    for (const char* key : {"accumulation.steps", "accumulation.micro_batch", "parallel.data"})
+    for (const char* key : factors)
       form_->row(QLatin1String(key))->setLocked(document->sampleLock() != SampleLock::none);
   };
+  connect(form_, &FieldForm::rejectedFieldsChanged, lock, [this, lock] {
+    lock->setRejected(std::ranges::any_of(
+        factors, [this](const char* key) { return form_->row(QLatin1String(key))->isTextRejected(); }));
+  });
   connect(document, &SpecDocument::sampleLockChanged, this, mark);
   mark();
 }
@@ -123,10 +129,11 @@ bool SetupPanel::eventFilter(QObject* object, QEvent* event) {
 
 void SetupPanel::divideHeight() {
   const int line = fontMetrics().height();
-  const auto needed = [this](int width) { return arithmetic_->layout()->minimumHeightForWidth(width); };
+  const QLayout* layout = arithmetic_->layout();
+  const int needed =
+      layout->hasHeightForWidth() ? layout->minimumHeightForWidth(width()) : layout->minimumSize().height();
   const int most = std::max(height() - form_lines * line, arithmetic_lines * line);
-  const bool scrolls = needed(width()) > most;
-  arithmetic_area_->setFixedHeight(scrolls ? most : needed(width()));
+  arithmetic_area_->setFixedHeight(std::min(needed, most));
 }
 
 QWidget* SetupPanel::titleControl() const {

@@ -34,8 +34,10 @@ ChoiceEditor::ChoiceEditor(const SpecField& field, QWidget* parent)
   }
   for (const std::string_view choice : field.choices) combo_->addItem(fromView(choice), fromView(choice));
   addNotes();
-  connect(combo_, &QComboBox::activated, this,
-          [this](int index) { Q_EMIT edited(valueOf(field_, combo_->itemData(index))); });
+  connect(combo_, &QComboBox::activated, this, [this](int index) {
+    Q_EMIT edited(valueOf(field_, combo_->itemData(index)));
+    Q_EMIT finished();
+  });
 }
 
 void ChoiceEditor::addNotes() {
@@ -80,7 +82,10 @@ void ChoiceEditor::show(const RunSpec& spec) {
 
 SwitchEditor::SwitchEditor(const SpecField& field, QWidget* parent)
     : FieldEditor(parent), field_(field), box_(new QCheckBox(parent)) {
-  connect(box_, &QCheckBox::clicked, this, [this](bool on) { Q_EMIT edited(SpecValue(on)); });
+  connect(box_, &QCheckBox::clicked, this, [this](bool on) {
+    Q_EMIT edited(SpecValue(on));
+    Q_EMIT finished();
+  });
 }
 
 QWidget* SwitchEditor::widget() const {

@@ -26,6 +26,8 @@ class FieldEditor : public QObject {
 
  Q_SIGNALS:
   void edited(const accrue::SpecValue& value);
+  /// The value is whole: what is edited next is another edit.
+  void finished();
   /// The typed text is not a valid value; an empty problem: it is again.
   void problemChanged(const QString& problem);
 

@@ -3,12 +3,14 @@
 
 #include <QAbstractSpinBox>
 #include <QApplication>
+#include <QCursor>
+#include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
 #include <QScrollBar>
-#include <QTimer>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <cstdlib>
 
 #include "accrue/run/program.h"
 #include "field_row.h"
@@ -76,6 +78,9 @@ int sectionOrder(std::string_view section) {
   return static_cast<int>(at - std::begin(order));
 }
 
+/// Within it what follows an edit is laid out, which takes turns of the event loop.
+constexpr int hold_ms = 250;
+
 bool isPluginSection(const FieldSection* section) {
   return !section->rows().empty() && section->rows().front()->field().section() == "megatron";
 }
@@ -96,6 +101,11 @@ FieldForm::FieldForm(SpecDocument* document, QWidget* parent)
   nothing_found_->hide();
   build();
   setWidget(content_);
+  hold_.setSingleShot(true);
+  hold_.setInterval(hold_ms);
+  const auto let_go = [this] { held_ = nullptr; };
+  connect(&hold_, &QTimer::timeout, this, let_go);
+  connect(verticalScrollBar(), &QScrollBar::valueChanged, this, let_go);
   connect(document_, &SpecDocument::changed, this, &FieldForm::showDocument);
   connect(document_, &SpecDocument::lockedKeysChanged, this, &FieldForm::showDocument);
   connect(document_, &SpecDocument::fileChanged, this, &FieldForm::showOtherDocument);
@@ -166,10 +176,58 @@ void FieldForm::showEvent(QShowEvent* event) {
   keepContentInSight();
 }
 
+void FieldForm::keyPressEvent(QKeyEvent* event) {
+  if (event->key() != Qt::Key_Escape) return QScrollArea::keyPressEvent(event);
+  document_->cancelTyping();
+  for (const auto& [key, row] : rows_)
+    if (row->editorWidget()->hasFocus()) row->discardText(document_->spec());
+  Q_EMIT left();
+}
+
 bool FieldForm::eventFilter(QObject* object, QEvent* event) {
   const bool laid_out = QScrollArea::eventFilter(object, event);
   if (object == content_ && event->type() == QEvent::LayoutRequest) keepContentInSight();
+  if (object == content_ && event->type() == QEvent::Resize) keepPlace();
   return laid_out;
+}
+
+QWidget* FieldForm::placeToHold() const {
+  const QPoint pointer = viewport()->mapFromGlobal(QCursor::pos());
+  if (!viewport()->rect().contains(pointer)) {
+    QWidget* focus = window()->focusWidget();
+    return focus && content_->isAncestorOf(focus) ? focus : nullptr;
+  }
+  QWidget* pointed = content_->childAt(content_->mapFrom(viewport(), pointer));
+  if (pointed && pointed->focusPolicy() != Qt::NoFocus) return pointed;
+  QWidget* nearest = nullptr;
+  int least = viewport()->height();
+  for (const auto& [key, row] : rows_) {
+    QWidget* editor = row->editorWidget();
+    if (!row->isVisible()) continue;
+    const int away = std::abs(editor->mapTo(viewport(), editor->rect().center()).y() - pointer.y());
+    if (away < least) nearest = editor;
+    least = std::min(least, away);
+  }
+  return nearest;
+}
+
+void FieldForm::holdPlace() {
+  if (held_ || !isVisible()) return;
+  held_ = placeToHold();
+  if (held_) held_at_ = held_->mapTo(viewport(), QPoint()).y();
+  hold_.start();
+}
+
+void FieldForm::keepPlace() {
+  if (!held_ || !held_->isVisible()) return;
+  int moved = held_->mapTo(viewport(), QPoint()).y() - held_at_;
+  // What is being typed stays in sight.
+  const QWidget* focus = window()->focusWidget();
+  if (focus && content_->isAncestorOf(focus))
+    if (const int above = focus->mapTo(viewport(), QPoint()).y(); above >= 0) moved = std::min(moved, above);
+  const QPointer<QWidget> held = held_;  // scrolling lets it go
+  verticalScrollBar()->setValue(verticalScrollBar()->value() + moved);
+  held_ = held;
 }
 
 void FieldForm::keepContentInSight() {
@@ -194,15 +252,22 @@ void FieldForm::keepContentInSight() {
 
 void FieldForm::connectRow(FieldRow* row) {
   connect(row, &FieldRow::edited, document_,
-          [this](const SpecField& field, const SpecValue& value) { document_->setField(field, value); });
+          [this](const SpecField& field, const SpecValue& value) { document_->typeField(field, value); });
+  connect(row, &FieldRow::finished, document_, &SpecDocument::endTyping);
   connect(row, &FieldRow::fixRequested, document_,
           [this](const SpecField& field, const QString& value) { document_->setFieldText(field, value); });
-  connect(row, &FieldRow::textRejectedChanged, this, &FieldForm::rejectedFieldsChanged);
+  connect(row, &FieldRow::textRejectedChanged, this, [this] {
+    holdPlace();
+    Q_EMIT rejectedFieldsChanged();
+  });
 }
 
 void FieldForm::chainTabOrder() {
   QWidget* before = nullptr;
-  for (FieldSection* section : sections_) {
+  const QLayout* layout = content_->layout();
+  for (int item = 0; item < layout->count(); ++item) {
+    const QWidget* section = layout->itemAt(item)->widget();
+    if (!section) continue;
     for (QWidget* widget : section->findChildren<QWidget*>()) {
       if (widget->focusPolicy() == Qt::NoFocus || widget->objectName().isEmpty()) continue;
       if (widget->parentWidget() && qobject_cast<QAbstractScrollArea*>(widget->parentWidget())) continue;
@@ -221,6 +286,7 @@ void FieldForm::chainTabOrder() {
 }
 
 void FieldForm::showDocument() {
+  holdPlace();
   const LoweredMegatron lowered = lower_megatron(document_->spec(), environment);
   lowered_ = lowered.spec;
   showPlugin(lowered);
@@ -264,6 +330,7 @@ void FieldForm::showOtherDocument() {
 
 void FieldForm::setFindings(const std::vector<Finding>& findings) {
   if (findings == findings_) return;
+  holdPlace();
   findings_ = findings;
   for (const auto& [key, row] : rows_) {
     std::vector<Finding> own;
@@ -275,6 +342,7 @@ void FieldForm::setFindings(const std::vector<Finding>& findings) {
 }
 
 void FieldForm::setEditsWaiting(const std::vector<SpecDifference>& edits) {
+  holdPlace();
   for (const auto& [key, row] : rows_) {
     const auto edit = std::ranges::find(edits, key, &SpecDifference::key);
     row->setWaiting(edit == edits.end() ? std::nullopt : std::optional(edit->left));
@@ -284,7 +352,9 @@ void FieldForm::setEditsWaiting(const std::vector<SpecDifference>& edits) {
 
 void FieldForm::setFilter(const QString& text) {
   filter_ = text.trimmed();
+  held_ = nullptr;
   arrange();
+  if (!filter_.isEmpty()) verticalScrollBar()->setValue(0);
 }
 
 void FieldForm::restrictTo(std::vector<const SpecField*> fields) {
@@ -304,6 +374,7 @@ void FieldForm::arrange() {
     for (const auto& [key, row] : rows_) row->setFoundAs(QString());
     for (FieldSection* section : sections_) section->arrange(lowered_, only_.empty() ? nullptr : &only_, false);
     nothing_found_->hide();
+    orderSections({});
     return;
   }
   const std::vector<const SpecField*> found = search_fields(filter_.toStdString());
@@ -316,6 +387,25 @@ void FieldForm::arrange() {
     row->setFoundAs(found_as);
   }
   nothing_found_->setVisible(found.empty());
+  orderSections(found);
+}
+
+void FieldForm::orderSections(const std::vector<const SpecField*>& found) {
+  std::vector<FieldSection*> order = sections_;
+  std::ranges::stable_sort(order, {}, [&found](const FieldSection* section) {
+    const std::string_view name = sectionOf(section->rows().front()->field());
+    return std::ranges::find(found, name, [](const SpecField* field) { return sectionOf(*field); }) - found.begin();
+  });
+  auto* layout = static_cast<QVBoxLayout*>(content_->layout());
+  bool moved = false;
+  int place = layout->indexOf(nothing_found_);
+  for (FieldSection* section : order) {
+    if (layout->indexOf(section) == ++place) continue;
+    layout->removeWidget(section);
+    layout->insertWidget(place, section);
+    moved = true;
+  }
+  if (moved) chainTabOrder();
 }
 
 FieldRow* FieldForm::row(const QString& key) const {
@@ -353,6 +443,7 @@ void FieldForm::unfold(const FieldRow* wanted) {
 }
 
 void FieldForm::scrollTo(FieldRow* wanted) {
+  held_ = nullptr;
   ensureWidgetVisible(wanted->editorWidget(), 0, space::page);
   // A section that has just been opened gets its height with the next layout.
   QTimer::singleShot(0, wanted, [this, wanted] { ensureWidgetVisible(wanted->editorWidget(), 0, space::page); });

@@ -5,6 +5,7 @@
 
 #include <QPointer>
 #include <QScrollArea>
+#include <QTimer>
 #include <map>
 #include <string>
 #include <vector>
@@ -61,8 +62,12 @@ class FieldForm : public QScrollArea {
   /// The filter hid the requested field and was cleared.
   void filterDropped();
   void rejectedFieldsChanged();
+  /// The user is done with the form.
+  void left();
 
  protected:
+  /// Escape takes back what is being typed, and leaves the form.
+  void keyPressEvent(QKeyEvent* event) override;
   void showEvent(QShowEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
   void changeEvent(QEvent* event) override;
@@ -72,12 +77,18 @@ class FieldForm : public QScrollArea {
   /// The widths of the columns, in the present size of text.
   void measureColumns();
   void keepContentInSight();
+  /// What is changed now takes or gives room: the field under the pointer, or else with the focus, stays where it is.
+  void holdPlace();
+  void keepPlace();
+  QWidget* placeToHold() const;
   void build();
   void connectRow(FieldRow* row);
   void showDocument();
   void showPlugin(const LoweredMegatron& lowered);
   void showOtherDocument();
   void arrange();
+  /// Sections stand in their order, but those with the best of what a filter found come first.
+  void orderSections(const std::vector<const SpecField*>& found);
   /// Opens the section of a field, and its advanced part if the field is in it.
   void unfold(const FieldRow* wanted);
   void scrollTo(FieldRow* wanted);
@@ -91,8 +102,11 @@ class FieldForm : public QScrollArea {
   std::vector<std::pair<FieldRow*, QWidget*>> below_;  ///< controls under fields
   int label_width_ = 0;
   int unit_width_ = 0;
-  bool stacked_ = false;  ///< labels stand above their fields
-  bool measured_ = true;  ///< the columns have the widths of the present size of text
+  bool stacked_ = false;    ///< labels stand above their fields
+  bool measured_ = true;    ///< the columns have the widths of the present size of text
+  QPointer<QWidget> held_;  ///< stays at its height while the timer runs and nobody scrolls
+  int held_at_ = 0;
+  QTimer hold_;
   std::vector<Finding> findings_;
   QString filter_;
   std::vector<const SpecField*> only_;

@@ -92,6 +92,7 @@ FieldRow::FieldRow(const SpecField& field, QGridLayout* grid, QWidget* parent)
   label_->setToolTip(tip);
   editor_->widget()->setToolTip(tip);
   connect(editor_, &FieldEditor::edited, this, [this](const SpecValue& value) { Q_EMIT edited(field_, value); });
+  connect(editor_, &FieldEditor::finished, this, &FieldRow::finished);
   connect(editor_, &FieldEditor::problemChanged, this, [this](const QString& problem) {
     const bool turned = problem.isEmpty() != problem_.isEmpty();
     problem_ = problem;

@@ -63,6 +63,7 @@ class FieldRow : public QObject {
 
  Q_SIGNALS:
   void edited(const accrue::SpecField& field, const accrue::SpecValue& value);
+  void finished();
   void fixRequested(const accrue::SpecField& field, const QString& value);
   void textRejectedChanged(bool rejected);
 

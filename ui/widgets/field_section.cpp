@@ -103,7 +103,8 @@ bool FieldSection::isExpanded() const {
 
 void FieldSection::showWaiting() {
   const auto count = std::ranges::count_if(rows_, &FieldRow::isWaiting);
-  title_->setMark(count == 0 ? QString() : tr("\u25CF %1 for the next run").arg(count));
+  if (count == 0) return title_->setMark({}, {});
+  title_->setMark(tr("\u25CF %1 for the next run").arg(count), tr("\u25CF %1").arg(count));
 }
 
 void FieldSection::setAdvancedShown(bool shown) {

@@ -18,16 +18,23 @@ FoldButton::FoldButton(const QString& object_name, const QString& text, QWidget*
   setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
 }
 
-void FoldButton::setMark(const QString& mark) {
+void FoldButton::setMark(const QString& mark, const QString& brief) {
   if (mark == mark_) return;
   mark_ = mark;
+  brief_ = brief;
   setAccessibleDescription(mark);
+  setToolTip(mark);
+  updateGeometry();
   update();
 }
 
+int FoldButton::markLeft() const {
+  return space::icon + space::base + fontMetrics().horizontalAdvance(text()) + space::inGroup;
+}
+
 QSize FoldButton::sizeHint() const {
-  return {space::icon + space::base + fontMetrics().horizontalAdvance(text()) + space::inGroup,
-          fontMetrics().height() + space::inGroup};
+  const int mark = brief_.isEmpty() ? 0 : QFontMetrics(textFont(TextSize::small)).horizontalAdvance(brief_);
+  return {markLeft() + mark, fontMetrics().height() + space::inGroup};
 }
 
 void FoldButton::paintEvent(QPaintEvent*) {
@@ -41,11 +48,10 @@ void FoldButton::paintEvent(QPaintEvent*) {
   if (!mark_.isEmpty()) {
     painter.save();
     painter.setPen(colors.accent);
-    const int left = fontMetrics().horizontalAdvance(text()) + space::inGroup;
     painter.setFont(textFont(TextSize::small));
-    const QRect room = label.adjusted(left, 0, 0, 0);
-    painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter,
-                     painter.fontMetrics().elidedText(mark_, Qt::ElideRight, room.width()));
+    const QRect room = rect().adjusted(markLeft(), 0, 0, 0);
+    const bool whole = painter.fontMetrics().horizontalAdvance(mark_) <= room.width();
+    painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter, whole ? mark_ : brief_);
     painter.restore();
   }
   if (!hasFocus()) return;

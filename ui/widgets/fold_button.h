@@ -11,15 +11,19 @@ class FoldButton : public QAbstractButton {
 
  public:
   FoldButton(const QString& object_name, const QString& text, QWidget* parent = nullptr);
-  /// Behind the text, in the accent colour, as far as there is room: something about what is folded. Empty: nothing.
-  void setMark(const QString& mark);
+  /// Behind the text, in the accent colour: something about what is folded, or where there is no room for it, its
+  /// short form. Empty: nothing.
+  void setMark(const QString& mark, const QString& brief);
   QSize sizeHint() const override;
 
  protected:
   void paintEvent(QPaintEvent* event) override;
 
  private:
+  int markLeft() const;
+
   QString mark_;
+  QString brief_;
 };
 
 }  // namespace accrue::ui

@@ -167,6 +167,7 @@ void NumberEdit::stepBy(int steps) {
   }
   const double next = stepped(number, steps);
   if (!inRange(next) || next == number) return;
+  Q_EMIT editingFinished();  // what was typed before
   const SpecValue value =
       field_.type == FieldType::integer ? SpecValue(static_cast<std::int64_t>(next)) : SpecValue(next);
   lineEdit()->setText(QString::fromStdString(format_value(value)));

@@ -7,6 +7,7 @@ NumberEditor::NumberEditor(const SpecField& field, QWidget* parent)
     : FieldEditor(parent), field_(field), edit_(new NumberEdit(field, parent)) {
   if (field.optional) edit_->setPlaceholder(tr("derived"));
   connect(edit_, &NumberEdit::textEdited, this, &NumberEditor::takeText);
+  connect(edit_, &NumberEdit::editingFinished, this, &NumberEditor::finished);
 }
 
 void NumberEditor::show(const RunSpec& spec) {

@@ -82,6 +82,11 @@ QString SampleLockRow::setter() const {
   return {};
 }
 
+void SampleLockRow::setRejected(bool rejected) {
+  rejected_ = rejected;
+  refresh();
+}
+
 void SampleLockRow::refresh() {
   const SampleLock lock = document_->sampleLock();
   const auto samples = [this, lock](SampleLock each) {
@@ -95,7 +100,7 @@ void SampleLockRow::refresh() {
   choice_->setCurrentIndex(choice_->findData(static_cast<int>(lock)));
   const QString by = setter();
   choice_->setEnabled(by.isEmpty());
-  if (lock == SampleLock::none)
+  if (lock == SampleLock::none || rejected_)
     showNote({}, {});
   else if (!by.isEmpty())
     showNote(tr("%1 of the Megatron-LM plug-in sets them, so nothing follows here").arg(by), {});

@@ -23,6 +23,8 @@ class SampleLockRow : public QWidget {
   QComboBox* choice() const { return choice_; }
   /// What is said under the choice; empty while the samples are kept.
   QString note() const;
+  /// A factor has no valid value: what is said of the last valid one would not fit what is seen.
+  void setRejected(bool rejected);
 
  private:
   void refresh();
@@ -33,6 +35,7 @@ class SampleLockRow : public QWidget {
 
   SpecDocument* document_;
   PreflightRunner* preflight_;
+  bool rejected_ = false;
   QComboBox* choice_;
   QLabel* note_;
   QPushButton* offers_[2];

@@ -19,6 +19,7 @@ TextEditor::TextEditor(const SpecField& field, QWidget* parent)
   connect(edit_, &QLineEdit::textChanged, this, [this](const QString& text) {
     if (!showing_) takeText(text);
   });
+  connect(edit_, &QLineEdit::editingFinished, this, &TextEditor::finished);
   if (field.key == "data.path") {
     edit_->setPlaceholderText(tr("choose a file"));
     QAction* browse = edit_->addAction(themedIcon(QStringLiteral("folder")), QLineEdit::TrailingPosition);

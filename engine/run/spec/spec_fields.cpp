@@ -43,22 +43,26 @@ bool has_word(std::string_view text, std::string_view wanted) {
   return false;
 }
 
+constexpr int help_rank = 10;
+
 // Lower is better; 0 = no match.
 int search_rank(const SpecField& field, std::string_view wanted) {
   using spec_detail::folded;
   const auto is = [&](std::string_view name) { return folded(name) == wanted; };
-  // The plug-in's names are another tool's; an ordinary key that has one of them comes first.
-  if (is(field.key) || (is(field.name()) && field.section() != "megatron")) return 1;
+  // The plug-in's names are another tool's; an ordinary field that has one of them comes first.
+  const bool plugin = field.section() == "megatron";
+  if (is(field.key) || (is(field.label) && !plugin)) return 1;
+  if (is(field.name()) && !plugin) return 2;
   for (const FieldAlias& alias : field.aliases)
-    if (is(alias.name)) return field.section() == "megatron" ? 3 : 2;
-  if (is(field.label)) return 3;
-  if (folded(field.label).starts_with(wanted)) return 4;
-  if (has_word(field.label, wanted) || has_word(field.key, wanted)) return 5;
-  if (contains(field.key, wanted)) return 6;
-  if (contains(field.label, wanted)) return 7;
+    if (is(alias.name)) return plugin ? 4 : 3;
+  if (is(field.label)) return 4;
+  if (folded(field.label).starts_with(wanted)) return 5;
+  if (has_word(field.label, wanted) || has_word(field.key, wanted)) return 6;
+  if (contains(field.key, wanted)) return 7;
+  if (contains(field.label, wanted)) return 8;
   for (const FieldAlias& alias : field.aliases)
-    if (contains(alias.name, wanted) || is(alias.system)) return 8;
-  return contains(field.help, wanted) ? 9 : 0;
+    if (contains(alias.name, wanted) || is(alias.system)) return 9;
+  return contains(field.help, wanted) ? help_rank : 0;
 }
 
 std::string join(const std::vector<std::string>& parts) {
@@ -96,11 +100,12 @@ std::vector<const SpecField*> search_fields(std::string_view text) {
   while (text.ends_with(' ')) text.remove_suffix(1);
   const std::string wanted = spec_detail::folded(text);
   if (wanted.empty()) return {};
-  std::array<std::vector<const SpecField*>, 10> by_rank;
+  std::array<std::vector<const SpecField*>, help_rank + 1> by_rank;
   for (const SpecField& field : spec_fields())
     by_rank[static_cast<std::size_t>(search_rank(field, wanted))].push_back(&field);
   std::vector<const SpecField*> found;
   for (std::size_t rank = 1; rank < by_rank.size(); ++rank) {
+    if (rank == help_rank && !found.empty()) break;
     // Of equals, those that the form shows at once come first.
     std::ranges::stable_partition(by_rank[rank], [](const SpecField* field) { return !field->advanced; });
     found.insert(found.end(), by_rank[rank].begin(), by_rank[rank].end());

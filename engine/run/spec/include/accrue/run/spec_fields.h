@@ -62,7 +62,8 @@ struct SpecField {
 const std::vector<SpecField>& spec_fields();
 /// nullptr if no field has that key.
 const SpecField* find_field(std::string_view key);
-/// Fields whose key, label, help or alias contains the text, best first (case-insensitive).
+/// Fields whose key, label or alias contains the text, best first; if there are none, those whose help does
+/// (case-insensitive).
 std::vector<const SpecField*> search_fields(std::string_view text);
 /// The key nearest to a misspelt one, empty if none is near.
 std::string_view nearest_key(std::string_view key);

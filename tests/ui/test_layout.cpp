@@ -3,7 +3,9 @@
 #include <QDockWidget>
 #include <QLineEdit>
 #include <QSplitter>
+#include <QTabBar>
 #include <QToolBar>
+#include <QToolButton>
 #include <QTreeView>
 
 #include "pages/view_size.h"
@@ -71,6 +73,7 @@ class TestLayout : public QObject {
       for (int round = 0; round < 5; ++round) QCoreApplication::processEvents();
     };
     const int icon = studio.window->findChild<QToolBar*>()->iconSize().width();
+    const int close = studio.find<QToolButton>("setupDock.close")->iconSize().width();
     for (int presses = 0; presses < 9; ++presses) {
       studio.press(Qt::Key_Plus, Qt::ControlModifier);
       settle();
@@ -79,6 +82,11 @@ class TestLayout : public QObject {
     // It stops where a window of this height would hold too few lines, and the form keeps a few of its rows.
     QVERIFY2(textScale() >= 1.75 && textScale() < largestText, qPrintable(QString::number(textScale())));
     QVERIFY(studio.window->findChild<QToolBar*>()->iconSize().width() >= 1.7 * icon);
+    QVERIFY(studio.find<QToolButton>("setupDock.close")->iconSize().width() >= 1.7 * close);
+    for (const QTabBar* tabs : studio.window->findChildren<QTabBar*>(QString(), Qt::FindDirectChildrenOnly))
+      for (int tab = 0; tabs->x() >= 0 && tab < tabs->count(); ++tab)
+        QVERIFY2(tabs->tabRect(tab).width() > tabs->fontMetrics().horizontalAdvance(tabs->tabText(tab)),
+                 qPrintable(tabs->tabText(tab)));
     QVERIFY(studio.find("fieldForm")->height() >= 5 * studio.find("fieldForm")->fontMetrics().height());
     for (const QDockWidget* dock : studio.window->findChildren<QDockWidget*>())
       if (!dock->visibleRegion().isEmpty())

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "style/text_scale.h"
 #include "style/theme.h"
 
 namespace accrue::ui {
@@ -76,7 +77,7 @@ void MessageBar::showTop() {
   setVisible(!messages_.empty());
   if (messages_.empty()) return;
   const Message& message = messages_.back();
-  const int side = space::icon;
+  const int side = iconSide();
   const QIcon icon = message.icon.isEmpty() ? stateIcon(message.tone) : themedIcon(message.icon);
   icon_->setPixmap(icon.pixmap(QSize(side, side), devicePixelRatioF()));
   text_->setText(message.text);
@@ -112,7 +113,7 @@ void MessageBar::paintEvent(QPaintEvent*) {
 
 void MessageBar::changeEvent(QEvent* event) {
   QWidget::changeEvent(event);
-  if (event->type() == QEvent::PaletteChange) showTop();
+  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange) showTop();
 }
 
 void MessageBar::keyPressEvent(QKeyEvent* event) {

@@ -108,6 +108,24 @@ class TestLayout : public QObject {
     QCOMPARE(studio.window->size(), size);
   }
 
+  void a_message_is_not_squeezed_beside_its_button() {
+    MessageBar bar;
+    bar.post({QStringLiteral("failed"),
+              RunState::failed,
+              QStringLiteral("words ").repeated(10),
+              QStringLiteral("Run again from the start"),
+              {}});
+    const auto* text = bar.findChild<QLabel*>(QStringLiteral("messageText"));
+    const auto* button = bar.findChild<QPushButton*>(QStringLiteral("messageAction"));
+    const int letter = bar.fontMetrics().averageCharWidth();
+    for (const int letters : {200, 50, 200}) {
+      bar.resize(letters * letter, 12 * bar.fontMetrics().height());
+      bar.layout()->activate();
+      QCOMPARE(button->y() > text->geometry().bottom(), letters == 50);
+      QCOMPARE(button->x() > text->geometry().right(), letters == 200);
+    }
+  }
+
   void the_largest_text_leaves_a_window_its_lines() {
     QCOMPARE(ViewSize::largestScale(720.0, 15.0), 2.0);
     QCOMPARE(ViewSize::largestScale(2160.0, 15.0), largestText);

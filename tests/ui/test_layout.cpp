@@ -3,7 +3,9 @@
 #include <QDockWidget>
 #include <QLineEdit>
 #include <QSplitter>
+#include <QTabBar>
 #include <QToolBar>
+#include <QToolButton>
 #include <QTreeView>
 
 #include "pages/view_size.h"
@@ -72,6 +74,7 @@ class TestLayout : public QObject {
       for (int round = 0; round < 5; ++round) QCoreApplication::processEvents();
     };
     const int icon = studio.window->findChild<QToolBar*>()->iconSize().width();
+    const int close = studio.find<QToolButton>("setupDock.close")->iconSize().width();
     for (int presses = 0; presses < 9; ++presses) {
       studio.press(Qt::Key_Plus, Qt::ControlModifier);
       settle();
@@ -80,6 +83,11 @@ class TestLayout : public QObject {
     // It stops where a window of this height would hold too few lines, and the form keeps a few of its rows.
     QVERIFY2(textScale() >= 1.75 && textScale() < largestText, qPrintable(QString::number(textScale())));
     QVERIFY(studio.window->findChild<QToolBar*>()->iconSize().width() >= 1.7 * icon);
+    QVERIFY(studio.find<QToolButton>("setupDock.close")->iconSize().width() >= 1.7 * close);
+    for (const QTabBar* tabs : studio.window->findChildren<QTabBar*>(QString(), Qt::FindDirectChildrenOnly))
+      for (int tab = 0; tabs->x() >= 0 && tab < tabs->count(); ++tab)
+        QVERIFY2(tabs->tabRect(tab).width() > tabs->fontMetrics().horizontalAdvance(tabs->tabText(tab)),
+                 qPrintable(tabs->tabText(tab)));
     QVERIFY(studio.find("fieldForm")->height() >= 5 * studio.find("fieldForm")->fontMetrics().height());
     for (const QDockWidget* dock : studio.window->findChildren<QDockWidget*>())
       if (!dock->visibleRegion().isEmpty())
@@ -99,6 +107,24 @@ class TestLayout : public QObject {
     QTRY_VERIFY2_WITH_TIMEOUT(std::abs(runs->height() - height) <= 2, qPrintable(QString::number(runs->height())),
                               patience_ms);
     QCOMPARE(studio.window->size(), size);
+  }
+
+  void a_message_is_not_squeezed_beside_its_button() {
+    MessageBar bar;
+    bar.post({QStringLiteral("failed"),
+              RunState::failed,
+              QStringLiteral("words ").repeated(10),
+              QStringLiteral("Run again from the start"),
+              {}});
+    const auto* text = bar.findChild<QLabel*>(QStringLiteral("messageText"));
+    const auto* button = bar.findChild<QPushButton*>(QStringLiteral("messageAction"));
+    const int letter = bar.fontMetrics().averageCharWidth();
+    for (const int letters : {200, 50, 200}) {
+      bar.resize(letters * letter, 12 * bar.fontMetrics().height());
+      bar.layout()->activate();
+      QCOMPARE(button->y() > text->geometry().bottom(), letters == 50);
+      QCOMPARE(button->x() > text->geometry().right(), letters == 200);
+    }
   }
 
   void the_largest_text_leaves_a_window_its_lines() {

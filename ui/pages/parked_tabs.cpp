@@ -12,7 +12,10 @@ ParkedTabs::ParkedTabs(QMainWindow* window) : QObject(window) {
 
 bool ParkedTabs::eventFilter(QObject* object, QEvent* event) {
   if (event->type() == QEvent::ChildPolished) {
-    if (auto* tabs = qobject_cast<QTabBar*>(static_cast<QChildEvent*>(event)->child())) tabs->installEventFilter(this);
+    if (auto* tabs = qobject_cast<QTabBar*>(static_cast<QChildEvent*>(event)->child())) {
+      tabs->installEventFilter(this);
+      tabs->setElideMode(Qt::ElideNone);
+    }
   } else if (event->type() == QEvent::Move) {
     if (auto* tabs = qobject_cast<QTabBar*>(object)) tabs->setFocusPolicy(tabs->x() < 0 ? Qt::NoFocus : Qt::TabFocus);
   }

@@ -13,6 +13,7 @@
 #include <QTransform>
 #include <cmath>
 
+#include "style/text_scale.h"
 #include "style/theme.h"
 
 namespace accrue::ui {
@@ -100,6 +101,20 @@ void StudioStyle::drawComplexControl(ComplexControl control, const QStyleOptionC
     return QProxyStyle::drawComplexControl(control, option, painter, widget);
   const Repainted repainted(option, framed(option->palette));
   QProxyStyle::drawComplexControl(control, option, painter, widget);
+}
+
+int StudioStyle::pixelMetric(PixelMetric metric, const QStyleOption* option, const QWidget* widget) const {
+  const int normal = QProxyStyle::pixelMetric(metric, option, widget);
+  switch (metric) {
+    case PM_LineEditIconSize:
+    case PM_IndicatorWidth:
+    case PM_IndicatorHeight:
+    case PM_ExclusiveIndicatorWidth:
+    case PM_ExclusiveIndicatorHeight:
+      return qRound(normal * textScale());
+    default:
+      return normal;
+  }
 }
 
 int StudioStyle::styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget,

@@ -19,6 +19,9 @@ class StudioStyle : public QProxyStyle {
                      const QWidget* widget) const override;
   void drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter,
                           const QWidget* widget) const override;
+  /// Icons in fields, and the boxes of checks, are as large as the text.
+  int pixelMetric(PixelMetric metric, const QStyleOption* option = nullptr,
+                  const QWidget* widget = nullptr) const override;
   int styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget,
                 QStyleHintReturn* answer) const override;
   QIcon standardIcon(StandardPixmap which, const QStyleOption* option, const QWidget* widget) const override;

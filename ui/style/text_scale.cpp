@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 
+#include "style/theme.h"
+
 namespace accrue::ui {
 
 namespace {
@@ -26,6 +28,10 @@ QFont scaled(QFont font, double ratio) {
 
 double textScale() {
   return now;
+}
+
+int iconSide() {
+  return qRound(space::icon * now);
 }
 
 void setTextScale(double factor) {

@@ -9,6 +9,8 @@ inline constexpr double largestText = 2.5;
 
 /// The present factor.
 double textScale();
+/// Of an icon beside text.
+int iconSide();
 /// Scales the application's font, and that of every widget that has one of its own. Thread: GUI.
 void setTextScale(double factor);
 /// The next larger (direction 1) or smaller (-1) of the sizes in use.

@@ -10,6 +10,7 @@
 #include <QToolButton>
 #include <algorithm>
 
+#include "style/text_scale.h"
 #include "style/theme.h"
 
 namespace accrue::ui {
@@ -29,12 +30,22 @@ DockTitle::DockTitle(QDockWidget* dock)
   close_->setObjectName(QStringLiteral("%1.close").arg(dock->objectName()));
   close_->setAutoRaise(true);
   close_->setIcon(themedIcon(QStringLiteral("clear")));
-  close_->setIconSize(QSize(12, 12));
+  fitIcon();
   close_->setFocusPolicy(Qt::TabFocus);
   close_->setAccessibleName(tr("Hide %1").arg(dock->windowTitle()));
   close_->setToolTip(close_->accessibleName());
   connect(close_, &QToolButton::clicked, dock, &QDockWidget::close);
   dock->installEventFilter(this);
+}
+
+void DockTitle::fitIcon() {
+  const int side = iconSide() * 3 / 4;
+  close_->setIconSize({side, side});
+}
+
+void DockTitle::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::FontChange) fitIcon();
 }
 
 bool DockTitle::hasTab() const {

@@ -25,10 +25,12 @@ class DockTitle : public QWidget {
 
  protected:
   void paintEvent(QPaintEvent* event) override;
+  void changeEvent(QEvent* event) override;
   bool eventFilter(QObject* object, QEvent* event) override;
 
  private:
   bool hasTab() const;
+  void fitIcon();
 
   QDockWidget* dock_;
   QHBoxLayout* layout_;

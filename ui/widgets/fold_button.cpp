@@ -4,6 +4,7 @@
 #include <QPainter>
 #include <QStyleOptionFocusRect>
 
+#include "style/text_scale.h"
 #include "style/theme.h"
 
 namespace accrue::ui {
@@ -29,7 +30,7 @@ void FoldButton::setMark(const QString& mark, const QString& brief) {
 }
 
 int FoldButton::markLeft() const {
-  return space::icon + space::base + fontMetrics().horizontalAdvance(text()) + space::inGroup;
+  return iconSide() + space::base + fontMetrics().horizontalAdvance(text()) + space::inGroup;
 }
 
 QSize FoldButton::sizeHint() const {
@@ -41,9 +42,9 @@ void FoldButton::paintEvent(QPaintEvent*) {
   const ThemeColors colors = themeColors(palette());
   QPainter painter(this);
   const QString chevron = isChecked() ? QStringLiteral("chevron-down") : QStringLiteral("chevron-right");
-  themedIcon(chevron).paint(&painter, QRect(0, (height() - space::icon) / 2, space::icon, space::icon));
+  themedIcon(chevron).paint(&painter, QRect(0, (height() - iconSide()) / 2, iconSide(), iconSide()));
   painter.setPen(underMouse() ? colors.accent : colors.text);
-  const QRect label = rect().adjusted(space::icon + space::base, 0, 0, 0);
+  const QRect label = rect().adjusted(iconSide() + space::base, 0, 0, 0);
   painter.drawText(label, Qt::AlignLeft | Qt::AlignVCenter, text());
   if (!mark_.isEmpty()) {
     painter.save();

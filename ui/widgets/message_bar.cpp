@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "style/text_scale.h"
 #include "style/theme.h"
 
 namespace accrue::ui {
@@ -20,15 +21,18 @@ MessageBar::MessageBar(QWidget* parent)
       icon_(new QLabel(this)),
       text_(new QLabel(this)),
       action_(new QPushButton(this)),
-      close_(new QToolButton(this)) {
+      close_(new QToolButton(this)),
+      contents_(new QHBoxLayout) {
   setObjectName(QStringLiteral("messageBar"));
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(space::betweenGroups, space::inGroup, space::inGroup, space::inGroup);
   layout->setSpacing(space::inGroup);
   layout->addWidget(icon_);
-  layout->addWidget(text_, 1);
-  layout->addWidget(action_);
+  layout->addLayout(contents_, 1);
   layout->addWidget(close_);
+  contents_->setSpacing(space::inGroup);
+  contents_->addWidget(text_, 1);
+  contents_->addWidget(action_);
   text_->setObjectName(QStringLiteral("messageText"));
   text_->setWordWrap(true);
   text_->setTextFormat(Qt::PlainText);
@@ -83,15 +87,30 @@ void MessageBar::showTop() {
   setVisible(!messages_.empty());
   if (messages_.empty()) return;
   const Message& message = messages_.back();
-  const int side = space::icon;
+  const int side = iconSide();
   const QIcon icon = message.icon.isEmpty() ? stateIcon(message.tone) : themedIcon(message.icon);
   icon_->setPixmap(icon.pixmap(QSize(side, side), devicePixelRatioF()));
   text_->setText(message.text);
   text_->setAccessibleName(message.text);
+  text_->setToolTip(message.text);  // in a low window it is cut
   action_->setVisible(!message.action.isEmpty());
   action_->setText(message.action);
   action_->setAccessibleName(message.action);
+  placeAction();
   update();
+}
+
+void MessageBar::placeAction() {
+  constexpr int least_letters = 40;
+  const int beside = width() - action_->sizeHint().width();
+  const bool under = beside < least_letters * fontMetrics().averageCharWidth();
+  contents_->setDirection(under ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
+  contents_->setAlignment(action_, under ? Qt::AlignLeft : Qt::Alignment());
+}
+
+void MessageBar::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  placeAction();
 }
 
 void MessageBar::act() {
@@ -119,7 +138,7 @@ void MessageBar::paintEvent(QPaintEvent*) {
 
 void MessageBar::changeEvent(QEvent* event) {
   QWidget::changeEvent(event);
-  if (event->type() == QEvent::PaletteChange) showTop();
+  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange) showTop();
 }
 
 void MessageBar::keyPressEvent(QKeyEvent* event) {

@@ -8,6 +8,7 @@
 
 #include "accrue/run/run_state.h"
 
+class QBoxLayout;
 class QLabel;
 class QPushButton;
 class QToolButton;
@@ -45,10 +46,13 @@ class MessageBar : public QWidget {
  protected:
   void paintEvent(QPaintEvent* event) override;
   void changeEvent(QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
 
  private:
   void showTop();
+  /// Beside the text, or under it where that would leave the text a narrow column.
+  void placeAction();
   void act();
   void dismiss();
 
@@ -57,6 +61,7 @@ class MessageBar : public QWidget {
   QLabel* text_;
   QPushButton* action_;
   QToolButton* close_;
+  QBoxLayout* contents_;
 };
 
 }  // namespace accrue::ui

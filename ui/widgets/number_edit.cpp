@@ -11,6 +11,7 @@
 #include <cmath>
 #include <limits>
 
+#include "style/text_scale.h"
 #include "style/theme.h"
 
 namespace accrue::ui {
@@ -128,7 +129,7 @@ QSize NumberEdit::minimumSizeHint() const {
   const int text = fontMetrics().horizontalAdvance(QString(digits, QLatin1Char('0')));
   const auto actions = lineEdit()->actions();
   const bool locked = std::ranges::any_of(actions, &QAction::isVisible);
-  const QSize contents(text + 2 * space::base + (locked ? space::icon + space::base : 0),
+  const QSize contents(text + 2 * space::base + (locked ? iconSide() + space::base : 0),
                        lineEdit()->minimumSizeHint().height());
   return style()->sizeFromContents(QStyle::CT_SpinBox, &option, contents, this);
 }

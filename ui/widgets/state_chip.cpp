@@ -4,6 +4,7 @@
 #include <QAccessible>
 #include <QPainter>
 
+#include "style/text_scale.h"
 #include "style/theme.h"
 
 namespace accrue::ui {
@@ -28,7 +29,7 @@ void StateChip::setLook(RunState tone, const QString& word, const QIcon& icon) {
 
 QSize StateChip::sizeHint() const {
   const int text = fontMetrics().horizontalAdvance(word_);
-  return {space::inGroup + space::icon + space::base + text + space::inGroup + space::base,
+  return {space::inGroup + iconSide() + space::base + text + space::inGroup + space::base,
           fontMetrics().height() + space::inGroup};
 }
 
@@ -40,7 +41,7 @@ void StateChip::paintEvent(QPaintEvent*) {
   painter.setPen(Qt::NoPen);
   painter.setBrush(mixed(tone, palette().window().color(), 0.16));
   painter.drawRoundedRect(rect(), space::base, space::base);
-  const QRect icon(space::inGroup, (height() - space::icon) / 2, space::icon, space::icon);
+  const QRect icon(space::inGroup, (height() - iconSide()) / 2, iconSide(), iconSide());
   icon_.paint(&painter, icon);
   painter.setPen(palette().windowText().color());
   if (hasFocus()) {

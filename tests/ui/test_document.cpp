@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <QElapsedTimer>
 #include <QFile>
 #include <QSignalSpy>
 #include <QTemporaryDir>
@@ -49,7 +50,9 @@ class TestDocument : public QObject {
     const std::int64_t before = document.spec().accumulation.steps;
     const auto type = [&document](std::int64_t steps) {
       document.typeField(field("accumulation.steps"), steps);
-      QTest::qWait(SpecDocument::merge_ms + 50);
+      QElapsedTimer since;
+      since.start();
+      QTRY_VERIFY_WITH_TIMEOUT(since.hasExpired(SpecDocument::merge_ms + 1), 10000);
     };
     type(1);
     type(16);

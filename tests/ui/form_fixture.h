@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the tests of the set-up form do with it.
+#pragma once
+
+#include "studio_fixture.h"
+#include "widgets/field_form.h"
+
+namespace accrue::ui {
+
+inline FieldForm* formOf(const StudioFixture& studio) {
+  return studio.find<FieldForm>("fieldForm");
+}
+
+inline void typeInto(QWidget* field, const QString& text) {
+  field->setFocus();
+  QTest::keyClick(field, Qt::Key_A, Qt::ControlModifier);
+  QTest::keyClicks(field, text);
+}
+
+}  // namespace accrue::ui

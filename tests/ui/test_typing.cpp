@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Typing into the set-up form: what is refused, what one step of undo is, and what Escape takes back.
+#include <QClipboard>
+#include <QElapsedTimer>
+#include <QLabel>
+#include <QPushButton>
+
+#include "form_fixture.h"
+#include "support/table.h"
+#include "support/test_program.h"
+#include "widgets/finding_note.h"
+#include "widgets/number_edit.h"
+
+namespace test_typing {
+
+using namespace accrue;
+using namespace accrue::ui;
+using accrue::test::current_row;
+using accrue::test::Rows;
+
+namespace {
+
+void pasteInto(QWidget* field, const QString& text) {
+  field->setFocus();
+  QTest::keyClick(field, Qt::Key_A, Qt::ControlModifier);
+  QGuiApplication::clipboard()->setText(text);
+  QTest::keyClick(field, Qt::Key_V, Qt::ControlModifier);
+}
+
+/// Edits of a field that come later are no longer one step for being close in time.
+void outlastMerging() {
+  QElapsedTimer since;
+  since.start();
+  QTRY_VERIFY_WITH_TIMEOUT(since.hasExpired(SpecDocument::merge_ms + 1), patience_ms);
+}
+
+}  // namespace
+
+class TestTyping : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void a_bad_number_is_said_under_its_field_and_changes_nothing() {
+    OpenStudio studio;
+    auto* note = studio.find<FindingNote>("finding.accumulation.steps");
+    QVERIFY(note->isHidden());
+    typeInto(studio.find("field.accumulation.steps"), QStringLiteral("0"));
+    QVERIFY(!note->isHidden());
+    QVERIFY(note->text().startsWith(QStringLiteral("Must be")));
+    QCOMPARE(studio.document.spec().accumulation.steps, 4);
+  }
+
+  void garbage_is_never_taken_data() {
+    const Rows<QString, QString> row;
+    row("letters", QStringLiteral("accumulation.steps"), QStringLiteral("four"));
+    row("fraction of a count", QStringLiteral("accumulation.steps"), QStringLiteral("2.5"));
+    row("locale comma", QStringLiteral("optimizer.lr"), QStringLiteral("0,001"));
+    row("empty", QStringLiteral("optimizer.lr"), QStringLiteral(" "));
+    row("nan", QStringLiteral("optimizer.lr"), QStringLiteral("nan"));
+    row("too long", QStringLiteral("accumulation.steps"), QStringLiteral("99999999999999999999"));
+  }
+
+  void garbage_is_never_taken() {
+    const auto [key, text] = current_row<QString, QString>();
+    OpenStudio studio;
+    const RunSpec before = studio.document.spec();
+    pasteInto(studio.find(QStringLiteral("field.%1").arg(key)), text);
+    QVERIFY(studio.document.spec() == before);
+    QVERIFY(!studio.find(QStringLiteral("finding.%1").arg(key))->isHidden());
+    // What stands in the form is not what would run, so nothing runs.
+    studio.press(Qt::Key_F5);
+    QCOMPARE(studio.control->state(), RunState::idle);
+    QVERIFY(studio.find("messageBar")->isVisible());
+  }
+
+  void undo_works_in_the_field_just_edited_data() {
+    const Rows<QString, QString> row;
+    row("number", QStringLiteral("accumulation.steps"), QStringLiteral("16"));
+    row("text", QStringLiteral("run.name"), QStringLiteral("abc"));
+  }
+
+  void undo_works_in_the_field_just_edited() {
+    const auto [key, text] = current_row<QString, QString>();
+    OpenStudio studio;
+    formOf(studio)->focusField(key);
+    QWidget* field = studio.find(QStringLiteral("field.%1").arg(key));
+    QVERIFY(field->hasFocus());
+    const RunSpec before = studio.document.spec();
+    typeInto(field, text);
+    QVERIFY(studio.document.spec() != before);
+    studio.press(Qt::Key_Z, Qt::ControlModifier);
+    QVERIFY(studio.document.spec() == before);
+    QVERIFY(studio.document.undoStack()->canRedo());
+    studio.press(Qt::Key_Z, Qt::ControlModifier | Qt::ShiftModifier);
+    QVERIFY(studio.document.spec() != before);
+  }
+
+  void a_number_typed_slowly_is_one_step_of_undo() {
+    OpenStudio studio;
+    QUndoStack* undo = studio.document.undoStack();
+    const double before = studio.document.spec().optimizer.lr;
+    auto* field = studio.find<NumberEdit>("field.optimizer.lr");
+    field->setFocus();
+    QTest::keyClick(field, Qt::Key_A, Qt::ControlModifier);
+    for (const char* letter : {"3", "e", "-", "4"}) {
+      QTest::keyClicks(field, QLatin1String(letter));
+      outlastMerging();
+    }
+    QCOMPARE(studio.document.spec().optimizer.lr, 3e-4);
+    QCOMPARE(undo->count(), 1);
+    // Steps are edits of their own, and so is what follows Enter.
+    QTest::keyClick(field, Qt::Key_Up);
+    outlastMerging();
+    QTest::keyClick(field, Qt::Key_Up);
+    outlastMerging();
+    QCOMPARE(undo->count(), 3);
+    QTest::keyClick(field, Qt::Key_Return);
+    QTest::keyClicks(field, QStringLiteral("1"));
+    QCOMPARE(undo->count(), 4);
+    while (undo->canUndo()) undo->undo();
+    QCOMPARE(studio.document.spec().optimizer.lr, before);
+  }
+
+  void escape_takes_back_what_is_typed_and_leaves_the_form() {
+    RunningStudio studio("micro_ms=5");
+    auto* steps = studio.find<NumberEdit>("field.accumulation.steps");
+    for (const char* text : {"16", "16x", "x"}) {
+      typeInto(steps, QLatin1String(text));
+      QTest::keyClick(steps, Qt::Key_Escape);
+      QCOMPARE(studio.document.spec().accumulation.steps, 4);
+      QCOMPARE(steps->text(), QStringLiteral("4"));
+      QVERIFY(formOf(studio)->rejectedFields().isEmpty());
+      QVERIFY(!formOf(studio)->isAncestorOf(QApplication::focusWidget()));
+    }
+    // What Enter has confirmed stays.
+    typeInto(steps, QStringLiteral("16"));
+    QTest::keyClick(steps, Qt::Key_Return);
+    QTest::keyClick(steps, Qt::Key_Escape);
+    QCOMPARE(studio.document.spec().accumulation.steps, 16);
+    studio.press(Qt::Key_Space);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+    studio.endRun();
+  }
+
+  void undo_in_refused_text_is_the_fields_own() {
+    OpenStudio studio;
+    studio.set("accumulation.micro_batch", std::int64_t{3});
+    auto* field = studio.find("field.accumulation.steps");
+    typeInto(field, QStringLiteral("x"));
+    QCOMPARE(formOf(studio)->rejectedFields(), QStringList{QStringLiteral("accumulation.steps")});
+    studio.press(Qt::Key_Z, Qt::ControlModifier);
+    QVERIFY(formOf(studio)->rejectedFields().isEmpty());
+    QCOMPARE(studio.document.spec().accumulation.micro_batch, 3);
+  }
+
+  void a_number_beyond_all_bounds_is_called_that() {
+    OpenStudio studio;
+    for (const char* key : {"field.accumulation.steps", "field.optimizer.lr"}) {
+      auto* number = studio.find<NumberEdit>(key);
+      typeInto(number, QStringLiteral("1e999"));
+      QCOMPARE(number->problem(), QStringLiteral("\"1e999\" is too large"));
+      typeInto(number, QStringLiteral("1e"));
+      QVERIFY2(number->problem().contains(QStringLiteral("number")), qPrintable(number->problem()));
+    }
+  }
+
+  void refused_text_stays_while_another_field_changes() {
+    OpenStudio studio;
+    auto* steps = studio.find<NumberEdit>("field.accumulation.steps");
+    typeInto(steps, QStringLiteral("4x"));
+    studio.set("accumulation.micro_batch", std::int64_t{3});
+    QCOMPARE(steps->text(), QStringLiteral("4x"));
+    QVERIFY(!studio.find("finding.accumulation.steps")->isHidden());
+    // Its own new value takes its place.
+    studio.set("accumulation.steps", std::int64_t{9});
+    QCOMPARE(steps->text(), QStringLiteral("9"));
+    QVERIFY(formOf(studio)->rejectedFields().isEmpty());
+  }
+
+  void refused_text_goes_with_its_document() {
+    OpenStudio studio;
+    auto* steps = studio.find<NumberEdit>("field.accumulation.steps");
+    typeInto(steps, QStringLiteral("4x"));
+    studio.openSpec(smallSpec());
+    QCOMPARE(steps->text(), QStringLiteral("4"));
+    QVERIFY(formOf(studio)->rejectedFields().isEmpty());
+  }
+
+  void the_arithmetic_never_speaks_for_refused_text() {
+    OpenStudio studio;
+    auto* line = studio.find<QLabel>("arithmeticLine");
+    QTRY_VERIFY_WITH_TIMEOUT(line->text().contains(QStringLiteral("16 samples per update")), patience_ms);
+    auto* steps = studio.find("field.accumulation.steps");
+    typeInto(steps, QStringLiteral("x"));
+    QCOMPARE(line->text(), QStringLiteral("Accumulation steps has no valid value"));
+    QVERIFY(studio.find("windowPreview")->isHidden());
+    studio.find("fieldSearch")->setFocus();
+    studio.find<QPushButton>("showFieldButton")->click();
+    QVERIFY(steps->hasFocus());
+    typeInto(steps, QStringLiteral("4"));
+    QVERIFY(line->text().contains(QStringLiteral("16 samples per update")));
+  }
+};
+
+ACCRUE_WINDOW_TEST_MAIN(TestTyping)
+
+}  // namespace test_typing
+#include "test_typing.moc"

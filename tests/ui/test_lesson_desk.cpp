@@ -116,6 +116,20 @@ class TestLessonDesk : public QObject {
     QVERIFY2(lamp->text().startsWith(QStringLiteral("Run it")), qPrintable(lamp->text()));
   }
 
+  void a_lesson_with_fewer_steps_begins_at_its_first() {
+    DeskStudio studio;
+    studio.begin();
+    studio.goTo(4);
+    for (const bool left : {false, true}) {
+      if (left) studio.action("leaveLessonAction")->trigger();
+      studio.window->openPath(QStringLiteral(":/lessons/6-no-sync.accrue-lesson"));
+      QCOMPARE(studio.player()->lesson()->number, std::int64_t{6});
+      QCOMPARE(studio.player()->stepIndex(), std::size_t{0});
+      studio.begin();
+      studio.goTo(4);
+    }
+  }
+
   void leaving_a_lesson_gives_back_the_start_page() {
     DeskStudio studio;
     const QWidget* start = studio.find("startPage");

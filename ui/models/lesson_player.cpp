@@ -51,6 +51,7 @@ void LessonPlayer::reset() {
   ++round_;
   if (control_->isLive() && control_->run() == own_run_) control_->kill();
   if (!runs_.empty()) before_reset_ = {step_, std::exchange(runs_, {}), std::exchange(clocks_, {})};
+  step_ = 0;  // those of a lesson before may be more
   clocks_.assign(lesson_->steps.size(), {});
   Q_EMIT begun();
   enter(0);

@@ -6,6 +6,7 @@
 #include <QTabBar>
 #include <QToolBar>
 #include <QToolButton>
+#include <QToolTip>
 #include <QTreeView>
 
 #include "pages/view_size.h"
@@ -100,6 +101,7 @@ class TestLayout : public QObject {
     QCOMPARE(studio.window->size(), size);
     studio.action("presenterAction")->trigger();
     studio.press(Qt::Key_0, Qt::ControlModifier);
+    QTRY_VERIFY_WITH_TIMEOUT(!QToolTip::isVisible(), patience_ms);  // the one that said that it stops here
     QTRY_COMPARE_WITH_TIMEOUT(textScale(), 1.0, patience_ms);
     const auto given_back = [&] { return std::abs(setup->width() - width) <= 2; };
     QTRY_VERIFY2_WITH_TIMEOUT(given_back(), qPrintable(QStringLiteral("%1, was %2").arg(setup->width()).arg(width)),

@@ -185,6 +185,16 @@ class TestLessonDesk : public QObject {
     QCOMPARE(QApplication::focusWidget(), studio.find("lesson.nextStepAction"));
   }
 
+  void on_the_last_step_the_focus_goes_back_and_not_to_reset() {
+    DeskStudio studio;
+    studio.begin();
+    studio.goTo(3);
+    studio.find("lesson.nextStepAction")->setFocus();
+    studio.press(Qt::Key_Space);
+    QCOMPARE(studio.player()->stepIndex(), std::size_t{4});
+    QCOMPARE(QApplication::focusWidget(), studio.find("lesson.previousStepAction"));
+  }
+
   void a_step_brings_its_field_into_sight() {
     DeskStudio studio;
     studio.begin();

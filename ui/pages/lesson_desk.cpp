@@ -2,6 +2,7 @@
 #include "lesson_desk.h"
 
 #include <QAction>
+#include <QApplication>
 #include <QDialog>
 #include <QDockWidget>
 #include <QFile>
@@ -120,7 +121,10 @@ void LessonDesk::enableActions() {
     action->setEnabled(lesson);
   actions.lessonHint->setEnabled(lesson && !player_->step().hint.empty());
   actions.previousStep->setEnabled(lesson && player_->stepIndex() > 0);
+  const bool in_panel = panel_->isAncestorOf(QApplication::focusWidget());
   actions.nextStep->setEnabled(lesson && player_->stepIndex() + 1 < lesson->steps.size());
+  // A button that is greyed hands the focus to the one behind it, which would begin the lesson again.
+  if (lesson && in_panel && !actions.nextStep->isEnabled()) panel_->focusFirst();
   no_next_->setEnabled(lesson && !actions.nextStep->isEnabled());
   no_previous_->setEnabled(lesson && !actions.previousStep->isEnabled());
   parts_.centre->messages()->withdraw(QStringLiteral("lesson"));

@@ -51,6 +51,7 @@ ViewSize::ViewSize(const WindowActions& actions, QSettings* settings, QMainWindo
 }
 
 void ViewSize::apply(double factor) {
+  QToolTip::hideText();  // about a size that is no longer asked for
   setTextScale(factor);
   for (QToolBar* bar : window_->findChildren<QToolBar*>()) {
     const int side = qRound(tool_icon * textScale());

@@ -386,13 +386,13 @@ void RunSeries::takePause() {
   last_.unpausedSeconds = last_.seconds - pausedBefore(newest + 1);
 }
 
-/// Seconds, over the updates before that one.
 double RunSeries::pace() const {
   if (isLive()) return last_.samplesPerSecond;
   return last_.samples > 0 && last_.unpausedSeconds > 0.0 ? static_cast<double>(last_.samples) / last_.unpausedSeconds
                                                           : LastValues::none;
 }
 
+/// Seconds, over the updates before that one.
 double RunSeries::pausedBefore(std::size_t update) const {
   const auto next = std::ranges::lower_bound(pauses_, update, {}, &PausedUntil::update);
   return next == pauses_.begin() ? 0.0 : std::prev(next)->seconds;

@@ -56,19 +56,17 @@ void ComparedRuns::startCompared() {
 }
 
 void ComparedRuns::showProgress() {
-  if (queued_ && queue_->isActive()) post(left_out_);
+  if (queued_ && queue_->isActive()) post();
 }
 
 void ComparedRuns::showEnd() {
   if (!std::exchange(queued_, false)) return;
-  bool all = left_out_.isEmpty();
-  for (const QueuedRun& run : queue_->runs()) all = all && run.state == QueuedState::finished;
-  post(all ? QStringList{tr("Their curves are drawn over samples")} : left_out_);
+  post();
   Q_EMIT ended();
 }
 
-void ComparedRuns::post(const QStringList& more) {
-  postQueue(bar_, queue_, more, [this] {
+void ComparedRuns::post() {
+  postQueue(bar_, queue_, left_out_, tr("Their curves are drawn over samples"), [this] {
     queued_ = true;
     queue_->goOn();
   });

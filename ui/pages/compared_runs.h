@@ -50,7 +50,7 @@ class ComparedRuns : public QObject {
   void startCompared();
   void showProgress();
   void showEnd();
-  void post(const QStringList& more);
+  void post();
 
   SpecDocument* document_;
   PlanFollower* plans_;

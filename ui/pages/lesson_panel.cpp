@@ -71,7 +71,7 @@ LessonPanel::LessonPanel(LessonPlayer* player, const WindowActions& actions, QWi
   setObjectName(QStringLiteral("lessonPanel"));
   stack_->addWidget(buildList());
   stack_->addWidget(buildStep(actions));
-  connect(player_, &LessonPlayer::begun, this, &LessonPanel::showLesson);
+  connect(player_, &LessonPlayer::begun, this, [this] { showList(false); });
   connect(player_, &LessonPlayer::stepChanged, this, &LessonPanel::showStep);
   connect(player_, &LessonPlayer::judged, this, &LessonPanel::showChecks);
   connect(player_, &LessonPlayer::closed, this, [this] { showList(true); });
@@ -202,10 +202,6 @@ QWidget* LessonPanel::buildStep(const WindowActions& actions) {
   return page;
 }
 
-void LessonPanel::showLesson() {
-  showList(false);
-}
-
 void LessonPanel::showList(bool shown) {
   back_->setVisible(player_->lesson());
   stack_->setCurrentIndex(shown || !player_->lesson() ? 0 : 1);
@@ -221,8 +217,8 @@ void LessonPanel::showStep() {
   const QString name = lesson.number > 0
                            ? tr("Lesson %1: %2").arg(lesson.number).arg(QString::fromStdString(lesson.title))
                            : QString::fromStdString(lesson.title);
-  //: %1 the lesson's name
   showList(false);
+  //: %1 the lesson's name
   place_->setText(tr("%1. Step %2 of %3").arg(name).arg(player_->stepIndex() + 1).arg(lesson.steps.size()));
   title_->setText(QString::fromStdString(step.title));
   text_->setText(QString::fromStdString(step.text).trimmed());

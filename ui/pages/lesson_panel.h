@@ -57,7 +57,6 @@ class LessonPanel : public QWidget {
   QWidget* buildList();
   QWidget* buildStep(const WindowActions& actions);
   QLabel* addText(QVBoxLayout* column, const char* name, TextSize size);
-  void showLesson();
   void showStep();
   void showChecks();
   void setHintShown(bool shown);

@@ -213,6 +213,7 @@ void PlannerPanel::showSpec(const RunSpec& spec) {
 void PlannerPanel::showSent(const RunSpec& spec) {
   const QString sent = mostSent(spec);
   sent_->setVisible(!sent.isEmpty());
+  if (sent.isEmpty()) return;
   RunSpec other = spec;
   const bool each = resolve_knobs(spec.accumulation).reduce_when == ReduceWhen::every_micro_step;
   other.accumulation.knobs.reduce_when = each ? ReduceWhen::boundary : ReduceWhen::every_micro_step;

@@ -65,7 +65,7 @@ void QueueCommands::addSetUp() {
 void QueueCommands::showAdded() {
   if (!added_) return;
   added_ = parts_.queue->isActive();
-  postQueue(parts_.bar, parts_.queue, {}, [this] {
+  postQueue(parts_.bar, parts_.queue, {}, {}, [this] {
     added_ = true;
     parts_.queue->goOn();
   });

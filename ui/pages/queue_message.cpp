@@ -10,22 +10,26 @@
 
 namespace accrue::ui {
 
-void postQueue(MessageBar* bar, RunQueue* queue, const QStringList& more, std::function<void()> go_on) {
+void postQueue(MessageBar* bar, RunQueue* queue, const QStringList& missing, const QString& whole,
+               std::function<void()> go_on) {
   const QString id = QStringLiteral("queue");
   const auto& runs = queue->runs();
   const auto has = [&runs](QueuedState state) {
     return std::ranges::find(runs, state, &QueuedRun::state) != runs.end();
   };
   if (runs.empty()) return bar->withdraw(id);
+  const bool finished =
+      std::ranges::all_of(runs, [](const QueuedRun& run) { return run.state == QueuedState::finished; });
+  const bool all = finished && missing.isEmpty();
   QStringList parts{queue->sentence()};
-  parts << more;
+  parts << missing;
+  if (all && !queue->isActive() && !whole.isEmpty()) parts << whole;
   Message message{
       .id = id, .tone = RunState::running, .text = parts.join(QStringLiteral(". ")), .action = {}, .act = {}};
   if (queue->isActive()) {
     if (queue->waiting() > 0) message.action = QCoreApplication::translate("QueueMessage", "Cancel the rest");
     message.act = [queue] { queue->cancel(); };
   } else {
-    const bool all = std::ranges::all_of(runs, [](const QueuedRun& run) { return run.state == QueuedState::finished; });
     message.tone = all ? RunState::finished : RunState::degraded;
     if (has(QueuedState::stopped) && has(QueuedState::left_out))
       message.action = QCoreApplication::translate("QueueMessage", "Go on with the rest");

@@ -11,6 +11,7 @@
 #include "accrue/run/choice_names.h"
 #include "accrue/run/compare.h"
 #include "accrue/run/counted.h"
+#include "accrue/run/non_finite.h"
 #include "accrue/run/run_store.h"
 #include "printable.h"
 #include "verbs.h"
@@ -21,9 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json number(double value) {
-  if (std::isfinite(value)) return value;
-  if (std::isnan(value)) return "nan";
-  return value > 0 ? "inf" : "-inf";
+  return std::isfinite(value) ? Json(value) : Json(non_finite_name(value));
 }
 
 Json number(std::int64_t value) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "run/base/json_limits.h"
+#include "run/base/json_number.h"
 
 namespace accrue {
 namespace {
@@ -34,11 +35,6 @@ using Json = nlohmann::ordered_json;
 
 tl::unexpected<Error> damaged(std::string what) {
   return fail(ErrorCode::protocol, std::move(what), "manifest.json", earlier_hint);
-}
-
-Json number(double value) {
-  if (std::isfinite(value)) return value;
-  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 }
 
 /// Reads typed members and remembers the first that is missing or of another type.
@@ -69,12 +65,8 @@ class Fields {
   }
   void read(const char* key, double& to) {
     const Json* value = find(key);
-    if (value && value->is_number())
-      to = value->get<double>();
-    else if (value && *value == "nan")
-      to = std::nan("");
-    else if (value && (*value == "inf" || *value == "-inf"))
-      to = *value == "inf" ? HUGE_VAL : -HUGE_VAL;
+    if (const auto number = value ? read_json_number(*value) : std::nullopt)
+      to = *number;
     else
       note(key);
   }
@@ -125,7 +117,7 @@ void visit_identity(CheckpointIdentity& i, Visit&& visit) {
 
 struct Put {
   Json& object;
-  void operator()(const char* key, double value) const { object[key] = number(value); }
+  void operator()(const char* key, double value) const { object[key] = json_number(value); }
   template <typename T>
   void operator()(const char* key, const T& value) const {
     object[key] = value;

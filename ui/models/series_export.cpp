@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "accrue/run/non_finite.h"
 #include "models/run_name.h"
 #include "models/smoothing.h"
 
@@ -16,8 +17,7 @@ namespace accrue::ui {
 namespace {
 
 QByteArray number(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  if (!std::isfinite(value)) return QByteArray::fromStdString(std::string(non_finite_name(value)));
   return QByteArray::number(value, 'g', QLocale::FloatingPointShortest);
 }
 

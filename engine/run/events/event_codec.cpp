@@ -15,6 +15,7 @@
 
 #include "event_fields.h"
 #include "json_limits.h"
+#include "json_number.h"
 
 namespace accrue {
 namespace {
@@ -30,10 +31,8 @@ void put(std::string& out, std::int64_t value) {
 }
 
 void put(std::string& out, double value) {
-  if (std::isnan(value)) {
-    out += "\"nan\"";
-  } else if (std::isinf(value)) {
-    out += value > 0 ? "\"inf\"" : "\"-inf\"";
+  if (!std::isfinite(value)) {
+    (out += '"').append(non_finite_name(value)) += '"';
   } else if (value == 0.0 && std::signbit(value)) {
     out += "-0.0";  // "-0" would be read as the integer 0
   } else {
@@ -158,21 +157,9 @@ bool read(const Json& json, bool& value) {
 }
 
 bool read(const Json& json, double& value) {
-  if (json.is_number()) {
-    value = json.get<double>();
-    return true;
-  }
-  if (!json.is_string()) return false;
-  const auto& text = json.get_ref<const std::string&>();
-  if (text == "nan")
-    value = std::numeric_limits<double>::quiet_NaN();
-  else if (text == "inf")
-    value = std::numeric_limits<double>::infinity();
-  else if (text == "-inf")
-    value = -std::numeric_limits<double>::infinity();
-  else
-    return false;
-  return true;
+  const std::optional<double> number = read_json_number(json);
+  value = number.value_or(value);
+  return number.has_value();
 }
 
 bool read(const Json& json, std::string& value) {

@@ -14,6 +14,7 @@
 
 #include "accrue/run/event_reader.h"
 #include "accrue/run/steps_record.h"
+#include "json_number.h"
 
 namespace accrue {
 namespace {
@@ -24,17 +25,11 @@ bool same_bits(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
-Json number(double value) {
-  if (std::isfinite(value)) return value;
-  if (std::isnan(value)) return "nan";
-  return value > 0 ? "inf" : "-inf";
-}
-
 Json to_json(const ComparedPoint& point) {
   Json json;
   json["samples"] = point.samples;
   json["losses"] = Json::array();
-  for (const auto& loss : point.losses) json["losses"].push_back(loss ? number(*loss) : Json(nullptr));
+  for (const auto& loss : point.losses) json["losses"].push_back(loss ? json_number(*loss) : Json(nullptr));
   return json;
 }
 
@@ -180,8 +175,8 @@ std::string to_json(const RunComparison& comparison) {
     run["shared_points"] = distance.shared_points;
     run["first_divergence"] = distance.first_divergence ? to_json(*distance.first_divergence) : Json(nullptr);
     run["parting"] = distance.parting ? to_json(*distance.parting) : Json(nullptr);
-    run["noise"] = number(distance.noise);
-    run["largest_relative_difference"] = number(distance.largest_relative_difference);
+    run["noise"] = json_number(distance.noise);
+    run["largest_relative_difference"] = json_number(distance.largest_relative_difference);
     json["runs"].push_back(std::move(run));
   }
   json["points"] = Json::array();
@@ -195,7 +190,7 @@ std::string to_json(const RunComparison& comparison) {
     if (distance.first_divergence && (earliest.is_null() || distance.first_divergence->samples < earliest["samples"]))
       earliest = to_json(*distance.first_divergence);
   }
-  json["largest_relative_difference"] = number(largest);
+  json["largest_relative_difference"] = json_number(largest);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -22,6 +22,7 @@
 #include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
 #include "json_limits.h"
+#include "json_number.h"
 #include "json_seal.h"
 #include "plan_derivation.h"
 #include "posix_file.h"
@@ -36,12 +37,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::int64_t slice_bytes = 1 << 20;
 constexpr int summary_version = 1;
 
-Json number(double value) {
-  if (std::isfinite(value)) return value;
-  if (std::isnan(value)) return "nan";
-  return value > 0 ? "inf" : "-inf";
-}
-
 void take(const Json& json, const char* key, std::string& value) {
   if (const auto found = json.find(key); found != json.end() && found->is_string()) value = found->get<std::string>();
 }
@@ -50,12 +45,7 @@ void take(const Json& json, const char* key, std::int64_t& value) {
     value = found->get<std::int64_t>();
 }
 void take(const Json& json, const char* key, double& value) {
-  const auto found = json.find(key);
-  if (found == json.end()) return;
-  if (found->is_number()) value = found->get<double>();
-  if (*found == "nan") value = std::numeric_limits<double>::quiet_NaN();
-  if (*found == "inf") value = std::numeric_limits<double>::infinity();
-  if (*found == "-inf") value = -std::numeric_limits<double>::infinity();
+  if (const auto found = json.find(key); found != json.end()) value = read_json_number(*found).value_or(value);
 }
 
 Json parse_object(const std::string& text) {
@@ -321,13 +311,13 @@ Json json_of(const RunSummary& summary) {
   json["state"] = summary.state;
   json["updates"] = summary.updates;
   json["planned_updates"] = summary.planned_updates;
-  json["loss"] = summary.updates > 0 ? number(summary.loss) : Json(nullptr);
-  json["seconds"] = number(summary.seconds);
-  json["paused_seconds"] = number(summary.paused_seconds);
+  json["loss"] = summary.updates > 0 ? json_number(summary.loss) : Json(nullptr);
+  json["seconds"] = json_number(summary.seconds);
+  json["paused_seconds"] = json_number(summary.paused_seconds);
   json["samples"] = summary.samples;
   json["tokens"] = summary.tokens;
   if (const auto& check = summary.exactness)
-    json["exactness"] = {{"update", check->update},       {"relative", number(check->relative)},
+    json["exactness"] = {{"update", check->update},       {"relative", json_number(check->relative)},
                          {"tolerance", check->tolerance}, {"verdict", check->verdict},
                          {"reason", check->reason},       {"message", check->message}};
   json["weights_sha256"] = summary.weights_sha256;

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "accrue/run/name_of.h"
+#include "accrue/run/non_finite.h"
 #include "missing_keys.h"
 
 namespace accrue::spec_detail {
@@ -85,8 +86,7 @@ std::string joined(std::span<const std::string_view> names) {
 }  // namespace
 
 std::string number_text(double number) {
-  if (std::isnan(number)) return "nan";
-  if (std::isinf(number)) return number < 0 ? "-inf" : "inf";
+  if (!std::isfinite(number)) return std::string(non_finite_name(number));
   if (number == 0 && std::signbit(number)) return "-0.0";
   if (number == std::trunc(number) && std::abs(number) < 1e15) return std::to_string(static_cast<std::int64_t>(number));
   return shortest(number);

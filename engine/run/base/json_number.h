@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers in JSON, finite or not.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "accrue/run/non_finite.h"
+
+namespace accrue {
+
+inline nlohmann::ordered_json json_number(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(non_finite_name(value));
+}
+
+/// None where the member is neither a number nor the name of one.
+template <typename Json>
+std::optional<double> read_json_number(const Json& json) {
+  if (json.is_number()) return json.template get<double>();
+  if (json.is_string()) return non_finite_value(json.template get_ref<const std::string&>());
+  return std::nullopt;
+}
+
+}  // namespace accrue

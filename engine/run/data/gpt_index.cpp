@@ -13,7 +13,7 @@
 namespace accrue {
 namespace {
 
-constexpr std::int64_t most_tokens = std::int64_t{1} << 62;
+constexpr std::int64_t most_token_places = std::int64_t{1} << 62;
 
 /// Quotient rounded up; a may be negative.
 std::int64_t quotient_up(std::int64_t a, std::int64_t b) {
@@ -87,7 +87,7 @@ Result<GptIndexShape> gpt_index_shape(std::int64_t tokens_per_epoch, const GptIn
   if (length < 1 || length > std::numeric_limits<std::int32_t>::max() - 1)
     return fail(ErrorCode::config, fmt::format("a sample of {} tokens cannot be cut", length), {},
                 "Give a sequence length of at least 1");
-  if (request.samples && (*request.samples < 1 || *request.samples > (most_tokens - extra) / length))
+  if (request.samples && (*request.samples < 1 || *request.samples > (most_token_places - extra) / length))
     return fail(ErrorCode::config, fmt::format("{} samples of {} tokens cannot be drawn", *request.samples, length), {},
                 "Ask for at least one sample");
   if (tokens_per_epoch < 1)

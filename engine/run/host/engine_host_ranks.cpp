@@ -11,7 +11,7 @@ namespace {
 
 // A slice is large enough for any rate a rank can reach and small enough that no rank starves another.
 constexpr std::size_t slice_bytes = 1 << 20;
-constexpr std::size_t log_tail_bytes = 4096;
+constexpr std::size_t kept_log_bytes = 4096;
 
 }  // namespace
 
@@ -60,11 +60,11 @@ std::string RankSlot::read_output() {
     else
       bytes.append(chunk, static_cast<std::size_t>(count));
   }
-  if (bytes.size() >= log_tail_bytes) {
-    log_tail = bytes.substr(bytes.size() - log_tail_bytes);
+  if (bytes.size() >= kept_log_bytes) {
+    log_tail = bytes.substr(bytes.size() - kept_log_bytes);
   } else if (!bytes.empty()) {
     log_tail += bytes;
-    if (log_tail.size() > log_tail_bytes) log_tail.erase(0, log_tail.size() - log_tail_bytes);
+    if (log_tail.size() > kept_log_bytes) log_tail.erase(0, log_tail.size() - kept_log_bytes);
   }
   return bytes;
 }

@@ -34,6 +34,9 @@ if(ACCRUE_SANITIZE)
 endif()
 find_package(Threads REQUIRED)
 
+# What waits for people and files and computes little: -O1 takes a quarter less time to compile than -O2.
+set(accrue_light_flags "$<$<CONFIG:RelWithDebInfo>:-O1>")
+
 # Sources that are compiled together are no headers, whatever g++ thinks of their unnamed namespaces.
 set(accrue_unity_flags -Wno-subobject-linkage)
 

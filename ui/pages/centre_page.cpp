@@ -19,7 +19,8 @@ CentrePage::CentrePage(QWidget* parent)
       plots_(new PlotArea(this)) {
   setObjectName(QStringLiteral("centrePage"));
   plots_->setObjectName(QStringLiteral("plotArea"));
-  plots_->setEmptyText(tr("No run yet. Press F5 to train this set-up."));
+  showEmptyText(false);
+  studio_->setFocusProxy(plots_);  // takes the focus of the start page that gives way
   auto* studio = new QVBoxLayout(studio_);
   studio->setContentsMargins(0, 0, 0, 0);
   studio->setSpacing(0);

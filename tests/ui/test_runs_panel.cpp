@@ -87,6 +87,16 @@ class TestRunsPanel : public QObject {
     QCOMPARE(studio.panel->shownRuns(), QList<RunSeries*>{studio.control->run()});
   }
 
+  void the_eye_of_a_run_that_was_clicked_hides_it() {
+    FinishedRuns studio({4});
+    studio.clickName(0);
+    QCOMPARE(studio.panel->shownRuns().size(), 1);
+    studio.clickEye(0);
+    QVERIFY(studio.panel->shownRuns().isEmpty());
+    studio.clickName(0);
+    QCOMPARE(studio.panel->shownRuns().size(), 1);
+  }
+
   void columns_that_come_and_go_change_nothing_that_is_shown() {
     FinishedRuns studio;
     auto* differing = studio.find<QCheckBox>("onlyDifferingBox");

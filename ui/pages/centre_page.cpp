@@ -43,6 +43,13 @@ void CentrePage::showPage(QWidget* page) {
   stack_->setCurrentWidget(page);
 }
 
+void CentrePage::showEmptyText(bool any_runs) {
+  plots_->setEmptyText(any_runs
+                           ? tr("No run is shown. To show one, click its eye in the Runs panel or press Space in its "
+                                "row; F5 trains this set-up.")
+                           : tr("No run yet. Press F5 to train this set-up."));
+}
+
 void CentrePage::showStart() {
   showPage(start_);
   start_->focusDefault();

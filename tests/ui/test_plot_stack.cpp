@@ -561,6 +561,17 @@ class TestPlotStack : public QObject, PlotsFixture {
                                            .arg(bytesText(2 * 4096 * 10), bytesText(2 * 4096 * 40)));
   }
 
+  void the_strip_reads_nothing_beyond_its_end() {
+    show({&add({.updates = 6, .batchesPerEpoch = 1000}, 6, 0)});
+    const auto read = [this](double x) {
+      area_->goTo(x);
+      return strip().header().items().front().text;
+    };
+    QVERIFY2(read(6.0).startsWith(QStringLiteral("rank 0, micro-step 24: ")), qPrintable(read(6.0)));
+    QCOMPARE(read(6.2), QStringLiteral("rank 0: nothing measured here"));
+    QVERIFY(area_->readOut().filter(QStringLiteral("micro-step")).isEmpty());
+  }
+
   void the_strips_badge_has_room_beside_the_docks() {
     RunSeries& run = add({.steps = 8, .updates = 12, .batchesPerEpoch = 1000}, 12, 0);
     RunSeries& other = add({.updates = 12, .batchesPerEpoch = 1000}, 12, 1);

@@ -227,6 +227,7 @@ QString SyncStrip::laneText(const RunSeries& run, const SyncLanes::Row& row, dou
   const Lane& lane = *row.lane;
   if (lane.micro.empty()) return {};
   const LaneClock clock(lane, run.series(Metric::microLoss).clocks(), hub().clock());
+  if (!clock.covers(x)) return {};
   const double time = clock.toTime(x);
   const auto after = std::upper_bound(lane.micro.begin(), lane.micro.end(), time,
                                       [](double t, const MicroPlace& place) { return t < place.begin; });
@@ -274,8 +275,11 @@ PlotView::Readout SyncStrip::readout(double x) const {
   if (run == nullptr || run->timeline().empty()) return result;
   const std::vector<SyncLanes::Row> rows = SyncLanes::rowsOf(*run);
   const auto index = static_cast<std::size_t>(std::clamp(hoveredLane_, 0.0, static_cast<double>(rows.size()) - 0.5));
-  if (const QString text = laneText(*run, rows[index], x); !text.isEmpty())
-    result.items.push_back({HeaderItem::Swatch::none, 0, {}, text});
+  const QString text = laneText(*run, rows[index], x);
+  result.items.push_back({HeaderItem::Swatch::none,
+                          0,
+                          {},
+                          text.isEmpty() ? tr("rank %1: nothing measured here").arg(rows[index].rank) : text});
   return result;
 }
 

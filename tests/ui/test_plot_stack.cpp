@@ -561,6 +561,32 @@ class TestPlotStack : public QObject, PlotsFixture {
                                            .arg(bytesText(2 * 4096 * 10), bytesText(2 * 4096 * 40)));
   }
 
+  void what_ranks_agree_on_is_counted_and_drawn_apart() {
+    RunSeries& run = add({.updates = 6, .batchesPerEpoch = 1000}, 6, 0);
+    show({&run});
+    area_->setClock(Clock::seconds);
+    const QColor reduction = lightColors().collective, aside = lightColors().muted;
+    const QImage before = picture();
+    const double end = run.timeline().end();
+    for (const std::int64_t rank : {0, 1})
+      run.append({{rank, -1, MadeRun::ns(end),
+                   Sync{{6},
+                        {24},
+                        {"data"},
+                        {"all_gather"},
+                        {CollectivePurpose::check},
+                        {1 << 20},
+                        {MadeRun::ns(end - 0.003)},
+                        {MadeRun::ns(end)}}}});
+    const QImage after = picture();
+    QCOMPARE(strip().header().badge(),
+             QStringLiteral("6 gradient reductions, %1 (every micro-step: %2); 2 other collectives, %3")
+                 .arg(bytesText(2 * 4096 * 6), bytesText(2 * 4096 * 24), bytesText(2 << 20)));
+    QVERIFY(strip().summary().contains(QStringLiteral("2 ranks, 6 gradient reductions")));
+    QCOMPARE(count(after, reduction, drawing(strip()), 0.93), count(before, reduction, drawing(strip()), 0.93));
+    QVERIFY(count(after, aside, drawing(strip()), 0.93) > count(before, aside, drawing(strip()), 0.93));
+  }
+
   void the_strip_reads_nothing_beyond_its_end() {
     show({&add({.updates = 6, .batchesPerEpoch = 1000}, 6, 0)});
     const auto read = [this](double x) {

@@ -329,6 +329,25 @@ class TestPool : public QObject {
     QCOMPARE(tracker.inWindow().at(1).filled, std::int64_t{4});
   }
 
+  void all_ranks_are_shown_after_a_micro_step_that_each_has_reported() {
+    RankTracker tracker(planOf(EpochTail::flush, 10, 3));
+    for (std::int64_t step = 1; step <= 3; ++step) tracker.take({micro(0, step, 8)});
+    for (std::int64_t step = 1; step <= 2; ++step) tracker.take({micro(1, step, 6)});
+    tracker.take({micro(2, 1, 5)});
+    for (const auto& [rank, status] : tracker.atOneMoment()) {
+      QCOMPARE(status.filled, std::int64_t{1});
+      QCOMPARE(status.micro_step, std::int64_t{1});
+      QCOMPARE(status.slots.size(), std::size_t{1});
+      QCOMPARE(status.window_tokens, status.slots.front().tokens);
+    }
+    QCOMPARE(tracker.inWindow().at(0).filled, std::int64_t{3});
+    // A rank that is lost holds up no other.
+    tracker.take({{2, 9, 9, RankFailed{}}});
+    QCOMPARE(tracker.atOneMoment().at(0).filled, std::int64_t{2});
+    QCOMPARE(tracker.atOneMoment().at(0).window_tokens, std::int64_t{16});
+    QCOMPARE(tracker.atOneMoment().at(2).filled, std::int64_t{1});
+  }
+
   void tanks_are_high_enough_to_read_and_four_ranks_fit() {
     for (const std::int64_t ranks : {1, 2, 4}) {
       RankTracker tracker(planOf(EpochTail::flush, 10, ranks));

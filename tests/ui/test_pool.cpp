@@ -296,6 +296,27 @@ class TestPool : public QObject {
     QVERIFY(pool.grab().toImage() != with);
   }
 
+  void a_tooltip_that_rests_tells_the_newest_micro_step() {
+    RankTracker tracker(planOf(EpochTail::flush));
+    tracker.take({micro(0, 1, 8), micro(1, 1, 8)});
+    GradientPool pool;
+    pool.setView(viewOf(tracker));
+    pool.resize(pool.sizeHint());
+    pool.show();
+    const QPoint at = pool.tankRect(0).topLeft() + QPoint(2, 2);
+    QHelpEvent help(QEvent::ToolTip, at, pool.mapToGlobal(at));
+    QApplication::sendEvent(&pool, &help);
+    const auto says = [](const char* text) { return QToolTip::text().startsWith(QLatin1String(text)); };
+    QVERIFY2(says("rank 0, slot 1: 100 % of the items"), qPrintable(QToolTip::text()));
+    tracker.take({micro(0, 2, 8), micro(1, 2, 8)});
+    pool.setView(viewOf(tracker));
+    QVERIFY2(says("rank 0, slot 1: 50 % of the items"), qPrintable(QToolTip::text()));
+    QToolTip::hideText();
+    tracker.take({micro(0, 3, 8), micro(1, 3, 8)});
+    pool.setView(viewOf(tracker));
+    QTRY_VERIFY(!QToolTip::isVisible());
+  }
+
   void unscale_and_clip_say_what_they_make_of_the_norm() {
     RankTracker tracker(planOf(EpochTail::flush, 10, 1));
     for (std::int64_t step = 1; step <= 4; ++step) tracker.take({micro(0, step, 2)});

@@ -125,6 +125,7 @@ void GradientPool::setView(const PoolView& view) {
   view_ = view;
   if (other_count) updateGeometry();
   update();
+  if (QToolTip::isVisible() && QToolTip::text() == tip_) showTip(tip_at_);
 }
 
 QString GradientPool::text() const {
@@ -337,11 +338,15 @@ QString GradientPool::tipAt(const QPoint& at) const {
 
 bool GradientPool::event(QEvent* event) {
   if (event->type() != QEvent::ToolTip) return QWidget::event(event);
-  const auto* help = static_cast<QHelpEvent*>(event);
-  const QString tip = tipAt(help->pos());
-  if (tip.isEmpty()) return QWidget::event(event);
-  QToolTip::showText(help->globalPos(), tip + QLatin1Char('\n') + toolTip(), this);
+  showTip(static_cast<QHelpEvent*>(event)->pos());
   return true;
+}
+
+void GradientPool::showTip(const QPoint& at) {
+  const QString about = tipAt(at);
+  tip_ = about.isEmpty() ? toolTip() : about + QLatin1Char('\n') + toolTip();
+  tip_at_ = at;
+  QToolTip::showText(mapToGlobal(at), tip_, this);
 }
 
 }  // namespace accrue::ui

@@ -317,6 +317,27 @@ class TestPool : public QObject {
     QTRY_VERIFY(!QToolTip::isVisible());
   }
 
+  void a_share_is_written_with_its_sign_or_not_at_all() {
+    RankTracker tracker(planOf(EpochTail::flush, 10, 1));
+    for (std::int64_t step = 1; step <= 4; ++step) tracker.take({micro(0, step, 8)});
+    GradientPool pool;
+    pool.setView(viewOf(tracker));
+    // The colours of the first slot, which its bar fills.
+    const auto colours = [&pool](int slot) {
+      pool.resize(4 * slot, pool.sizeHint().height());
+      const QImage image = pool.grab().toImage();
+      const QRect tank = pool.tankRect(0);
+      QSet<QRgb> found;
+      for (int y = tank.top() + 4; y < tank.bottom() - 4; ++y)
+        for (int x = tank.left() + 2; x < tank.left() + slot - 4; ++x) found.insert(image.pixel(x, y));
+      return found.size();
+    };
+    const QFontMetrics metrics(pool.font());
+    const int number = metrics.horizontalAdvance(QStringLiteral("25"));
+    QVERIFY(colours(metrics.horizontalAdvance(QStringLiteral("25 %")) + 8) > 1);
+    QCOMPARE(colours(number + 6), 1);
+  }
+
   void unscale_and_clip_say_what_they_make_of_the_norm() {
     RankTracker tracker(planOf(EpochTail::flush, 10, 1));
     for (std::int64_t step = 1; step <= 4; ++step) tracker.take({micro(0, step, 2)});

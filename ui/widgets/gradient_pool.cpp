@@ -40,9 +40,9 @@ struct Words {
 /// "25 %", and under it the norm of the sum so far, where it is known. The first that fits is written.
 std::vector<Words> slotWords(const PoolSlot& slot, std::int64_t sum) {
   if (sum <= 0 || slot.micro_steps <= 0) return {};
-  const auto number = std::llround(100.0 * static_cast<double>(slot.tokens) / static_cast<double>(sum));
-  const QString share = tr("%1 %").arg(number);
-  std::vector<Words> words{{share}, {QString::number(number)}};
+  const QString share =
+      tr("%1 %").arg(std::llround(100.0 * static_cast<double>(slot.tokens) / static_cast<double>(sum)));
+  std::vector<Words> words{{share}};
   if (!(slot.norm > 0.0)) return words;
   const QString norm = tr("\u03a3\u2016%1\u2016").arg(valueText(slot.norm, 2));
   const QString both = share + QLatin1Char('\n') + norm;
@@ -271,7 +271,8 @@ void GradientPool::paintSlots(QPainter& painter, const QRect& tank, const RankSt
     const QRect bar(left, tank.bottom() + 1 - height, right - left, height);
     painter.fillRect(bar, tint);
     if (carried) painter.fillRect(bar, QBrush(colors.surface, Qt::BDiagPattern));
-    const QRect slot_rect(left, tank.top(), right - left, tank.height());
+    // Of one width, whatever rounding gives a slot: their words fit all or none.
+    const QRect slot_rect(left, tank.top(), tank.width() / count - gap, tank.height());
     if (carried) continue;
     for (const Words& words : slotWords(filled, status.window_tokens))
       if (paintWords(painter, slot_rect, bar, tint, words.text, words.turned)) break;

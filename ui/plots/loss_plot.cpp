@@ -47,6 +47,7 @@ LossPlot::LossPlot(PlotHub& hub, QWidget* parent)
       linear_(new ValueTicker),
       logarithmic_(new LogTicker) {
   canvas().setAccessibleName(tr("Loss plot"));
+  canvas().setLeastHeight(leastHeight);
   canvas().y()->setTicker(linear_);
 }
 
@@ -374,11 +375,11 @@ std::vector<HeaderItem> LossPlot::legend() const {
   for (const auto& group : hub().groups())
     items.push_back({HeaderItem::Swatch::run, group->colorIndex(), {}, group->name()});
   if (!items.empty()) items.push_back({HeaderItem::Swatch::none, 0, {}, tr("band: min to max")});
-  return items;
   const bool evaluated = std::ranges::any_of(
       hub().runs(), [](const RunSeries* run) { return !run->series(Metric::evaluationLoss).empty(); });
   if (evaluated)
     items.push_back({HeaderItem::Swatch::outline, 0, canvas().colors().text, tr("evaluation"), {}, tr("eval.")});
+  return items;
 }
 
 QString LossPlot::valueAt(const RunSeries& run, double x) const {

@@ -267,6 +267,18 @@ class TestLegible : public QObject {
     studio.endRun();
   }
 
+  void text_of_another_size_has_its_place_before_it_is_painted() {
+    RunningStudio studio("micro_ms=5");
+    const PlotHeader& header = studio.window->findChild<LossPlot*>()->header();
+    const int before = header.height();
+    for (int press = 0; press < 2; ++press) {
+      studio.action("largerTextAction")->trigger();
+      QVERIFY(header.height() > before);
+      QCOMPARE(header.height(), header.sizeHint().height());
+    }
+    studio.endRun();
+  }
+
   void the_presenter_layout_has_a_key_of_the_curves() {
     RunningStudio studio("micro_ms=5");
     const QWidget* key = studio.find("runKey");

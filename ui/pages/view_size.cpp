@@ -52,11 +52,14 @@ ViewSize::ViewSize(const WindowActions& actions, QSettings* settings, QMainWindo
 
 void ViewSize::apply(double factor) {
   QToolTip::hideText();               // about a size that is no longer asked for
+  window_->setUpdatesEnabled(false);  // nothing is painted in its new size at its old place
   setTextScale(factor);
   for (QToolBar* bar : window_->findChildren<QToolBar*>()) {
     const int side = qRound(tool_icon * textScale());
     bar->setIconSize({side, side});
   }
+  if (window_->isVisible()) layOutNow();
+  window_->setUpdatesEnabled(true);
 }
 
 void ViewSize::setScale(double factor) {

@@ -7,8 +7,10 @@
 #include <QTableWidget>
 
 #include "accrue/run/lr_curve.h"
+#include "made_run.h"
 #include "models/held_phases.h"
 #include "models/number_text.h"
+#include "pages/accumulation_panel.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
 #include "widgets/gradient_pool.h"
@@ -29,6 +31,28 @@ class TestDebugger : public QObject {
   }
 
  private Q_SLOTS:
+  void the_window_panel_shows_all_ranks_after_one_micro_step() {
+    OpenStudio studio;
+    const accrue::test::MadeRun made{.steps = 16, .ranks = 2};
+    RunSeries run(QStringLiteral("run"), 0);
+    run.setPlan(made.plan());
+    const auto report = [&](std::int64_t rank, std::int64_t from, std::int64_t to) {
+      for (std::int64_t m = from; m <= to; ++m) run.append({made.microStep(rank, m, 1.0, 8)});
+    };
+    report(0, 1, 13);
+    report(1, 1, 8);
+    auto* panel = studio.find<AccumulationPanel>("windowPanel");
+    const auto* pool = studio.find<GradientPool>("gradientPool");
+    panel->setRun(&run);
+    QCOMPARE(studio.find<QLabel>("windowCount")->text(), QStringLiteral("8 of 16 micro-steps"));
+    QCOMPARE(pool->text(), QStringLiteral("rank 0: 8 of 16, 64 items; rank 1: 8 of 16, 64 items"));
+    QCOMPARE(studio.find<QLabel>("windowTokens")->text(), QStringLiteral("128 items (50 + 50 %)"));
+    report(1, 9, 13);
+    panel->refresh();
+    QCOMPARE(studio.find<QLabel>("windowCount")->text(), QStringLiteral("13 of 16 micro-steps"));
+    panel->setRun(nullptr);
+  }
+
   void f10_starts_paused_and_goes_through_every_phase() {
     RunSpec spec = smallSpec();
     spec.schedule.kind = ScheduleKind::cosine;

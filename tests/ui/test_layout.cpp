@@ -10,6 +10,7 @@
 #include <QTreeView>
 
 #include "pages/view_size.h"
+#include "plots/loss_plot.h"
 #include "studio_fixture.h"
 #include "style/text_scale.h"
 #include "support/test_program.h"
@@ -109,6 +110,19 @@ class TestLayout : public QObject {
     QTRY_VERIFY2_WITH_TIMEOUT(std::abs(runs->height() - height) <= 2, qPrintable(QString::number(runs->height())),
                               patience_ms);
     QCOMPARE(studio.window->size(), size);
+  }
+
+  void the_loss_can_be_read_in_the_largest_text() {
+    RunningStudio studio("micro_ms=5");
+    studio.window->resize(1366, 768);
+    for (int press = 0; press < 8; ++press) studio.action("largerTextAction")->trigger();
+    QVERIFY(textScale() > 1.2);
+    const auto* loss = studio.window->findChild<LossPlot*>();
+    const auto least = static_cast<int>(80.0 * textScale());
+    QTRY_VERIFY_WITH_TIMEOUT(loss->canvas().axisRect()->height() >= least, patience_ms);
+    const QWidget* sight = loss->parentWidget()->parentWidget();
+    QVERIFY(loss->mapTo(sight, loss->rect().bottomLeft()).y() < sight->height());
+    studio.endRun();
   }
 
   void a_message_is_not_squeezed_beside_its_button() {

@@ -9,6 +9,7 @@
 #include <QListWidget>
 #include <QMenuBar>
 #include <QMessageBox>
+#include <QScreen>
 #include <QTableWidget>
 #include <QTextBrowser>
 
@@ -16,6 +17,7 @@
 #include "pages/glossary_sheet.h"
 #include "pages/narrator.h"
 #include "pages/view_size.h"
+#include "plots/loss_plot.h"
 #include "plots/plot_canvas.h"
 #include "studio_fixture.h"
 #include "style/text_scale.h"
@@ -250,6 +252,31 @@ class TestLegible : public QObject {
     // A line of text is a fortieth of the screen: 27 px of 1080.
     QCOMPARE(ViewSize::presenterScale(1080.0, 15.0), 1.8);
     QCOMPARE(ViewSize::presenterScale(400.0, 15.0), 1.0);
+  }
+
+  void the_presenter_layout_enlarges_the_smallest_text_too() {
+    RunningStudio studio("micro_ms=5");
+    studio.action("presenterAction")->trigger();
+    const double fortieth = studio.window->screen()->size().height() / 40.0;
+    auto* canvas = studio.window->findChild<PlotCanvas*>();
+    const auto high = [](const QFont& font) { return QFontMetricsF(font).height(); };
+    QTRY_VERIFY_WITH_TIMEOUT(high(canvas->xAxis->tickLabelFont()) > fortieth - 1.0, patience_ms);
+    for (const char* name : {"windowTitle", "windowSync", "windowLampText"})
+      QVERIFY2(high(studio.find(name)->font()) > fortieth - 1.0, name);
+    studio.action("presenterAction")->trigger();
+    studio.endRun();
+  }
+
+  void text_of_another_size_has_its_place_before_it_is_painted() {
+    RunningStudio studio("micro_ms=5");
+    const PlotHeader& header = studio.window->findChild<LossPlot*>()->header();
+    const int before = header.height();
+    for (int press = 0; press < 2; ++press) {
+      studio.action("largerTextAction")->trigger();
+      QVERIFY(header.height() > before);
+      QCOMPARE(header.height(), header.sizeHint().height());
+    }
+    studio.endRun();
   }
 
   void the_presenter_layout_has_a_key_of_the_curves() {

@@ -34,6 +34,24 @@ class TestPlotPictures : public QObject, PlotsFixture {
     QVERIFY(!whole.contains("pts") && !whole.contains("drawn from"));
   }
 
+  void an_evaluation_is_a_hollow_mark_with_an_entry_of_its_own() {
+    RunSeries& run = add({}, 40, 0);
+    run.append({{0, -1, MadeRun::ns(98.0), Evaluation{.update = 20, .loss = 4.0}}});  // far above the curve
+    show({&run});
+    area_->setClock(Clock::update);
+    area_->fit();
+    const QImage image = picture();
+    const PlotCanvas& canvas = loss().canvas();
+    const QPoint centre = canvas.mapTo(
+        area_.get(), QPoint(qRound(canvas.x()->coordToPixel(20.0)), qRound(canvas.y()->coordToPixel(4.0))));
+    QVERIFY(near(image.pixel(centre), lightColors().surface, 2));
+    QVERIFY(count(image, seriesColor(lightColors(), 0), QRect(centre - QPoint(6, 6), QSize(13, 13))) > 20);
+    const HeaderItem& entry = loss().header().items().back();
+    QVERIFY(entry.swatch == HeaderItem::Swatch::outline);
+    QCOMPARE(entry.text, QStringLiteral("evaluation"));
+    QVERIFY(svgOf(area_->figure({})).contains("evaluation"));
+  }
+
   void a_figure_tells_of_smoothing_only_where_it_is() {
     show({&add({}, 40, 0)});
     area_->setSmoothing(0.9);

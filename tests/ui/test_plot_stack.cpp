@@ -561,6 +561,43 @@ class TestPlotStack : public QObject, PlotsFixture {
                                            .arg(bytesText(2 * 4096 * 10), bytesText(2 * 4096 * 40)));
   }
 
+  void what_ranks_agree_on_is_counted_and_drawn_apart() {
+    RunSeries& run = add({.updates = 6, .batchesPerEpoch = 1000}, 6, 0);
+    show({&run});
+    area_->setClock(Clock::seconds);
+    const QColor reduction = lightColors().collective, aside = lightColors().muted;
+    const QImage before = picture();
+    const double end = run.timeline().end();
+    for (const std::int64_t rank : {0, 1})
+      run.append({{rank, -1, MadeRun::ns(end),
+                   Sync{{6},
+                        {24},
+                        {"data"},
+                        {"all_gather"},
+                        {CollectivePurpose::check},
+                        {1 << 20},
+                        {MadeRun::ns(end - 0.003)},
+                        {MadeRun::ns(end)}}}});
+    const QImage after = picture();
+    QCOMPARE(strip().header().badge(),
+             QStringLiteral("6 gradient reductions, %1 (every micro-step: %2); 2 other collectives, %3")
+                 .arg(bytesText(2 * 4096 * 6), bytesText(2 * 4096 * 24), bytesText(2 << 20)));
+    QVERIFY(strip().summary().contains(QStringLiteral("2 ranks, 6 gradient reductions")));
+    QCOMPARE(count(after, reduction, drawing(strip()), 0.93), count(before, reduction, drawing(strip()), 0.93));
+    QVERIFY(count(after, aside, drawing(strip()), 0.93) > count(before, aside, drawing(strip()), 0.93));
+  }
+
+  void the_strip_reads_nothing_beyond_its_end() {
+    show({&add({.updates = 6, .batchesPerEpoch = 1000}, 6, 0)});
+    const auto read = [this](double x) {
+      area_->goTo(x);
+      return strip().header().items().front().text;
+    };
+    QVERIFY2(read(6.0).startsWith(QStringLiteral("rank 0, micro-step 24: ")), qPrintable(read(6.0)));
+    QCOMPARE(read(6.2), QStringLiteral("rank 0: nothing measured here"));
+    QVERIFY(area_->readOut().filter(QStringLiteral("micro-step")).isEmpty());
+  }
+
   void the_strips_badge_has_room_beside_the_docks() {
     RunSeries& run = add({.steps = 8, .updates = 12, .batchesPerEpoch = 1000}, 12, 0);
     RunSeries& other = add({.updates = 12, .batchesPerEpoch = 1000}, 12, 1);

@@ -296,6 +296,48 @@ class TestPool : public QObject {
     QVERIFY(pool.grab().toImage() != with);
   }
 
+  void a_tooltip_that_rests_tells_the_newest_micro_step() {
+    RankTracker tracker(planOf(EpochTail::flush));
+    tracker.take({micro(0, 1, 8), micro(1, 1, 8)});
+    GradientPool pool;
+    pool.setView(viewOf(tracker));
+    pool.resize(pool.sizeHint());
+    pool.show();
+    const QPoint at = pool.tankRect(0).topLeft() + QPoint(2, 2);
+    QHelpEvent help(QEvent::ToolTip, at, pool.mapToGlobal(at));
+    QApplication::sendEvent(&pool, &help);
+    const auto says = [](const char* text) { return QToolTip::text().startsWith(QLatin1String(text)); };
+    QVERIFY2(says("rank 0, slot 1: 100 % of the items"), qPrintable(QToolTip::text()));
+    tracker.take({micro(0, 2, 8), micro(1, 2, 8)});
+    pool.setView(viewOf(tracker));
+    QVERIFY2(says("rank 0, slot 1: 50 % of the items"), qPrintable(QToolTip::text()));
+    QToolTip::hideText();
+    tracker.take({micro(0, 3, 8), micro(1, 3, 8)});
+    pool.setView(viewOf(tracker));
+    QTRY_VERIFY(!QToolTip::isVisible());
+  }
+
+  void a_share_is_written_with_its_sign_or_not_at_all() {
+    RankTracker tracker(planOf(EpochTail::flush, 10, 1));
+    for (std::int64_t step = 1; step <= 4; ++step) tracker.take({micro(0, step, 8)});
+    GradientPool pool;
+    pool.setView(viewOf(tracker));
+    // The colours of the first slot, which its bar fills.
+    const auto colours = [&pool](int slot) {
+      pool.resize(4 * slot, pool.sizeHint().height());
+      const QImage image = pool.grab().toImage();
+      const QRect tank = pool.tankRect(0);
+      QSet<QRgb> found;
+      for (int y = tank.top() + 4; y < tank.bottom() - 4; ++y)
+        for (int x = tank.left() + 2; x < tank.left() + slot - 4; ++x) found.insert(image.pixel(x, y));
+      return found.size();
+    };
+    const QFontMetrics metrics(pool.font());
+    const int number = metrics.horizontalAdvance(QStringLiteral("25"));
+    QVERIFY(colours(metrics.horizontalAdvance(QStringLiteral("25 %")) + 8) > 1);
+    QCOMPARE(colours(number + 6), 1);
+  }
+
   void unscale_and_clip_say_what_they_make_of_the_norm() {
     RankTracker tracker(planOf(EpochTail::flush, 10, 1));
     for (std::int64_t step = 1; step <= 4; ++step) tracker.take({micro(0, step, 2)});
@@ -327,6 +369,25 @@ class TestPool : public QObject {
     tracker.take({updated(1, 4)});  // before the other rank's last report
     QVERIFY(tracker.drained());
     QCOMPARE(tracker.inWindow().at(1).filled, std::int64_t{4});
+  }
+
+  void all_ranks_are_shown_after_a_micro_step_that_each_has_reported() {
+    RankTracker tracker(planOf(EpochTail::flush, 10, 3));
+    for (std::int64_t step = 1; step <= 3; ++step) tracker.take({micro(0, step, 8)});
+    for (std::int64_t step = 1; step <= 2; ++step) tracker.take({micro(1, step, 6)});
+    tracker.take({micro(2, 1, 5)});
+    for (const auto& [rank, status] : tracker.atOneMoment()) {
+      QCOMPARE(status.filled, std::int64_t{1});
+      QCOMPARE(status.micro_step, std::int64_t{1});
+      QCOMPARE(status.slots.size(), std::size_t{1});
+      QCOMPARE(status.window_tokens, status.slots.front().tokens);
+    }
+    QCOMPARE(tracker.inWindow().at(0).filled, std::int64_t{3});
+    // A rank that is lost holds up no other.
+    tracker.take({{2, 9, 9, RankFailed{}}});
+    QCOMPARE(tracker.atOneMoment().at(0).filled, std::int64_t{2});
+    QCOMPARE(tracker.atOneMoment().at(0).window_tokens, std::int64_t{16});
+    QCOMPARE(tracker.atOneMoment().at(2).filled, std::int64_t{1});
   }
 
   void tanks_are_high_enough_to_read_and_four_ranks_fit() {

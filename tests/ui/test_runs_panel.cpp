@@ -87,6 +87,26 @@ class TestRunsPanel : public QObject {
     QCOMPARE(studio.panel->shownRuns(), QList<RunSeries*>{studio.control->run()});
   }
 
+  void the_eye_of_a_run_that_was_clicked_hides_it() {
+    FinishedRuns studio({4});
+    studio.clickName(0);
+    QCOMPARE(studio.panel->shownRuns().size(), 1);
+    studio.clickEye(0);
+    QVERIFY(studio.panel->shownRuns().isEmpty());
+    studio.clickName(0);
+    QCOMPARE(studio.panel->shownRuns().size(), 1);
+  }
+
+  void hidden_runs_are_called_hidden_and_not_missing() {
+    FinishedRuns studio({4});
+    const auto said = [&studio] { return studio.window->plots()->emptyText(); };
+    studio.clickEye(0);
+    QVERIFY(studio.panel->shownRuns().isEmpty());
+    QVERIFY2(said().startsWith(QStringLiteral("No run is shown. To show one, click its eye")), qPrintable(said()));
+    studio.library->table()->removeRun(studio.run(0));
+    QVERIFY2(said().startsWith(QStringLiteral("No run yet.")), qPrintable(said()));
+  }
+
   void columns_that_come_and_go_change_nothing_that_is_shown() {
     FinishedRuns studio;
     auto* differing = studio.find<QCheckBox>("onlyDifferingBox");

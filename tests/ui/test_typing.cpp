@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Typing into the set-up form: what is refused, what one step of undo is, and what Escape takes back.
+#include <QAbstractItemView>
 #include <QClipboard>
+#include <QComboBox>
 #include <QElapsedTimer>
 #include <QLabel>
 #include <QPushButton>
+#include <QToolBar>
 
 #include "form_fixture.h"
+#include "plots/plot_area.h"
 #include "support/table.h"
 #include "support/test_program.h"
 #include "widgets/finding_note.h"
@@ -48,6 +52,37 @@ class TestTyping : public QObject {
     QVERIFY(!note->isHidden());
     QVERIFY(note->text().startsWith(QStringLiteral("Must be")));
     QCOMPARE(studio.document.spec().accumulation.steps, 4);
+  }
+
+  void letters_choose_no_axis_after_run_was_pressed() {
+    OpenStudio studio(smallSpec(100'000));
+    QWidget* run = nullptr;
+    for (const QToolBar* bar : studio.window->findChildren<QToolBar*>())
+      if (QWidget* button = bar->widgetForAction(studio.action("runAction"))) run = button;
+    QVERIFY(run);
+    run->setFocus(Qt::TabFocusReason);
+    QTest::keyClick(run, Qt::Key_Space);
+    QTRY_VERIFY_WITH_TIMEOUT(!run->isEnabled() && studio.control->isLive(), patience_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.find("plotArea")->isAncestorOf(QApplication::focusWidget()), patience_ms);
+    const Clock clock = studio.window->plots()->clock();
+    for (const Qt::Key key : {Qt::Key_S, Qt::Key_W, Qt::Key_E}) studio.press(key);
+    QCOMPARE(studio.window->plots()->clock(), clock);
+    QVERIFY(studio.window->plots()->smoothing() > 0.0);  // S is the plots'
+    studio.endRun();
+  }
+
+  void an_axis_chosen_with_the_mouse_leaves_the_keys_to_the_plots() {
+    RunningStudio studio("micro_ms=2");
+    studio.window->plots()->setFocus();
+    const QWidget* before = QApplication::focusWidget();
+    auto* clocks = studio.find<QComboBox>("clockCombo");
+    QTest::mouseClick(clocks, Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(clocks->view()->isVisible(), patience_ms);
+    QTest::keyClick(clocks->view(), Qt::Key_Down);
+    QTest::keyClick(clocks->view(), Qt::Key_Return);
+    QTRY_VERIFY_WITH_TIMEOUT(!clocks->view()->isVisible(), patience_ms);
+    QCOMPARE(QApplication::focusWidget(), before);
+    studio.endRun();
   }
 
   void garbage_is_never_taken_data() {

@@ -40,6 +40,12 @@ struct SyncSpan {
   std::uint8_t axis = 0;  ///< index into SyncTimeline::axes()
   std::uint8_t op = 0;    ///< index into SyncTimeline::ops()
   accrue::CollectivePurpose purpose = accrue::CollectivePurpose::unknown;
+  bool reducesGradients = false;  ///< over data
+  /// What trains no weights: the ranks agree on counts and norms, check, evaluate or save.
+  bool isAside() const {
+    using enum accrue::CollectivePurpose;
+    return purpose == agreement || purpose == check || purpose == evaluation || purpose == checkpoint;
+  }
 };
 
 /// How time on a lane was spent, in seconds.

@@ -3,9 +3,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <variant>
 
 namespace accrue::ui {
+
+namespace {
+
+/// Where the newest micro-step of its window is; it has one.
+std::size_t slotOf(const RankStatus& status) {
+  constexpr std::int64_t most = RankTracker::most_slots;
+  const std::int64_t size = std::max({status.window_size, status.filled, std::int64_t{1}});
+  return static_cast<std::size_t>(size <= most ? status.filled - 1 : (status.filled - 1) * most / size);
+}
+
+}  // namespace
 
 RankTracker::RankTracker(const RunPlan& plan) : reduces_(plan.window.knobs.reduce_when != ReduceWhen::never) {
   for (std::int64_t rank = 0; rank < plan.grid.world(); ++rank) {
@@ -81,11 +93,10 @@ void RankTracker::takeMicroSteps(RankStatus& status, const MicroSteps& steps) co
 
 void RankTracker::fillSlot(RankStatus& status, std::int64_t tokens) const {
   if (status.filled < 1) return;
-  const std::int64_t size = std::max({status.window_size, status.filled, std::int64_t{1}});
-  const std::int64_t slot = size <= most_slots ? status.filled - 1 : (status.filled - 1) * most_slots / size;
+  const std::size_t slot = slotOf(status);
   // Positions whose events were lost leave empty slots behind.
-  if (static_cast<std::int64_t>(status.slots.size()) <= slot) status.slots.resize(static_cast<std::size_t>(slot) + 1);
-  PoolSlot& filled = status.slots[static_cast<std::size_t>(slot)];
+  if (status.slots.size() <= slot) status.slots.resize(slot + 1);
+  PoolSlot& filled = status.slots[slot];
   filled.tokens += tokens;
   ++filled.micro_steps;
 }
@@ -170,6 +181,24 @@ std::map<std::int64_t, RankStatus> RankTracker::inWindow() const {
       status.filled = status.window_tokens = status.carried = status.reduced_at = 0;
       status.slots.clear();
     }
+  }
+  return ranks;
+}
+
+std::map<std::int64_t, RankStatus> RankTracker::atOneMoment() const {
+  std::map<std::int64_t, RankStatus> ranks = inWindow();
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const auto& [rank, status] : ranks)
+    if (!status.lost) least = std::min(least, status.filled);
+  for (auto& [rank, status] : ranks) {
+    if (status.filled <= least) continue;
+    status.micro_step -= status.filled - least;
+    status.filled = least;
+    const auto slots = least == 0 ? std::size_t{0} : slotOf(status) + 1;
+    if (status.slots.size() > slots) status.slots.resize(slots);
+    status.window_tokens = 0;
+    for (const PoolSlot& slot : status.slots) status.window_tokens += slot.tokens;
+    status.sum_norm = status.factor = status.clip = 0.0;
   }
   return ranks;
 }

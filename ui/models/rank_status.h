@@ -83,6 +83,8 @@ class RankTracker {
   /// All ranks' state within that window: empty for a rank that has not begun it. Where the window is known to have
   /// ended, a rank whose last micro-steps have not been reported has done them all the same.
   std::map<std::int64_t, RankStatus> inWindow() const;
+  /// The same at one moment: after the newest micro-step that every rank which is not lost has reported.
+  std::map<std::int64_t, RankStatus> atOneMoment() const;
 
  private:
   void takeUpdate(const Update& update);

@@ -41,6 +41,7 @@ void SyncTimeline::take(std::int64_t rank, const accrue::Sync& body) {
                   .op = nameIndex(ops_, body.op[i]),
                   .purpose = body.purpose[i]};
     const accrue::RankList group = groupOf(rank, span);
+    span.reducesGradients = accrue::reduces_gradients(span.purpose, body.axis[i], body.op[i]);
     span.transfer = group.empty() ? span.begin : span.end;
     lane.pushSync(span);
     count(counts_[rank], span);
@@ -85,17 +86,18 @@ void SyncTimeline::join(std::int64_t rank, const accrue::RankList& group, const 
 
 /// A message is two spans: one where it is sent, one where it is received.
 void SyncTimeline::count(SyncCounts& counts, const SyncSpan& span) {
-  if (accrue::reduces_gradients(span.purpose, axes_[span.axis].toStdString(), ops_[span.op].toStdString())) {
+  if (span.reducesGradients) {
     ++counts.reductions;
     if (span.microStep > counts.newestReducing) ++counts.reducingMicroSteps;
     counts.newestReducing = std::max(counts.newestReducing, span.microStep);
     counts.reducedBytes += span.bytes;
   }
+  sends_aside_ = sends_aside_ || span.isAside();
   says_purposes_ = says_purposes_ && span.purpose != accrue::CollectivePurpose::unknown;
   if (ops_[span.op] == QLatin1String("send")) ++counts.messages;
   if (!isMessage(span)) ++counts.collectives;
   counts.bytes += span.bytes;
-  largestBytes_ = std::max(largestBytes_, span.bytes);
+  if (!span.isAside()) largestBytes_ = std::max(largestBytes_, span.bytes);
 }
 
 std::int64_t SyncTimeline::total(std::int64_t SyncCounts::*count) const {

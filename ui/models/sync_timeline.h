@@ -57,7 +57,7 @@ class SyncTimeline {
   std::int64_t messages() const { return total(&SyncCounts::messages); }
   /// Payload over all ranks, of collectives and on both sides of messages.
   std::int64_t bytes() const { return total(&SyncCounts::bytes); }
-  /// The largest payload so far.
+  /// The largest payload so far of what trains weights.
   std::int64_t largestBytes() const { return largestBytes_; }
   /// Micro-steps of a rank in which gradients were reduced over data.
   std::int64_t reducingMicroSteps() const;
@@ -65,6 +65,10 @@ class SyncTimeline {
   std::int64_t reductions() const;
   /// False where a record does not say what calls are for: the sums of exactness checks then count as reductions.
   bool saysPurposes() const { return says_purposes_; }
+  /// Collectives that reduce no gradients, each once a rank.
+  std::int64_t otherCollectives() const { return collectives() - total(&SyncCounts::reductions); }
+  /// Whether anything was sent that trains no weights.
+  bool sendsAside() const { return sends_aside_; }
   /// Their payload over all ranks.
   std::int64_t reducedBytes() const { return total(&SyncCounts::reducedBytes); }
   /// That payload if gradients had been reduced in so many micro-steps.
@@ -96,6 +100,7 @@ class SyncTimeline {
   double offset_ = 0.0;
   std::int64_t largestBytes_ = 0;
   bool says_purposes_ = true;
+  bool sends_aside_ = false;
 };
 
 }  // namespace accrue::ui

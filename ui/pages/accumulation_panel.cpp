@@ -160,7 +160,7 @@ void AccumulationPanel::showAll() {
   later_.stop();
   since_shown_.start();
   if (!run_ || tracker().inWindow().empty()) return;
-  const auto ranks = tracker().inWindow();
+  const auto ranks = tracker().atOneMoment();
   showPools();
   tokens_->setText(tokensText(ranks));
   sync_->setText(syncText(ranks));
@@ -223,7 +223,7 @@ void AccumulationPanel::showPools() {
   title_->setText(tr("Update %1").arg(groupedNumber(std::max<std::int64_t>(tracker.window(), 1))));
   count_->setText(countText());
   const bool reduced = showsReductionFirst();
-  pool_->setView({tracker.inWindow(), tracker.lastEnd(), tracker.drained() && !reduced});
+  pool_->setView({tracker.atOneMoment(), tracker.lastEnd(), tracker.drained() && !reduced});
   // Room for two lines, so that the widgets below do not move.
   said_->setMinimumHeight(2 * said_->fontMetrics().lineSpacing());
   said_->setText(reduced ? tr("Reduced: all ranks hold the same gradient") : stateText());
@@ -244,7 +244,7 @@ bool AccumulationPanel::showsReductionFirst() {
 }
 
 QString AccumulationPanel::countText() const {
-  const auto ranks = tracker().inWindow();
+  const auto ranks = tracker().atOneMoment();
   if (ranks.empty()) return {};
   const auto most = std::ranges::max_element(ranks, {}, [](const auto& entry) { return entry.second.filled; });
   return tr("%1 of %2 micro-steps").arg(groupedNumber(most->second.filled), groupedNumber(most->second.window_size));
@@ -252,7 +252,7 @@ QString AccumulationPanel::countText() const {
 
 QString AccumulationPanel::stateText() const {
   const RankTracker& tracker = this->tracker();
-  const auto ranks = tracker.inWindow();
+  const auto ranks = tracker.atOneMoment();
   if (ranks.empty()) return {};
   if (tracker.drained()) return windowEndText(*tracker.lastEnd());
   QStringList parts;

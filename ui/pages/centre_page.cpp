@@ -19,7 +19,8 @@ CentrePage::CentrePage(QWidget* parent)
       plots_(new PlotArea(this)) {
   setObjectName(QStringLiteral("centrePage"));
   plots_->setObjectName(QStringLiteral("plotArea"));
-  plots_->setEmptyText(tr("No run yet. Press F5 to train this set-up."));
+  showEmptyText(false);
+  studio_->setFocusProxy(plots_);  // takes the focus of the start page that gives way
   auto* studio = new QVBoxLayout(studio_);
   studio->setContentsMargins(0, 0, 0, 0);
   studio->setSpacing(0);
@@ -40,6 +41,13 @@ void CentrePage::showPage(QWidget* page) {
     each->setSizePolicy(policy, policy);
   }
   stack_->setCurrentWidget(page);
+}
+
+void CentrePage::showEmptyText(bool any_runs) {
+  plots_->setEmptyText(any_runs
+                           ? tr("No run is shown. To show one, click its eye in the Runs panel or press Space in its "
+                                "row; F5 trains this set-up.")
+                           : tr("No run yet. Press F5 to train this set-up."));
 }
 
 void CentrePage::showStart() {

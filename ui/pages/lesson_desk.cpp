@@ -120,11 +120,13 @@ void LessonDesk::enableActions() {
   for (QAction* action : {actions.checkLesson, actions.resetLesson, actions.leaveLesson, actions.instructorNotes})
     action->setEnabled(lesson);
   actions.lessonHint->setEnabled(lesson && !player_->step().hint.empty());
-  actions.previousStep->setEnabled(lesson && player_->stepIndex() > 0);
   const bool in_panel = panel_->isAncestorOf(QApplication::focusWidget());
+  actions.previousStep->setEnabled(lesson && player_->stepIndex() > 0);
   actions.nextStep->setEnabled(lesson && player_->stepIndex() + 1 < lesson->steps.size());
-  // A button that is greyed hands the focus to the one behind it, which would begin the lesson again.
-  if (lesson && in_panel && !actions.nextStep->isEnabled()) panel_->focusFirst();
+  // A button that is greyed hands the focus to the plots, or in a floating panel to the one behind it, which would
+  // begin the lesson again.
+  const bool left = !panel_->isAncestorOf(QApplication::focusWidget());
+  if (lesson && in_panel && (left || !actions.nextStep->isEnabled())) panel_->focusFirst();
   no_next_->setEnabled(lesson && !actions.nextStep->isEnabled());
   no_previous_->setEnabled(lesson && !actions.previousStep->isEnabled());
   parts_.centre->messages()->withdraw(QStringLiteral("lesson"));

@@ -274,6 +274,12 @@ void MainWindow::connectRuns() {
   });
   new JoinedSpec(parts_.control, parts_.document, files_, centre_->messages(), this);
   connect(runs_, &RunsPanel::shownRunsChanged, this, &MainWindow::showRuns);
+  const RunTableModel* table = parts_.library->table();
+  const auto say_whether_any = [this, table] { centre_->showEmptyText(table->rowCount() > 0); };
+  connect(table, &QAbstractItemModel::rowsInserted, this, say_whether_any);
+  connect(table, &QAbstractItemModel::rowsRemoved, this, say_whether_any);
+  connect(table, &QAbstractItemModel::modelReset, this, say_whether_any);
+  say_whether_any();
   connect(runs_, &RunsPanel::cloneRequested, files_, [this](RunSeries* run) { files_->clone(*run); });
   connect(runs_, &RunsPanel::resumeRequested, parts_.control,
           [this](RunSeries* run) { parts_.control->resume(run->folder()); });

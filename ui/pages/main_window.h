@@ -104,6 +104,8 @@ class MainWindow : public QMainWindow {
   void dragEnterEvent(QDragEnterEvent* event) override;
   void dropEvent(QDropEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
+  /// A widget that is disabled hands its focus to the centre: the next one may take typed letters for a choice.
+  bool focusNextPrevChild(bool next) override;
 
  private:
   QDockWidget* addPanel(const QString& name, const QString& title, QWidget* panel, Qt::DockWidgetArea area);

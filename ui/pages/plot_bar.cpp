@@ -87,6 +87,7 @@ void PlotBar::addControls(QToolBar* bar) {
   smoothing_->setRange(0, slider_steps);
   smoothing_->setFixedWidth(112);
   WheelGuard::protect(clock_);
+  clock_->setFocusPolicy(Qt::TabFocus);  // after a choice with the mouse the keys stay the plots'
   WheelGuard::protect(smoothing_);
   bar->addWidget(caption(tr("X"), clock_, bar));
   bar->addWidget(clock_);

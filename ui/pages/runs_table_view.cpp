@@ -7,6 +7,7 @@
 #include <QMouseEvent>
 #include <QPainter>
 #include <QToolTip>
+#include <utility>
 
 #include "models/run_table_model.h"
 #include "run_swatch_delegate.h"
@@ -39,15 +40,22 @@ QModelIndex RunsTableView::eyeAt(const QPoint& at) const {
 
 void RunsTableView::mousePressEvent(QMouseEvent* event) {
   const QModelIndex eye = eyeAt(event->pos());
-  if (eye.isValid() && event->button() == Qt::LeftButton)
+  eye_pressed_ = eye.isValid() && event->button() == Qt::LeftButton;
+  if (eye_pressed_)
     Q_EMIT eyeToggled(eye);
   else
     QTreeView::mousePressEvent(event);
 }
 
+void RunsTableView::mouseReleaseEvent(QMouseEvent* event) {
+  // For the view it would be a click on the cell that was pressed before.
+  if (!std::exchange(eye_pressed_, false)) QTreeView::mouseReleaseEvent(event);
+}
+
 void RunsTableView::mouseDoubleClickEvent(QMouseEvent* event) {
   const QModelIndex eye = eyeAt(event->pos());
-  if (eye.isValid() && event->button() == Qt::LeftButton)
+  eye_pressed_ = eye.isValid() && event->button() == Qt::LeftButton;
+  if (eye_pressed_)
     Q_EMIT eyeToggled(eye);
   else
     QTreeView::mouseDoubleClickEvent(event);

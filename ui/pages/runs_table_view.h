@@ -21,6 +21,7 @@ class RunsTableView final : public QTreeView {
  protected:
   void drawRow(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override;
   void mousePressEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
   void mouseDoubleClickEvent(QMouseEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
   bool viewportEvent(QEvent* event) override;
@@ -29,6 +30,8 @@ class RunsTableView final : public QTreeView {
   QString tipOf(const QModelIndex& cell) const;
   /// The name cell whose eye is there; invalid if there is none.
   QModelIndex eyeAt(const QPoint& at) const;
+
+  bool eye_pressed_ = false;  ///< until the button is released
 };
 
 }  // namespace accrue::ui

@@ -28,9 +28,9 @@ namespace {
 constexpr auto scale_key = "view/textScale";
 constexpr int tool_icon = 20;  ///< in a tool bar, beside text of the normal size
 
-/// Of body text in its normal size.
-double lineHeight() {
-  return QFontMetricsF(textFont(TextSize::body)).height() / textScale();
+/// At the normal scale.
+double lineHeight(TextSize size) {
+  return QFontMetricsF(textFont(size)).height() / textScale();
 }
 
 /// Widgets ask for the room of another size of text in their turn.
@@ -51,12 +51,15 @@ ViewSize::ViewSize(const WindowActions& actions, QSettings* settings, QMainWindo
 }
 
 void ViewSize::apply(double factor) {
-  QToolTip::hideText();  // about a size that is no longer asked for
+  QToolTip::hideText();               // about a size that is no longer asked for
+  window_->setUpdatesEnabled(false);  // nothing is painted in its new size at its old place
   setTextScale(factor);
   for (QToolBar* bar : window_->findChildren<QToolBar*>()) {
     const int side = qRound(tool_icon * textScale());
     bar->setIconSize({side, side});
   }
+  if (window_->isVisible()) layOutNow();
+  window_->setUpdatesEnabled(true);
 }
 
 void ViewSize::setScale(double factor) {
@@ -71,7 +74,7 @@ void ViewSize::setScale(double factor) {
 
 void ViewSize::enlarge() {
   const double next = nextTextScale(textScale(), 1);
-  if (next <= largestScale(window_->height(), lineHeight())) return setScale(next);
+  if (next <= largestScale(window_->height(), lineHeight(TextSize::body))) return setScale(next);
   QToolTip::showText(window_->mapToGlobal(window_->rect().center()),
                      tr("A window of this height has no room for larger text."), window_);
 }
@@ -122,7 +125,7 @@ void ViewSize::present(bool on) {
   for (QDockWidget* dock : window_->findChildren<QDockWidget*>()) dock->setVisible(dock == kept_);
   kept_->raise();
   const double height = window_->screen() ? window_->screen()->size().height() : window_->height();
-  apply(std::max(textScale(), presenterScale(height, lineHeight())));
+  apply(std::max(textScale(), presenterScale(height, lineHeight(TextSize::small))));
   window_->resizeDocks({kept_}, {window_->width() / 4}, Qt::Horizontal);
   Q_EMIT presenting(true);
 }

@@ -32,7 +32,8 @@ class ViewSize : public QObject {
   /// What the docks have with text of the normal size, where larger text makes them larger now: of one at the bottom
   /// the height counts, else the width.
   void setDockSizes(std::vector<std::pair<QPointer<QDockWidget>, QSize>> sizes);
-  /// For a screen of this height whose body text is so high: a line of text is at least a fortieth of the screen.
+  /// For a screen of this height whose smallest text is so high: every line of text, ticks and values at the cursor
+  /// too, is at least a fortieth of the screen.
   static double presenterScale(double screen_height, double line_height);
   /// For a window of this height whose body text is so high: it holds at least 24 lines. In fewer a panel shows a row
   /// or two, and the docks do not fit below each other.

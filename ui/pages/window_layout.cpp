@@ -259,4 +259,11 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
   QMainWindow::keyPressEvent(event);
 }
 
+bool MainWindow::focusNextPrevChild(bool next) {
+  const QWidget* focus = focusWidget();
+  if (!focus || focus->isEnabled()) return QMainWindow::focusNextPrevChild(next);
+  focusPane(0);
+  return true;
+}
+
 }  // namespace accrue::ui

@@ -236,7 +236,8 @@ void CurveLayer::drawLeaving(QCPPainter* painter, const LeavingItem& item) const
 
 void CurveLayer::drawMarkers(QCPPainter* painter, const MarkerItem& item) const {
   for (std::size_t i = 0; i < item.x.size(); ++i)
-    if (const auto centre = placeOf(item, i)) paintMarker(*painter, *centre, item.size, item.seriesIndex, item.color);
+    if (const auto centre = placeOf(item, i))
+      paintMarker(*painter, *centre, item.size, item.seriesIndex, item.color, item.inside);
 }
 
 }  // namespace accrue::ui

@@ -39,6 +39,7 @@ struct MarkerItem {
   QColor color;
   QColor halo = {};              ///< if valid, painted around the marker to set it off from the lines of other runs
   std::size_t ownLinesFrom = 0;  ///< how many lines lie beneath that halo: not the run's own
+  QColor inside = {};            ///< if valid, the marker is an outline around it
 };
 
 /// Where a line leaves the plot at its upper edge: a sign there, in the line's colour.

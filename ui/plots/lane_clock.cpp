@@ -51,6 +51,11 @@ double LaneClock::toTime(double x) const {
   return begin + (end - begin) * part;
 }
 
+bool LaneClock::covers(double x) const {
+  if (clock_ == Clock::seconds) return x >= lane_.begin() && x <= lane_.end();
+  return !lane_.micro.empty() && x >= startOf(0) && x <= endOf(lane_.micro.size() - 1);
+}
+
 std::pair<std::size_t, std::size_t> LaneClock::spansWithin(double from, double to) const {
   const std::vector<MicroPlace>& spans = lane_.micro;
   if (clock_ == Clock::seconds) {

@@ -14,6 +14,8 @@ class LaneClock {
 
   double toX(double time) const;
   double toTime(double x) const;
+  /// Whether X lies between the begin and the end of what the rank did.
+  bool covers(double x) const;
   /// First and one past the last micro span that may be visible within [from, to] of X.
   std::pair<std::size_t, std::size_t> spansWithin(double from, double to) const;
   /// The time that a micro span's place covers: from its begin to the next one's.

@@ -21,6 +21,8 @@ constexpr double rawUnderSmooth = 0.5;
 constexpr double focusedWidth = 2.0;        // pixels; other runs and the trace of micro-steps have one
 constexpr double markerSpacing = 132.0;     // pixels
 constexpr double evaluationSpacing = 24.0;  // pixels, at least
+constexpr double evaluationMark = 10.0;     // pixels; a run's own marks are smaller and filled
+constexpr int leastHeight = 96;             // pixels, at the usual size of text; with more, plots are scrolled to
 constexpr std::size_t beginning = 8;        // losses of which the highest says where a run began
 constexpr double divergence = 10.0;         // a loss this many times as high as at the beginning
 
@@ -45,6 +47,7 @@ LossPlot::LossPlot(PlotHub& hub, QWidget* parent)
       linear_(new ValueTicker),
       logarithmic_(new LogTicker) {
   canvas().setAccessibleName(tr("Loss plot"));
+  canvas().setLeastHeight(leastHeight);
   canvas().y()->setTicker(linear_);
 }
 
@@ -146,7 +149,8 @@ void LossPlot::addEvaluations(const RunSeries& run, std::size_t ownLinesFrom, do
   const Span x = hub().x();
   const ThemeColors& colors = canvas().colors();
   take(viewOf(evaluation, hub().clock()));
-  MarkerItem points{{}, {}, run.colorIndex(), 8.0, seriesColor(colors, run.colorIndex()), {}, ownLinesFrom};
+  MarkerItem points{{}, {}, run.colorIndex(), evaluationMark, seriesColor(colors, run.colorIndex()), {}, ownLinesFrom};
+  points.inside = colors.surface;
   if (hub().runs().size() > 1) points.halo = colors.surface;
   const ClockColumn& at = evaluation.clock(hub().clock());
   const std::size_t first = at.lowerBound(x.low);
@@ -305,9 +309,6 @@ void LossPlot::updateBadge(double pixels) {
   header().setBadge(parts.join(QStringLiteral(" · ")));
   QString unit = hub().smoothing() > 0.0 ? tr("mean per item; thick: %1").arg(smoothingFormula(hub().smoothing()))
                                          : tr("mean per item; thin: micro-step, thick: update");
-  const bool evaluated = std::ranges::any_of(
-      hub().runs(), [](const RunSeries* run) { return !run->series(Metric::evaluationLoss).empty(); });
-  if (hub().smoothing() <= 0.0 && evaluated) unit = tr("%1, marks: evaluation").arg(unit);
   if (!hub().groups().empty())
     unit = hub().smoothing() > 0.0
                ? tr("%1; of several seeds, each smoothed, the mean, and a band from minimum to maximum").arg(unit)
@@ -374,6 +375,10 @@ std::vector<HeaderItem> LossPlot::legend() const {
   for (const auto& group : hub().groups())
     items.push_back({HeaderItem::Swatch::run, group->colorIndex(), {}, group->name()});
   if (!items.empty()) items.push_back({HeaderItem::Swatch::none, 0, {}, tr("band: min to max")});
+  const bool evaluated = std::ranges::any_of(
+      hub().runs(), [](const RunSeries* run) { return !run->series(Metric::evaluationLoss).empty(); });
+  if (evaluated)
+    items.push_back({HeaderItem::Swatch::outline, 0, canvas().colors().text, tr("evaluation"), {}, tr("eval.")});
   return items;
 }
 

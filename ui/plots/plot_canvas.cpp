@@ -73,7 +73,6 @@ namespace {
 constexpr int smallestBox = 6;  // pixels; a shorter drag is a click
 constexpr double wheelStep = 1.25;
 constexpr double focusWidth = 2.0;
-constexpr int leastCanvas = 56;  // pixels, at the usual size of text
 
 }  // namespace
 
@@ -113,12 +112,17 @@ void PlotCanvas::setShowsClock(bool on) {
   updateMargins();
 }
 
+void PlotCanvas::setLeastHeight(int height) {
+  least_ = height;
+  updateMargins();
+}
+
 int PlotCanvas::scaled(int length) {
   return qRound(length * textScale());
 }
 
 void PlotCanvas::updateMargins() {
-  setMinimumHeight(scaled(leastCanvas));
+  setMinimumHeight(scaled(least_));
   xAxis->setTickLabels(showsClock_);
   title_->below = rowForTitle_ ? QFontMetrics(textFont(TextSize::small)).height() : 0;
   axisRect()->setMargins(QMargins(leftMargin(), topMargin(), rightMargin() + moreAtRight_,

@@ -43,6 +43,8 @@ class PlotCanvas final : public QCustomPlot {
   void giveRoom(int right = 0, bool rowForTitle = false);
   /// Lays the axes out for a size in logical pixels: the widget's, or a picture's.
   void layOut(const QSize& size);
+  /// In pixels at the usual size of text; it grows with it.
+  void setLeastHeight(int height);
   /// Whether drag and wheel change Y, too.
   void setZoomsY(bool on) { zoomsY_ = on; }
   /// A double click shows the window under it instead of all data.
@@ -94,6 +96,7 @@ class PlotCanvas final : public QCustomPlot {
   PlotHub& hub_;
   int plotNumber_;
   bool showsClock_ = false;
+  int least_ = 56;
   int moreAtRight_ = 0;
   bool rowForTitle_ = false;
   bool zoomsY_ = true;

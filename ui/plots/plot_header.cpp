@@ -309,6 +309,10 @@ int PlotHeader::paintItem(QPainter& painter, const HeaderItem& item, int left, c
       painter.fillRect(block.adjusted(2, 0, -2, 0), item.color);
       left += blockSide + space::base;
       break;
+    case HeaderItem::Swatch::outline:
+      paintMarker(painter, QRectF(block).center(), blockSide, 0, item.color, colors.surface);
+      left += blockSide + space::base;
+      break;
     case HeaderItem::Swatch::foot:
       painter.fillRect(block.adjusted(0, blockSide - 3, 0, 0), item.color);
       left += blockSide + space::base;

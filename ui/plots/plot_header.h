@@ -14,10 +14,10 @@
 namespace accrue::ui {
 
 struct HeaderItem {
-  enum class Swatch { none, run, block, hatch, bar, foot };
+  enum class Swatch { none, run, block, hatch, bar, foot, outline };
   Swatch swatch = Swatch::none;
   int seriesIndex = 0;  ///< of a run
-  QColor color;         ///< of a block, hatch, bar or mark at a block's foot
+  QColor color;         ///< of a block, hatch, bar, outline of a mark, or mark at a block's foot
   QString text;
   QColor outline = {};  ///< of a block that is drawn hollow
   QString brief = {};   ///< in place of the text where the line has no room for all texts; empty: there is none

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plots/series_swatch.h"
 
+#include <QPainterPath>
 #include <QPolygonF>
 #include <QRegularExpression>
+#include <QTransform>
 #include <algorithm>
 #include <cmath>
 
 namespace accrue::ui {
 
 namespace {
+
+constexpr qreal outlineWidth = 1.5;
 
 QPolygonF polygon(const QPointF& centre, qreal radius, int corners, qreal turn) {
   QPolygonF shape;
@@ -19,43 +23,58 @@ QPolygonF polygon(const QPointF& centre, qreal radius, int corners, qreal turn) 
   return shape;
 }
 
-}  // namespace
+/// Two bars, upright and level or turned by an eighth.
+QPainterPath cross(const QPointF& centre, qreal radius, qreal half, qreal degrees) {
+  QPainterPath bars;
+  bars.addRect(QRectF(-radius, -half, 2.0 * radius, 2.0 * half));
+  QPainterPath upright;
+  upright.addRect(QRectF(-half, -radius, 2.0 * half, 2.0 * radius));
+  return QTransform().translate(centre.x(), centre.y()).rotate(degrees).map(bars.united(upright));
+}
 
-void paintMarker(QPainter& painter, const QPointF& centre, qreal size, int seriesIndex, const QColor& color) {
-  painter.save();
-  painter.setRenderHint(QPainter::Antialiasing, true);
-  painter.setPen(Qt::NoPen);
-  painter.setBrush(color);
-  const qreal r = size / 2.0;
-  switch (std::max(seriesIndex, 0) % seriesColorCount) {
+QPainterPath markerShape(const QPointF& centre, qreal r, int index) {
+  QPainterPath shape;
+  switch (index) {
     case 0:
-      painter.drawEllipse(centre, r, r);
+      shape.addEllipse(centre, r, r);
       break;
     case 1:
-      painter.drawRect(QRectF(centre - QPointF(r, r) * 0.88, QSizeF(size, size) * 0.88));
+      shape.addRect(QRectF(centre - QPointF(r, r) * 0.88, QSizeF(r, r) * 1.76));
       break;
     case 2:
-      painter.drawPolygon(polygon(centre + QPointF(0, r * 0.2), r * 1.2, 3, 0.0));
+      shape.addPolygon(polygon(centre + QPointF(0, r * 0.2), r * 1.2, 3, 0.0));
       break;
     case 3:
-      painter.drawPolygon(polygon(centre, r * 1.2, 4, 0.0));
+      shape.addPolygon(polygon(centre, r * 1.2, 4, 0.0));
       break;
     case 4:
-      painter.drawPolygon(polygon(centre - QPointF(0, r * 0.2), r * 1.2, 3, M_PI));
+      shape.addPolygon(polygon(centre - QPointF(0, r * 0.2), r * 1.2, 3, M_PI));
       break;
     case 5:
-      painter.drawPolygon(polygon(centre, r * 1.1, 5, 0.0));
+      shape.addPolygon(polygon(centre, r * 1.1, 5, 0.0));
       break;
     case 6:
-      painter.drawRect(QRectF(centre.x() - r, centre.y() - r * 0.35, size, r * 0.7));
-      painter.drawRect(QRectF(centre.x() - r * 0.35, centre.y() - r, r * 0.7, size));
-      break;
+      return cross(centre, r, r * 0.35, 0.0);
     default:
-      painter.setPen(QPen(color, std::max(size * 0.26, 1.0)));
-      painter.drawLine(centre - QPointF(r, r) * 0.85, centre + QPointF(r, r) * 0.85);
-      painter.drawLine(centre - QPointF(r, -r) * 0.85, centre + QPointF(r, -r) * 0.85);
-      break;
+      return cross(centre, r * 1.3, std::max(r * 0.26, 0.5), 45.0);
   }
+  shape.closeSubpath();
+  return shape;
+}
+
+}  // namespace
+
+void paintMarker(QPainter& painter, const QPointF& centre, qreal size, int seriesIndex, const QColor& color,
+                 const QColor& inside) {
+  painter.save();
+  painter.setRenderHint(QPainter::Antialiasing, true);
+  const QPainterPath shape = markerShape(centre, size / 2.0, std::max(seriesIndex, 0) % seriesColorCount);
+  if (inside.isValid())
+    painter.setPen(QPen(color, outlineWidth));
+  else
+    painter.setPen(Qt::NoPen);
+  painter.setBrush(inside.isValid() ? inside : color);
+  painter.drawPath(shape);
   painter.restore();
 }
 

@@ -12,8 +12,10 @@
 
 namespace accrue::ui {
 
-/// A run's marker, centred; eight shapes, then they repeat (with another dash pattern).
-void paintMarker(QPainter& painter, const QPointF& centre, qreal size, int seriesIndex, const QColor& color);
+/// A run's marker, centred; eight shapes, then they repeat (with another dash pattern). With a colour inside it is an
+/// outline: the mark of an evaluation.
+void paintMarker(QPainter& painter, const QPointF& centre, qreal size, int seriesIndex, const QColor& color,
+                 const QColor& inside = {});
 /// A stretch of line with the marker on it.
 void paintSwatch(QPainter& painter, const QRectF& rect, int seriesIndex, const ThemeColors& colors);
 /// A run's name in so much room. What tells it from others of its name, a bug or a setting, is shortened last.

@@ -180,11 +180,16 @@ void SyncLanes::drawCollectives(QCPPainter* painter, const Row& row, const LaneC
   const auto end = row.lane->sync.end();
   for (auto sync = row.lane->syncReaching(from); sync != end && sync->begin <= to; ++sync) {
     if (row.use != nullptr && sync->axis != row.use->axis) continue;
+    if (row.use != nullptr && sync->transfer > sync->begin) hatch(painter, sync->begin, sync->transfer, clock, rect);
+    if (sync->transfer >= sync->end) continue;
+    if (sync->isAside()) {
+      const QRectF foot(rect.left(), rect.bottom() - standsOut, rect.width(), standsOut);
+      fill(painter, colors_.muted, sync->transfer, sync->end, clock, foot);
+      continue;
+    }
     const double part = shortestBar + (1.0 - shortestBar) * std::sqrt(static_cast<double>(sync->bytes) / largest);
     const double height = std::round(rect.height() * part);
     const QRectF bar(rect.left(), rect.bottom() - height, rect.width(), height + standsOut);
-    if (row.use != nullptr && sync->transfer > sync->begin) hatch(painter, sync->begin, sync->transfer, clock, rect);
-    if (sync->transfer >= sync->end) continue;
     const QRectF filled =
         fill(painter, axisColor(colors_, run_->timeline().axes()[sync->axis]), sync->transfer, sync->end, clock, bar);
     if (filled.width() < leastFramed) continue;

@@ -76,7 +76,7 @@ QString SyncStrip::title() const {
 QString SyncStrip::reductions(const RunSeries& run) const {
   const SyncTimeline& timeline = run.timeline();
   const std::int64_t count = timeline.reductions();
-  if (count == 0) return {};
+  if (count == 0) return tr("no gradient reductions");
   const QString sent = count == 1 ? tr("1 gradient reduction, %1").arg(bytesText(timeline.reducedBytes()))
                                   : tr("%1 gradient reductions, %2")
                                         .arg(countText(static_cast<double>(count)), bytesText(timeline.reducedBytes()));
@@ -91,16 +91,14 @@ QString SyncStrip::reductions(const RunSeries& run) const {
 
 QString SyncStrip::badge(const RunSeries& run) const {
   const SyncTimeline& timeline = run.timeline();
-  QStringList all;
-  if (timeline.collectives() > 0)
-    all << tr("%1 collectives").arg(countText(static_cast<double>(timeline.collectives())));
-  if (timeline.messages() > 0) all << tr("%1 messages").arg(countText(static_cast<double>(timeline.messages())));
-  if (all.isEmpty()) return tr("no collectives");
-  const QString reduced = reductions(run);
-  if (!reduced.isEmpty() && timeline.bytes() == timeline.reducedBytes()) return reduced;  // nothing else was sent
-  if (timeline.bytes() > 0) all << bytesText(timeline.bytes());
-  const QString whole = all.join(QStringLiteral(", "));
-  return reduced.isEmpty() ? whole : tr("%1; %2 in total").arg(reduced, whole);
+  QStringList others;
+  if (const std::int64_t count = timeline.otherCollectives(); count > 0)
+    others << (count == 1 ? tr("1 other collective")
+                          : tr("%1 other collectives").arg(countText(static_cast<double>(count))));
+  if (timeline.messages() > 0) others << tr("%1 messages").arg(countText(static_cast<double>(timeline.messages())));
+  if (others.isEmpty()) return timeline.collectives() > 0 ? reductions(run) : tr("no collectives");
+  others << bytesText(timeline.bytes() - timeline.reducedBytes());
+  return QStringLiteral("%1; %2").arg(reductions(run), others.join(QStringLiteral(", ")));
 }
 
 QString SyncStrip::badgeHelp(const RunSeries& run) const {
@@ -110,10 +108,10 @@ QString SyncStrip::badgeHelp(const RunSeries& run) const {
   if (run.lamp().checks() > 0 && !run.timeline().saysPurposes())
     help << tr(
         "Where an earlier version of Accrue recorded this run, exactness checks are counted as reductions, too.");
-  if (run.timeline().bytes() > run.timeline().reducedBytes())
+  if (run.timeline().otherCollectives() > 0)
     help << tr(
-        "In total: also the weights sent at the start, the counts of items and whatever else the ranks agree on, "
-        "and what exactness checks exchange, each once a rank.");
+        "Others: the weights sent at the start, the counts of items and whatever else the ranks agree on, and what "
+        "exactness checks exchange, each once a rank.");
   return help.join(QLatin1Char('\n'));
 }
 
@@ -214,6 +212,8 @@ std::vector<HeaderItem> SyncStrip::legend() const {
   if (axes.size() >= 2)
     for (const std::uint8_t axis : run->timeline().shownAxes())
       items.push_back({Swatch::bar, 0, axisColor(colors, axes[axis]), tr("%1 axis").arg(axes[axis]), {}, axes[axis]});
+  if (run->timeline().sendsAside() && !lanes_->showsShares())
+    items.push_back({Swatch::foot, 0, colors.muted, tr("agreeing or checking"), {}, tr("agree")});
   items.push_back({Swatch::hatch,
                    0,
                    colors.waiting,
@@ -227,6 +227,7 @@ QString SyncStrip::laneText(const RunSeries& run, const SyncLanes::Row& row, dou
   const Lane& lane = *row.lane;
   if (lane.micro.empty()) return {};
   const LaneClock clock(lane, run.series(Metric::microLoss).clocks(), hub().clock());
+  if (!clock.covers(x)) return {};
   const double time = clock.toTime(x);
   const auto after = std::upper_bound(lane.micro.begin(), lane.micro.end(), time,
                                       [](double t, const MicroPlace& place) { return t < place.begin; });
@@ -248,23 +249,31 @@ QString SyncStrip::laneText(const RunSeries& run, const SyncLanes::Row& row, dou
                      .arg(row.rank)
                      .arg(groupedNumber(span.microStep), spanText(secondsOf(lane.forward, span)),
                           spanText(secondsOf(lane.backward, span)));
-  double seconds = 0.0;
+  struct Sent {
+    double seconds = 0.0;
+    std::int64_t bytes = 0;
+    int count = 0;
+  } reduced, other;
   double waited = 0.0;
-  std::int64_t bytes = 0;
-  int count = 0;
   auto sync = std::lower_bound(lane.sync.begin(), lane.sync.end(), span.begin,
                                [](const SyncSpan& item, double t) { return item.begin < t; });
   for (int passed = 0; sync != lane.sync.end() && passed < furthest; ++sync, ++passed) {
     if (sync->microStep != span.microStep || (row.use != nullptr && sync->axis != row.use->axis)) continue;
-    seconds += sync->end - sync->transfer;
+    Sent& sent = sync->reducesGradients ? reduced : other;
+    sent.seconds += sync->end - sync->transfer;
+    sent.bytes += sync->bytes;
+    ++sent.count;
     waited += sync->transfer - sync->begin;
-    bytes += sync->bytes;
-    ++count;
   }
-  if (count == 0) return text;
-  QString which = count == 1 ? tr("1 collective") : tr("%1 collectives").arg(count);
-  if (row.use != nullptr) which = tr("%1 over the %2 axis").arg(which, run.timeline().axes()[row.use->axis]);
-  text += tr(", %1 of %2 in %3").arg(which, bytesText(bytes), spanText(seconds));
+  const auto tell = [&](const Sent& sent, QString which) {
+    if (sent.count == 0) return;
+    if (row.use != nullptr) which = tr("%1 over the %2 axis").arg(which, run.timeline().axes()[row.use->axis]);
+    text += tr(", %1 of %2 in %3").arg(which, bytesText(sent.bytes), spanText(sent.seconds));
+  };
+  tell(reduced, reduced.count == 1 ? tr("1 gradient reduction") : tr("%1 gradient reductions").arg(reduced.count));
+  tell(other, reduced.count == 0 ? (other.count == 1 ? tr("1 collective") : tr("%1 collectives").arg(other.count))
+              : other.count == 1 ? tr("1 other collective")
+                                 : tr("%1 other collectives").arg(other.count));
   return waited > 0.0 ? text + tr(", waited %1").arg(spanText(waited)) : text;
 }
 
@@ -274,8 +283,11 @@ PlotView::Readout SyncStrip::readout(double x) const {
   if (run == nullptr || run->timeline().empty()) return result;
   const std::vector<SyncLanes::Row> rows = SyncLanes::rowsOf(*run);
   const auto index = static_cast<std::size_t>(std::clamp(hoveredLane_, 0.0, static_cast<double>(rows.size()) - 0.5));
-  if (const QString text = laneText(*run, rows[index], x); !text.isEmpty())
-    result.items.push_back({HeaderItem::Swatch::none, 0, {}, text});
+  const QString text = laneText(*run, rows[index], x);
+  result.items.push_back({HeaderItem::Swatch::none,
+                          0,
+                          {},
+                          text.isEmpty() ? tr("rank %1: nothing measured here").arg(rows[index].rank) : text});
   return result;
 }
 
@@ -322,12 +334,9 @@ PlotTable SyncStrip::table() const {
 QString SyncStrip::summary() const {
   const RunSeries* run = shown();
   if (run == nullptr || run->timeline().empty()) return tr("sync strip: nothing measured yet");
-  const SyncTimeline& timeline = run->timeline();
-  const std::size_t ranks = timeline.lanes().size();
-  return (ranks == 1 ? tr("sync strip: 1 rank") : tr("sync strip: %1 ranks").arg(ranks)) +
-         tr(", %1 collectives").arg(groupedNumber(timeline.collectives())) +
-         (timeline.messages() > 0 ? tr(", %1 messages").arg(groupedNumber(timeline.messages())) : QString()) +
-         QStringLiteral(", ") + bytesText(timeline.bytes());
+  const std::size_t ranks = run->timeline().lanes().size();
+  return (ranks == 1 ? tr("sync strip: 1 rank") : tr("sync strip: %1 ranks").arg(ranks)) + QStringLiteral(", ") +
+         badge(*run);
 }
 
 }  // namespace accrue::ui

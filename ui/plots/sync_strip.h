@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // SyncStrip: one lane per rank: forward, backward and optimizer in three tints, collectives in a second hue with a
-// height by bytes, waiting hatched, windows separated by hairlines. Where ranks communicate over more than one axis,
-// each axis has lanes of its own, in its shade. Lanes that do not fit are reached by a scroll bar.
+// height by bytes, those that train no weights low and grey, waiting hatched, windows separated by hairlines. Where
+// ranks communicate over more than one axis, each axis has lanes of its own, in its shade. Lanes that do not fit are
+// reached by a scroll bar.
 #pragma once
 
 #include "plots/plot_view.h"
@@ -35,9 +36,10 @@ class SyncStrip final : public PlotView {
   /// Whether the header has to say whose lanes these are: another run is shown, or this one is not among the shown.
   bool isNamed(const RunSeries* run) const;
   QString title() const;
-  /// How often gradients were reduced and what that sent, and what another way of reducing would have sent.
+  /// How often gradients were reduced and what that sent, and what another way of reducing would have sent; "no
+  /// gradient reductions".
   QString reductions(const RunSeries& run) const;
-  /// The same, then everything that was sent.
+  /// The same, then everything else that was sent.
   QString badge(const RunSeries& run) const;
   QString badgeHelp(const RunSeries& run) const;
   QString laneText(const RunSeries& run, const SyncLanes::Row& row, double x) const;

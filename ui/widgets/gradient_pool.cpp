@@ -40,9 +40,9 @@ struct Words {
 /// "25 %", and under it the norm of the sum so far, where it is known. The first that fits is written.
 std::vector<Words> slotWords(const PoolSlot& slot, std::int64_t sum) {
   if (sum <= 0 || slot.micro_steps <= 0) return {};
-  const auto number = std::llround(100.0 * static_cast<double>(slot.tokens) / static_cast<double>(sum));
-  const QString share = tr("%1 %").arg(number);
-  std::vector<Words> words{{share}, {QString::number(number)}};
+  const QString share =
+      tr("%1 %").arg(std::llround(100.0 * static_cast<double>(slot.tokens) / static_cast<double>(sum)));
+  std::vector<Words> words{{share}};
   if (!(slot.norm > 0.0)) return words;
   const QString norm = tr("\u03a3\u2016%1\u2016").arg(valueText(slot.norm, 2));
   const QString both = share + QLatin1Char('\n') + norm;
@@ -125,6 +125,7 @@ void GradientPool::setView(const PoolView& view) {
   view_ = view;
   if (other_count) updateGeometry();
   update();
+  if (QToolTip::isVisible() && QToolTip::text() == tip_) showTip(tip_at_);
 }
 
 QString GradientPool::text() const {
@@ -270,7 +271,8 @@ void GradientPool::paintSlots(QPainter& painter, const QRect& tank, const RankSt
     const QRect bar(left, tank.bottom() + 1 - height, right - left, height);
     painter.fillRect(bar, tint);
     if (carried) painter.fillRect(bar, QBrush(colors.surface, Qt::BDiagPattern));
-    const QRect slot_rect(left, tank.top(), right - left, tank.height());
+    // Of one width, whatever rounding gives a slot: their words fit all or none.
+    const QRect slot_rect(left, tank.top(), tank.width() / count - gap, tank.height());
     if (carried) continue;
     for (const Words& words : slotWords(filled, status.window_tokens))
       if (paintWords(painter, slot_rect, bar, tint, words.text, words.turned)) break;
@@ -337,11 +339,15 @@ QString GradientPool::tipAt(const QPoint& at) const {
 
 bool GradientPool::event(QEvent* event) {
   if (event->type() != QEvent::ToolTip) return QWidget::event(event);
-  const auto* help = static_cast<QHelpEvent*>(event);
-  const QString tip = tipAt(help->pos());
-  if (tip.isEmpty()) return QWidget::event(event);
-  QToolTip::showText(help->globalPos(), tip + QLatin1Char('\n') + toolTip(), this);
+  showTip(static_cast<QHelpEvent*>(event)->pos());
   return true;
+}
+
+void GradientPool::showTip(const QPoint& at) {
+  const QString about = tipAt(at);
+  tip_ = about.isEmpty() ? toolTip() : about + QLatin1Char('\n') + toolTip();
+  tip_at_ = at;
+  QToolTip::showText(mapToGlobal(at), tip_, this);
 }
 
 }  // namespace accrue::ui

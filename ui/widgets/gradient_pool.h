@@ -46,6 +46,7 @@ class GradientPool : public QWidget {
   void paintLevel(QPainter& painter, const QRect& tank, double height, const RankStatus& status) const;
   /// What stands in the tank there, where it is too narrow to be written too; empty beside the tanks.
   QString tipAt(const QPoint& at) const;
+  void showTip(const QPoint& at);
   double levelHeight(std::int64_t fullest) const;
   QString countText(const RankStatus& status) const;
   int columns() const;
@@ -54,6 +55,8 @@ class GradientPool : public QWidget {
   int leastTankHeight() const;
 
   PoolView view_;
+  QString tip_;  ///< shown last, and where
+  QPoint tip_at_;
 };
 
 /// How the newest window ended, as a sentence: "Update 3: weights moved by a gradient of norm 0.82", "Update 3 skipped:

@@ -448,6 +448,33 @@ class TestRunsPanel : public QObject {
     QCOMPARE(studio.panel->currentRun(), focused);
   }
 
+  void names_and_verdicts_get_their_room_before_weights() {
+    FinishedRuns studio;
+    RunSeries* run = studio.library->addLive(studio.home->filePath(QStringLiteral("weighed")),
+                                             accrue::test::MadeRun{}.plan(), RunLibrary::Past::keep);
+    run->append(
+        {{0, 1, 1, Update{.update = 1, .micro_step = 4, .loss = 1.0, .weights = {0.0952785812, -0.433678219}}}});
+    run->append({{0, 2, 2, ExactnessCheck{.update = 1, .relative = 3.0, .verdict = "not", .reason = "divisor"}}});
+    studio.panel->showAlso(run);
+    run->setName(QStringLiteral("Eight points, learning rate = 0.001"));
+    const auto section = [&](RunTableModel::Column column) { return studio.library->table()->sectionOf(column); };
+    QTRY_VERIFY_WITH_TIMEOUT(section(RunTableModel::weightsColumn) > 0 && section(RunTableModel::exactColumn) > 0,
+                             patience_ms);
+    const auto fits = [&](RunTableModel::Column column) {
+      const QModelIndex cell = studio.table->model()->index(studio.library->table()->rowOf(run), section(column));
+      return studio.table->columnWidth(section(column)) >= studio.table->sizeHintForIndex(cell).width();
+    };
+    studio.window->resize(1366, 768);
+    for (const auto column : {RunTableModel::nameColumn, RunTableModel::exactColumn, RunTableModel::stateColumn})
+      QTRY_VERIFY2_WITH_TIMEOUT(fits(column), qPrintable(QString::number(column)), patience_ms);
+    QCOMPARE(studio.table->horizontalScrollBar()->maximum(), 0);
+    studio.window->resize(1024 - 8, 600 - 24);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.window->width() < 1024 && fits(RunTableModel::exactColumn), patience_ms);
+    QVERIFY(fits(RunTableModel::stateColumn));
+    QVERIFY(studio.table->columnWidth(RunTableModel::nameColumn) >= 220);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.table->horizontalScrollBar()->maximum(), 0, patience_ms);
+  }
+
   void a_click_on_a_run_brings_the_plots_over_the_start_page() {
     FinishedRuns studio;
     const QWidget* start = studio.find("startPage");

@@ -448,6 +448,19 @@ class TestRunsPanel : public QObject {
     QCOMPARE(studio.panel->currentRun(), focused);
   }
 
+  void the_focused_run_is_marked_where_the_filter_does_not_match_it() {
+    FinishedRuns studio;
+    RunSeries* const focused = studio.panel->currentRun();
+    const RunSeries* other = studio.run(studio.run(0) == focused ? 1 : 0);
+    studio.find<QLineEdit>("runsFilter")->setText(other->name().section(QLatin1Char(' '), 1, 1));
+    const auto marks = [&](int row) {
+      return studio.table->model()->index(row, RunTableModel::nameColumn).data(RunTableModel::marksRole).toStringList();
+    };
+    QCOMPARE(studio.table->model()->rowCount(), 2);
+    QCOMPARE(marks(studio.run(0) == focused ? 0 : 1), QStringList{QStringLiteral("not matching")});
+    QCOMPARE(marks(studio.run(0) == focused ? 1 : 0), QStringList());
+  }
+
   void names_and_verdicts_get_their_room_before_weights() {
     FinishedRuns studio;
     RunSeries* run = studio.library->addLive(studio.home->filePath(QStringLiteral("weighed")),

@@ -6,7 +6,9 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QMenu>
 #include <QScrollBar>
+#include <QTimer>
 #include <QToolButton>
 #include <QToolTip>
 #include <QTreeView>
@@ -445,6 +447,47 @@ class TestRunsPanel : public QObject {
     QCOMPARE(studio.panel->currentRun(), focused);
     filter->clear();
     QVERIFY(studio.table->isVisible());
+    QCOMPARE(studio.panel->currentRun(), focused);
+  }
+
+  void a_context_menu_acts_on_its_row_and_leaves_the_focus_where_it_is() {
+    FinishedRuns studio;
+    RunSeries* const focused = studio.panel->currentRun();
+    const int row = studio.run(0) == focused ? 1 : 0;
+    RunSeries* const other = studio.run(row);
+    bool opened = false;
+    const auto choose = [&](const char* command) {
+      const QPoint at = studio.name(row).center();
+      QTest::mouseClick(studio.table->viewport(), Qt::RightButton, {}, at);
+      QTimer poll;
+      connect(&poll, &QTimer::timeout, &poll, [&] {
+        auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
+        if (!menu) return;
+        poll.stop();
+        opened = menu->actions().contains(studio.action(command));
+        menu->setActiveAction(studio.action(command));
+        QTest::keyClick(menu, Qt::Key_Return);
+      });
+      poll.start(0);
+      QContextMenuEvent event(QContextMenuEvent::Mouse, at, studio.table->viewport()->mapToGlobal(at));
+      QApplication::sendEvent(studio.table->viewport(), &event);
+      QVERIFY(opened);
+    };
+    choose("baselineAction");
+    QCOMPARE(studio.library->table()->baseline(), other);
+    choose("starRunAction");
+    QVERIFY(other->notes().starred && !focused->notes().starred);
+    QCOMPARE(studio.panel->currentRun(), focused);
+    QCOMPARE(studio.panel->selectedRuns(), QList<RunSeries*>{other});
+    choose("renameRunAction");
+    auto* editor = studio.table->viewport()->findChild<QLineEdit*>();
+    QVERIFY(editor);
+    editor->setText(QStringLiteral("the other"));
+    QTest::keyClick(editor, Qt::Key_Return);
+    QTRY_COMPARE_WITH_TIMEOUT(other->name(), QStringLiteral("the other"), patience_ms);
+    choose("deleteRunAction");
+    QTRY_COMPARE_WITH_TIMEOUT(studio.library->table()->rowCount(), 1, patience_ms);
+    QCOMPARE(studio.run(0), focused);
     QCOMPARE(studio.panel->currentRun(), focused);
   }
 

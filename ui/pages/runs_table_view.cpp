@@ -39,10 +39,19 @@ QModelIndex RunsTableView::eyeAt(const QPoint& at) const {
 
 void RunsTableView::mousePressEvent(QMouseEvent* event) {
   const QModelIndex eye = eyeAt(event->pos());
+  if (event->button() == Qt::RightButton) {
+    selectFor(indexAt(event->pos()));
+    return;
+  }
   if (eye.isValid() && event->button() == Qt::LeftButton)
     Q_EMIT eyeToggled(eye);
   else
     QTreeView::mousePressEvent(event);
+}
+
+void RunsTableView::selectFor(const QModelIndex& menu_row) {
+  if (menu_row.isValid() && !selectionModel()->isRowSelected(menu_row.row()))
+    selectionModel()->select(menu_row, QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
 }
 
 void RunsTableView::mouseDoubleClickEvent(QMouseEvent* event) {

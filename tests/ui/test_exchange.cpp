@@ -311,6 +311,28 @@ class TestExchange : public QObject {
     QCOMPARE(dialog.choice().folders, QStringList{QStringLiteral("/b")});
   }
 
+  void a_bundle_begins_with_the_runs_that_are_shown_and_takes_all_or_none() {
+    OpenStudio studio(smallSpec(3), "micro_ms=1");
+    for (const std::int64_t n : {4, 2, 8}) {
+      studio.set("accumulation.steps", n);
+      QTRY_VERIFY_WITH_TIMEOUT(studio.preflight->isCurrent(), patience_ms);
+      const int before = studio.library->table()->rowCount();
+      studio.action("runAction")->trigger();
+      QTRY_VERIFY_WITH_TIMEOUT(studio.library->table()->rowCount() == before + 1 && !studio.control->isLive(),
+                               patience_ms);
+    }
+    const QList<RunSeries*> runs = studio.library->table()->runs();
+    studio.find<RunsPanel>("runsPanel")->showOnly({runs[0], runs[2]});
+    studio.action("exportBundleAction")->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(studio.dialogs.bundle_rows.size(), 3, patience_ms);
+    BundleDialog dialog(studio.dialogs.bundle_rows);
+    QCOMPARE(dialog.choice().folders, (QStringList{runs[0]->folder(), runs[2]->folder()}));
+    dialog.findChild<QPushButton*>(QStringLiteral("bundleNone"))->click();
+    QCOMPARE(dialog.choice().folders, QStringList());
+    dialog.findChild<QPushButton*>(QStringLiteral("bundleAll"))->click();
+    QCOMPARE(dialog.choice().folders.size(), 3);
+  }
+
   void the_loss_is_asked_for_where_no_tag_has_its_name() {
     OpenStudio studio;
     const QString logs = studio.home->filePath(QStringLiteral("theirs"));

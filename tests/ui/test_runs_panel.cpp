@@ -8,6 +8,7 @@
 #include <QListWidget>
 #include <QMenu>
 #include <QScrollBar>
+#include <QTextBrowser>
 #include <QTimer>
 #include <QToolButton>
 #include <QToolTip>
@@ -502,6 +503,21 @@ class TestRunsPanel : public QObject {
     QCOMPARE(studio.table->model()->rowCount(), 2);
     QCOMPARE(marks(studio.run(0) == focused ? 0 : 1), QStringList{QStringLiteral("not matching")});
     QCOMPARE(marks(studio.run(0) == focused ? 1 : 0), QStringList());
+  }
+
+  void f1_in_the_runs_table_explains_its_columns() {
+    FinishedRuns studio;
+    studio.table->setFocus();
+    studio.press(Qt::Key_F1);
+    auto* words = studio.find<QListWidget>("glossaryWords");
+    QVERIFY(words && words->isVisible());
+    QCOMPARE(words->currentItem()->text(), QStringLiteral("runs table"));
+    const QString meaning = studio.find<QTextBrowser>("glossaryMeaning")->toPlainText();
+    QVERIFY2(!meaning.contains(QLatin1Char('*')), qPrintable(meaning));
+    for (int section = 0; section < studio.table->model()->columnCount(); ++section) {
+      const QString column = studio.table->model()->headerData(section, Qt::Horizontal).toString();
+      QVERIFY2(meaning.contains(column), qPrintable(column));
+    }
   }
 
   void names_and_verdicts_get_their_room_before_weights() {

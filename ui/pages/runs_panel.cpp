@@ -40,6 +40,7 @@ RunsPanel::RunsPanel(RunLibrary* library, QWidget* parent)
   sorted_->setSourceModel(library_->table());
   view_->setObjectName(QStringLiteral("runsTable"));
   view_->setAccessibleName(tr("Runs"));
+  view_->setWhatsThis(tr("runs table"));
   view_->setModel(sorted_);
   view_->setRootIsDecorated(false);
   view_->setUniformRowHeights(true);

@@ -79,6 +79,19 @@ class TestActions : public QObject {
     QVERIFY(owners.size() > 15);
   }
 
+  void no_key_means_one_thing_in_the_runs_and_another_in_a_plot() {
+    StudioFixture studio;
+    QMap<QString, QString> in_plots;
+    for (const QAction* action : studio.window->actions().all())
+      if (const QString key = action->text().section(QLatin1Char('\t'), 1); !key.isEmpty())
+        in_plots.insert(key, action->objectName());
+    QVERIFY(in_plots.contains(QStringLiteral("S")));
+    for (const QAction* action : studio.window->actions().all())
+      for (const QKeySequence& keys : action->shortcuts())
+        QVERIFY2(!in_plots.contains(keys.toString()),
+                 qPrintable(action->objectName() + QStringLiteral(", ") + in_plots.value(keys.toString())));
+  }
+
   void every_command_has_a_name_and_a_help_text() {
     StudioFixture studio;
     for (const QAction* action : studio.window->actions().all()) {

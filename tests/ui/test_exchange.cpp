@@ -80,6 +80,43 @@ class TestExchange : public QObject {
     QVERIFY(missing->count() > 0);
   }
 
+  void code_is_exported_of_the_run_or_of_the_form_whichever_was_touched_last() {
+    OpenStudio studio(smallSpec(3), "micro_ms=1");
+    studio.press(Qt::Key_F5);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.control->state() == RunState::finished, patience_ms);
+    studio.action("exportCodeAction")->trigger();
+    auto* sheet = studio.find<QDialog>("codeExportSheet");
+    auto* source = sheet->findChild<QComboBox*>(QStringLiteral("exportSource"));
+    auto* text = sheet->findChild<QPlainTextEdit*>(QStringLiteral("exportText"));
+    QCOMPARE(source->currentText(), QStringLiteral("The run \u201C%1\u201D").arg(studio.control->run()->name()));
+    // What the run trained stays while the form is edited, and the form is one choice away.
+    studio.set("accumulation.steps", std::int64_t{7});
+    QTRY_VERIFY_WITH_TIMEOUT(studio.preflight->isCurrent(), patience_ms);
+    QVERIFY(text->toPlainText().contains(QStringLiteral("\nN = 4 ")));
+    source->setCurrentIndex(0);
+    QCOMPARE(source->currentText(), QStringLiteral("The set-up in the form"));
+    QVERIFY(text->toPlainText().contains(QStringLiteral("\nN = 7 ")));
+    // The form was edited after the run got the focus.
+    source->setCurrentIndex(1);
+    sheet->close();
+    studio.action("exportCodeAction")->trigger();
+    QCOMPARE(source->currentIndex(), 0);
+    sheet->close();
+    studio.action("runAction")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(studio.library->table()->rowCount() == 2 && !studio.control->isLive(), patience_ms);
+    studio.action("exportCodeAction")->trigger();
+    QCOMPARE(source->currentIndex(), 1);
+    QVERIFY(text->toPlainText().contains(QStringLiteral("\nN = 7 ")));
+    // It follows the focus.
+    auto* runs = studio.find<RunsPanel>("runsPanel");
+    RunSeries* const newer = runs->currentRun();
+    for (RunSeries* run : studio.library->table()->runs())
+      if (run != newer) runs->showAlso(run);
+    QVERIFY(runs->currentRun() != newer);
+    QCOMPARE(source->currentText(), QStringLiteral("The run \u201C%1\u201D").arg(runs->currentRun()->name()));
+    QVERIFY(text->toPlainText().contains(QStringLiteral("\nN = 4 ")));
+  }
+
   void a_runs_trace_and_scalars_are_saved() {
     OpenStudio studio(smallSpec(3));
     QVERIFY(!studio.action("exportTraceAction")->isEnabled());
@@ -272,6 +309,28 @@ class TestExchange : public QObject {
     runs->item(1)->setCheckState(Qt::Checked);
     QVERIFY(!weights->isEnabled() && !dialog.choice().weights);
     QCOMPARE(dialog.choice().folders, QStringList{QStringLiteral("/b")});
+  }
+
+  void a_bundle_begins_with_the_runs_that_are_shown_and_takes_all_or_none() {
+    OpenStudio studio(smallSpec(3), "micro_ms=1");
+    for (const std::int64_t n : {4, 2, 8}) {
+      studio.set("accumulation.steps", n);
+      QTRY_VERIFY_WITH_TIMEOUT(studio.preflight->isCurrent(), patience_ms);
+      const int before = studio.library->table()->rowCount();
+      studio.action("runAction")->trigger();
+      QTRY_VERIFY_WITH_TIMEOUT(studio.library->table()->rowCount() == before + 1 && !studio.control->isLive(),
+                               patience_ms);
+    }
+    const QList<RunSeries*> runs = studio.library->table()->runs();
+    studio.find<RunsPanel>("runsPanel")->showOnly({runs[0], runs[2]});
+    studio.action("exportBundleAction")->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(studio.dialogs.bundle_rows.size(), 3, patience_ms);
+    BundleDialog dialog(studio.dialogs.bundle_rows);
+    QCOMPARE(dialog.choice().folders, (QStringList{runs[0]->folder(), runs[2]->folder()}));
+    dialog.findChild<QPushButton*>(QStringLiteral("bundleNone"))->click();
+    QCOMPARE(dialog.choice().folders, QStringList());
+    dialog.findChild<QPushButton*>(QStringLiteral("bundleAll"))->click();
+    QCOMPARE(dialog.choice().folders.size(), 3);
   }
 
   void the_loss_is_asked_for_where_no_tag_has_its_name() {

@@ -7,6 +7,7 @@
 #include <QLineEdit>
 #include <QSlider>
 #include <QTableWidget>
+#include <numeric>
 
 #include "accrue/run/iso_batch.h"
 #include "accrue/run/rank_cost.h"
@@ -161,6 +162,10 @@ class TestPlanning : public QObject {
     };
     const QStringList lines = sent->text().split(QLatin1Char('\n'));
     QCOMPARE(lines.size(), 2);
+    // The sync strip shows the bytes of all ranks.
+    std::int64_t all = 0;
+    for (const RankCost& each : rank_costs(spec)) all += std::reduce(each.wire.begin(), each.wire.end());
+    QVERIFY2(lines[0].endsWith(QStringLiteral("; by all ranks together: ") + bytesText(all)), qPrintable(lines[0]));
     for (const Axis axis : {Axis::data, Axis::tensor})
       QVERIFY2(lines[0].contains(along(axis, cost.sent(axis))), qPrintable(lines[0]));
     RunSpec each = spec;

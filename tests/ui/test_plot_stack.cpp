@@ -559,6 +559,9 @@ class TestPlotStack : public QObject, PlotsFixture {
     // Two ranks reduce 4096 bytes once in each of ten windows of four micro-steps.
     QCOMPARE(strip().header().badge(), QStringLiteral("10 gradient reductions, %1 (every micro-step: %2)")
                                            .arg(bytesText(2 * 4096 * 10), bytesText(2 * 4096 * 40)));
+    // Whose bytes these are, and how the planner's differ.
+    QVERIFY(strip().header().toolTip().contains(QStringLiteral("what all ranks together hand in")));
+    QVERIFY(strip().header().toolTip().contains(QStringLiteral("The planner says what is sent")));
   }
 
   void what_ranks_agree_on_is_counted_and_drawn_apart() {

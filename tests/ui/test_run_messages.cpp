@@ -87,6 +87,18 @@ class TestRunMessages : public QObject {
     studio.endRun();
   }
 
+  void a_queue_of_one_run_counts_nothing() {
+    OpenStudio studio(smallSpec(2), "micro_ms=1");
+    studio.action("queueRunAction")->trigger();
+    const auto* bar = studio.find<MessageBar>("messageBar");
+    QTRY_COMPARE_WITH_TIMEOUT(bar->text(), QStringLiteral("The run has finished"), patience_ms);
+    studio.openSpec(smallSpec(100'000));
+    studio.action("queueRunAction")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(studio.control->isLive(), patience_ms);
+    studio.endRun();
+    QTRY_COMPARE_WITH_TIMEOUT(bar->text(), QStringLiteral("You stopped the run"), patience_ms);
+  }
+
   void the_queue_names_the_run_that_failed() {
     // The second run is queued while the first one trains, and has no micro-step 100.
     OpenStudio studio(smallSpec(50), "micro_ms=20,fail=1@100:data");

@@ -199,6 +199,31 @@ class TestRunNotes : public QObject {
     QVERIFY(!filter.matches());
   }
 
+  void a_run_that_is_listed_without_matching_the_filter_says_so() {
+    RunTableModel table;
+    RunSeries first(QStringLiteral("first"), 0);
+    RunSeries second(QStringLiteral("second"), 1);
+    table.addRun(&first);
+    table.addRun(&second);
+    RunFilter filter;
+    filter.setSourceModel(&table);
+    const auto said = [&](const RunSeries& run, int role) {
+      return filter.mapFromSource(table.index(table.rowOf(&run), RunTableModel::nameColumn)).data(role);
+    };
+    const auto mark = [&](const RunSeries& run) { return said(run, RunTableModel::marksRole).toStringList(); };
+    filter.setKept(&first);
+    QCOMPARE(mark(first), QStringList());
+    QSignalSpy changed(&filter, &QAbstractItemModel::dataChanged);
+    filter.setText(QStringLiteral("second"));
+    QVERIFY(changed.count() > 0);
+    QCOMPARE(mark(first), QStringList{QStringLiteral("not matching")});
+    QCOMPARE(mark(second), QStringList());
+    QCOMPARE(said(first, Qt::AccessibleTextRole).toString(), QStringLiteral("Name: first, not matching"));
+    QVERIFY(said(first, Qt::ToolTipRole).toString().contains(QStringLiteral("because it has the focus")));
+    filter.setText(QStringLiteral("first"));
+    QCOMPARE(mark(first), QStringList());
+  }
+
   void a_deleted_run_goes_to_the_trash_and_comes_back() {
     const QString folder = home_.filePath(QStringLiteral("data/runs/a"));
     ended(folder);

@@ -6,7 +6,10 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QMenu>
 #include <QScrollBar>
+#include <QTextBrowser>
+#include <QTimer>
 #include <QToolButton>
 #include <QToolTip>
 #include <QTreeView>
@@ -466,6 +469,102 @@ class TestRunsPanel : public QObject {
     filter->clear();
     QVERIFY(studio.table->isVisible());
     QCOMPARE(studio.panel->currentRun(), focused);
+  }
+
+  void a_context_menu_acts_on_its_row_and_leaves_the_focus_where_it_is() {
+    FinishedRuns studio;
+    RunSeries* const focused = studio.panel->currentRun();
+    const int row = studio.run(0) == focused ? 1 : 0;
+    RunSeries* const other = studio.run(row);
+    bool opened = false;
+    const auto choose = [&](const char* command) {
+      const QPoint at = studio.name(row).center();
+      QTest::mouseClick(studio.table->viewport(), Qt::RightButton, {}, at);
+      QTimer poll;
+      connect(&poll, &QTimer::timeout, &poll, [&] {
+        auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
+        if (!menu) return;
+        poll.stop();
+        opened = menu->actions().contains(studio.action(command));
+        menu->setActiveAction(studio.action(command));
+        QTest::keyClick(menu, Qt::Key_Return);
+      });
+      poll.start(0);
+      QContextMenuEvent event(QContextMenuEvent::Mouse, at, studio.table->viewport()->mapToGlobal(at));
+      QApplication::sendEvent(studio.table->viewport(), &event);
+      QVERIFY(opened);
+    };
+    choose("baselineAction");
+    QCOMPARE(studio.library->table()->baseline(), other);
+    choose("starRunAction");
+    QVERIFY(other->notes().starred && !focused->notes().starred);
+    QCOMPARE(studio.panel->currentRun(), focused);
+    QCOMPARE(studio.panel->selectedRuns(), QList<RunSeries*>{other});
+    choose("renameRunAction");
+    auto* editor = studio.table->viewport()->findChild<QLineEdit*>();
+    QVERIFY(editor);
+    editor->setText(QStringLiteral("the other"));
+    QTest::keyClick(editor, Qt::Key_Return);
+    QTRY_COMPARE_WITH_TIMEOUT(other->name(), QStringLiteral("the other"), patience_ms);
+    choose("deleteRunAction");
+    QTRY_COMPARE_WITH_TIMEOUT(studio.library->table()->rowCount(), 1, patience_ms);
+    QCOMPARE(studio.run(0), focused);
+    QCOMPARE(studio.panel->currentRun(), focused);
+  }
+
+  void the_focused_run_is_marked_where_the_filter_does_not_match_it() {
+    FinishedRuns studio;
+    RunSeries* const focused = studio.panel->currentRun();
+    const RunSeries* other = studio.run(studio.run(0) == focused ? 1 : 0);
+    studio.find<QLineEdit>("runsFilter")->setText(other->name().section(QLatin1Char(' '), 1, 1));
+    const auto marks = [&](int row) {
+      return studio.table->model()->index(row, RunTableModel::nameColumn).data(RunTableModel::marksRole).toStringList();
+    };
+    QCOMPARE(studio.table->model()->rowCount(), 2);
+    QCOMPARE(marks(studio.run(0) == focused ? 0 : 1), QStringList{QStringLiteral("not matching")});
+    QCOMPARE(marks(studio.run(0) == focused ? 1 : 0), QStringList());
+  }
+
+  void f1_in_the_runs_table_explains_its_columns() {
+    FinishedRuns studio;
+    studio.table->setFocus();
+    studio.press(Qt::Key_F1);
+    auto* words = studio.find<QListWidget>("glossaryWords");
+    QVERIFY(words && words->isVisible());
+    QCOMPARE(words->currentItem()->text(), QStringLiteral("runs table"));
+    const QString meaning = studio.find<QTextBrowser>("glossaryMeaning")->toPlainText();
+    QVERIFY2(!meaning.contains(QLatin1Char('*')), qPrintable(meaning));
+    for (int section = 0; section < studio.table->model()->columnCount(); ++section) {
+      const QString column = studio.table->model()->headerData(section, Qt::Horizontal).toString();
+      QVERIFY2(meaning.contains(column), qPrintable(column));
+    }
+  }
+
+  void names_and_verdicts_get_their_room_before_weights() {
+    FinishedRuns studio;
+    RunSeries* run = studio.library->addLive(studio.home->filePath(QStringLiteral("weighed")),
+                                             accrue::test::MadeRun{}.plan(), RunLibrary::Past::keep);
+    run->append(
+        {{0, 1, 1, Update{.update = 1, .micro_step = 4, .loss = 1.0, .weights = {0.0952785812, -0.433678219}}}});
+    run->append({{0, 2, 2, ExactnessCheck{.update = 1, .relative = 3.0, .verdict = "not", .reason = "divisor"}}});
+    studio.panel->showAlso(run);
+    run->setName(QStringLiteral("Eight points, learning rate = 0.001"));
+    const auto section = [&](RunTableModel::Column column) { return studio.library->table()->sectionOf(column); };
+    QTRY_VERIFY_WITH_TIMEOUT(section(RunTableModel::weightsColumn) > 0 && section(RunTableModel::exactColumn) > 0,
+                             patience_ms);
+    const auto fits = [&](RunTableModel::Column column) {
+      const QModelIndex cell = studio.table->model()->index(studio.library->table()->rowOf(run), section(column));
+      return studio.table->columnWidth(section(column)) >= studio.table->sizeHintForIndex(cell).width();
+    };
+    studio.window->resize(1366, 768);
+    for (const auto column : {RunTableModel::nameColumn, RunTableModel::exactColumn, RunTableModel::stateColumn})
+      QTRY_VERIFY2_WITH_TIMEOUT(fits(column), qPrintable(QString::number(column)), patience_ms);
+    QCOMPARE(studio.table->horizontalScrollBar()->maximum(), 0);
+    studio.window->resize(1024 - 8, 600 - 24);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.window->width() < 1024 && fits(RunTableModel::exactColumn), patience_ms);
+    QVERIFY(fits(RunTableModel::stateColumn));
+    QVERIFY(studio.table->columnWidth(RunTableModel::nameColumn) >= 220);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.table->horizontalScrollBar()->maximum(), 0, patience_ms);
   }
 
   void a_click_on_a_run_brings_the_plots_over_the_start_page() {

@@ -318,6 +318,9 @@ class TestStates : public QObject {
     QVERIFY(other.control->attached());
     QVERIFY(other.control->controls());
     QVERIFY(!other.action("attachAction")->isEnabled());
+    // The set-up is the run's, under its name: nothing was copied.
+    QCOMPARE(other.document.spec().accumulation.steps, host.document.spec().accumulation.steps);
+    QCOMPARE(other.document.displayName(), other.control->run()->givenName());
     auto* label = other.find<QLabel>("attachedLabel");
     QTRY_COMPARE_WITH_TIMEOUT(label->text(), QStringLiteral("Attached"), patience_ms);
     other.action("pauseAction")->trigger();

@@ -9,13 +9,15 @@ namespace accrue::ui {
 
 namespace {
 
-/// `code` and **bold** of Markdown as HTML.
+/// `code`, *italic* and **bold** of Markdown as HTML.
 QString html(const QString& markdown) {
   static const QRegularExpression bold(QStringLiteral("\\*\\*([^*]+)\\*\\*"));
   static const QRegularExpression code(QStringLiteral("`([^`]+)`"));
+  static const QRegularExpression italic(QStringLiteral("\\*([^*]+)\\*"));
   QString text = markdown.toHtmlEscaped();
   text.replace(bold, QStringLiteral("<b>\\1</b>"));
   text.replace(code, QStringLiteral("<code>\\1</code>"));
+  text.replace(italic, QStringLiteral("<i>\\1</i>"));
   return text;
 }
 

@@ -155,6 +155,19 @@ QString RunQueue::countedNames(QueuedState state) const {
   return tr("%1 (%2)").arg(all).arg(which);
 }
 
+QString RunQueue::sentenceOfOne(const QueuedRun& run) const {
+  switch (run.state) {
+    case QueuedState::finished:
+      return tr("The run has finished");
+    case QueuedState::stopped:
+      return tr("You stopped the run");
+    case QueuedState::left_out:
+      return tr("The run was left out");
+    default:
+      return tr("The run did not finish");
+  }
+}
+
 QString RunQueue::sentence() const {
   if (runs_.empty()) return {};
   const auto all = static_cast<int>(runs_.size());
@@ -168,6 +181,7 @@ QString RunQueue::sentence() const {
     return count(QueuedState::failed) > 0 ? tr("%1; %2 did not finish").arg(text, countedNames(QueuedState::failed))
                                           : text;
   }
+  if (all == 1) return sentenceOfOne(runs_.front());
   QString text = tr("%1 of %2 runs finished").arg(count(QueuedState::finished)).arg(all);
   if (count(QueuedState::failed) > 0) text = tr("%1, %2 did not").arg(text, countedNames(QueuedState::failed));
   if (count(QueuedState::stopped) > 0) text = tr("%1, %2 stopped by you").arg(text, countedNames(QueuedState::stopped));

@@ -68,6 +68,8 @@ class RunQueue : public QObject {
   void takeEnd(RunSeries* run, int exit_status);
   void leaveOutTheRest();
   std::size_t count(QueuedState state) const;
+  /// How the only run of a queue has ended.
+  QString sentenceOfOne(const QueuedRun& run) const;
   /// "2 (llm; accrue)": how many, and which.
   QString countedNames(QueuedState state) const;
 

@@ -3,6 +3,7 @@
 
 #include <QCheckBox>
 #include <QDialogButtonBox>
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QListWidget>
 #include <QLocale>
@@ -55,8 +56,22 @@ BundleDialog::BundleDialog(QList<BundleRow> rows, QWidget* parent)
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   connect(runs_, &QListWidget::itemChanged, this, &BundleDialog::showWeights);
   for (const QCheckBox* each : {spec_, layout_}) connect(each, &QCheckBox::toggled, this, &BundleDialog::showWeights);
+  auto* top = new QHBoxLayout;
+  top->addWidget(label, 1);
+  const auto add_button = [&](const char* name, const QString& text, Qt::CheckState state) {
+    auto* button = new QPushButton(text, this);
+    button->setObjectName(QLatin1String(name));
+    button->setAutoDefault(false);
+    button->setEnabled(runs_->count() > 0);
+    connect(button, &QPushButton::clicked, this, [this, state] {
+      for (int row = 0; row < runs_->count(); ++row) runs_->item(row)->setCheckState(state);
+    });
+    top->addWidget(button);
+  };
+  add_button("bundleAll", tr("&All"), Qt::Checked);
+  add_button("bundleNone", tr("N&one"), Qt::Unchecked);
   auto* column = new QVBoxLayout(this);
-  column->addWidget(label);
+  column->addLayout(top);
   column->addWidget(runs_, 1);
   for (QCheckBox* each : {spec_, layout_, notes_, weights_}) column->addWidget(each);
   column->addWidget(paths);

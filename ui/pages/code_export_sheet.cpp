@@ -12,22 +12,33 @@
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSaveFile>
+#include <QSignalBlocker>
 #include <QVBoxLayout>
 #include <algorithm>
 
 #include "dialogs.h"
 #include "models/preflight_runner.h"
+#include "models/run_series.h"
 #include "models/run_text.h"
 #include "models/spec_document.h"
 #include "style/theme.h"
 
 namespace accrue::ui {
 
+namespace {
+
+/// Rows of the box that chooses what is exported.
+constexpr int form_row = 0;
+constexpr int run_row = 1;
+
+}  // namespace
+
 CodeExportSheet::CodeExportSheet(SpecDocument* document, PreflightRunner* preflight, Dialogs* dialogs, QWidget* parent)
     : QDialog(parent),
       document_(document),
       preflight_(preflight),
       dialogs_(dialogs),
+      source_(new QComboBox(this)),
       target_(new QComboBox(this)),
       verdict_(new QLabel(this)),
       missing_(new QListWidget(this)),
@@ -36,12 +47,20 @@ CodeExportSheet::CodeExportSheet(SpecDocument* document, PreflightRunner* prefli
       copy_(new QPushButton(tr("&Copy"), this)) {
   setObjectName(QStringLiteral("codeExportSheet"));
   setWindowTitle(tr("Export to code"));
+  source_->setObjectName(QStringLiteral("exportSource"));
+  source_->setAccessibleName(tr("What is exported"));
+  // The name of a run may be longer than the sheet is wide.
+  source_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  source_->setMinimumContentsLength(28);
+  source_->addItem(tr("The set-up in the form"));
+  auto* source_label = new QLabel(tr("&Export"), this);
+  source_label->setBuddy(source_);
   for (std::size_t i = 0; i < code_targets().size(); ++i)
     target_->addItem(fromView(title(static_cast<CodeTarget>(i))), static_cast<int>(i));
   target_->setCurrentIndex(static_cast<int>(CodeTarget::pytorch));
   target_->setObjectName(QStringLiteral("exportTarget"));
   target_->setAccessibleName(tr("Tool"));
-  auto* label = new QLabel(tr("&Tool"), this);
+  auto* label = new QLabel(tr("&for"), this);
   label->setBuddy(target_);
   verdict_->setObjectName(QStringLiteral("exportVerdict"));
   verdict_->setWordWrap(true);
@@ -60,9 +79,10 @@ CodeExportSheet::CodeExportSheet(SpecDocument* document, PreflightRunner* prefli
   copy_->setObjectName(QStringLiteral("exportCopy"));
   auto* close = new QPushButton(tr("C&lose"), this);
   auto* top = new QHBoxLayout;
+  top->addWidget(source_label);
+  top->addWidget(source_, 1);
   top->addWidget(label);
   top->addWidget(target_);
-  top->addStretch(1);
   auto* buttons = new QHBoxLayout;
   buttons->addStretch(1);
   for (QPushButton* button : {copy_, save_, close}) buttons->addWidget(button);
@@ -75,19 +95,38 @@ CodeExportSheet::CodeExportSheet(SpecDocument* document, PreflightRunner* prefli
   column->addWidget(text_, 1);
   column->addLayout(buttons);
   resize(820, 640);
+  connect(source_, &QComboBox::currentIndexChanged, this, &CodeExportSheet::showCode);
   connect(target_, &QComboBox::currentIndexChanged, this, &CodeExportSheet::showCode);
-  connect(preflight_, &PreflightRunner::finished, this, &CodeExportSheet::showCode);
+  connect(preflight_, &PreflightRunner::finished, this, [this] {
+    if (!isOfRun()) showCode();
+  });
   connect(save_, &QPushButton::clicked, this, &CodeExportSheet::save);
   connect(copy_, &QPushButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(text_->toPlainText()); });
   connect(close, &QPushButton::clicked, this, &QDialog::close);
   showCode();
 }
 
+void CodeExportSheet::offer(RunSeries* run, bool choose) {
+  run_ = run && run->plan() ? run : nullptr;
+  {
+    const QSignalBlocker once(source_);
+    source_->removeItem(run_row);
+    if (run_) source_->addItem(tr("The run \u201C%1\u201D").arg(run_->name()));
+    source_->setCurrentIndex(run_ && choose ? run_row : form_row);
+  }
+  showCode();
+}
+
+bool CodeExportSheet::isOfRun() const {
+  return run_ && source_->currentIndex() == run_row;
+}
+
 void CodeExportSheet::showCode() {
+  source_->setToolTip(source_->currentText());
   const auto target = static_cast<CodeTarget>(target_->currentData().toInt());
   code_.reset();
   QString verdict = tr("This spec cannot be planned yet: fix the fields marked in Set-up first.");
-  if (const std::optional<RunPlan>& plan = preflight_->result().plan) {
+  if (const std::optional<RunPlan>& plan = isOfRun() ? run_->plan() : preflight_->result().plan) {
     if (auto code = export_code(*plan, target))
       code_ = std::move(*code);
     else
@@ -114,8 +153,9 @@ void CodeExportSheet::showCode() {
 
 void CodeExportSheet::save() {
   if (!code_) return;
+  const std::filesystem::path base = isOfRun() ? run_->plan()->base_dir : document_->baseDir();
   const QString suggested =
-      QDir(QString::fromStdString(document_->baseDir().string())).filePath(QString::fromStdString(code_->file_name));
+      QDir(QString::fromStdString(base.string())).filePath(QString::fromStdString(code_->file_name));
   const QString suffix = suggested.section(QLatin1Char('.'), -1);
   const QString name = dialogs_->exportFile(this, suggested, tr("%1 file (*.%1)").arg(suffix));
   if (name.isEmpty()) return;

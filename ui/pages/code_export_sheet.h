@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QDialog>
+#include <QPointer>
 #include <optional>
 
 #include "accrue/run/code_export.h"
@@ -16,15 +17,22 @@ namespace accrue::ui {
 
 class Dialogs;
 class PreflightRunner;
+class RunSeries;
 class SpecDocument;
 
-/// The edited spec as code for another tool: what could not be carried over first, then the text, before anything is
-/// saved. It follows the edits. Not modal.
+/// The set-up in the form, or the focused run, as code for another tool: which of the two first, then what could not be
+/// carried over, then the text, before anything is saved. It follows the edits of the form. Not modal.
 class CodeExportSheet : public QDialog {
   Q_OBJECT
 
  public:
   CodeExportSheet(SpecDocument* document, PreflightRunner* preflight, Dialogs* dialogs, QWidget* parent);
+
+  /// Offers this run beside the form; nullptr, or a run without a plan: the form alone. choose: exports the run, else
+  /// the form.
+  void offer(RunSeries* run, bool choose);
+  /// Whether the run is exported, not the form.
+  bool isOfRun() const;
 
  private:
   void showCode();
@@ -33,6 +41,8 @@ class CodeExportSheet : public QDialog {
   SpecDocument* document_;
   PreflightRunner* preflight_;
   Dialogs* dialogs_;
+  QPointer<RunSeries> run_;
+  QComboBox* source_;
   QComboBox* target_;
   QLabel* verdict_;
   QListWidget* missing_;

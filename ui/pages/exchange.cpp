@@ -12,6 +12,7 @@
 #include "exchange_jobs.h"
 #include "models/run_library.h"
 #include "models/run_series.h"
+#include "models/spec_document.h"
 #include "widgets/message_bar.h"
 #include "window_actions.h"
 #include "window_files.h"
@@ -89,10 +90,21 @@ Exchange::Exchange(const ExchangeParts& parts, const WindowActions& actions) : Q
   connect(actions.exportTrace, &QAction::triggered, this, &Exchange::exportTrace);
   connect(actions.exportScalars, &QAction::triggered, this, &Exchange::exportScalars);
   connect(actions.importLog, &QAction::triggered, this, &Exchange::importLog);
+  connect(parts_.document, &SpecDocument::changed, this, [this] { form_is_newer_ = true; });
+}
+
+void Exchange::noteFocus() {
+  RunSeries* const run = parts_.focused_run();
+  if (run == focused_) return;
+  focused_ = run;
+  form_is_newer_ = false;
+  if (sheet_) sheet_->offer(run, sheet_->isOfRun());
 }
 
 void Exchange::showCode() {
   if (!sheet_) sheet_ = new CodeExportSheet(parts_.document, parts_.preflight, parts_.dialogs, parts_.window);
+  // What the user touched last is what is meant.
+  if (!sheet_->isVisible()) sheet_->offer(parts_.focused_run(), !form_is_newer_);
   sheet_->show();
   sheet_->raise();
   sheet_->activateWindow();

@@ -42,6 +42,8 @@ class Exchange : public QObject {
 
   /// The curves of a csv file, or of a folder of TensorBoard's event files, as runs.
   void importCurves(const QString& from) { readCurves(from, {}); }
+  /// The focus may have gone to another run.
+  void noteFocus();
 
  private:
   void showCode();
@@ -53,6 +55,8 @@ class Exchange : public QObject {
 
   ExchangeParts parts_;
   QPointer<CodeExportSheet> sheet_;
+  const RunSeries* focused_ = nullptr;  ///< compared only
+  bool form_is_newer_ = false;          ///< the form was edited after that run got the focus
 };
 
 }  // namespace accrue::ui

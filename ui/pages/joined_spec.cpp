@@ -36,14 +36,14 @@ JoinedSpec::JoinedSpec(RunControl* control, SpecDocument* document, WindowFiles*
 void JoinedSpec::join(RunSeries* run) {
   if (!run->spec() || describeTheSame(*run->spec(), document_->spec())) return;
   if (!document_->isModified()) {
-    files_->clone(*run);
+    files_->load(*run);
     return;
   }
   bar_->post({QLatin1String(joined_id), RunState::paused,
               tr("The set-up shows %1, which has unsaved edits; the run is %2, with another spec")
                   .arg(document_->displayName(), run->name()),
               tr("Load the run's spec"), [this, run = QPointer<RunSeries>(run)] {
-                if (run) files_->clone(*run);
+                if (run) files_->load(*run);
               }});
 }
 

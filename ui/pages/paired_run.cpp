@@ -87,7 +87,7 @@ bool PairedRun::isOneChange(const RunSpec& second) {
                     tr("A paired run changes one key. The set-up differs from %1 in %2 keys: %3")
                         .arg(first_->name(), QString::number(changed.size()), changed.join(QStringLiteral(", "))),
                     tr("Load the run's spec"), [this, run = std::exchange(first_, nullptr)] {
-                      if (run) parts_.files->clone(*run);
+                      if (run) parts_.files->load(*run);
                     }});
   return false;
 }

@@ -45,6 +45,13 @@ QString mostSent(const RunSpec& spec) {
   return axes.join(QStringLiteral(", "));
 }
 
+/// Of all ranks, along all axes.
+std::int64_t allSent(const RunSpec& spec) {
+  std::int64_t sum = 0;
+  for (const RankCost& cost : rank_costs(spec)) sum = std::reduce(cost.wire.begin(), cost.wire.end(), sum);
+  return sum;
+}
+
 }  // namespace
 
 PlannerPanel::PlannerPanel(SpecDocument* document, PreflightRunner* preflight, RunLibrary* library, QWidget* parent)
@@ -218,7 +225,8 @@ void PlannerPanel::showSent(const RunSpec& spec) {
   const bool each = resolve_knobs(spec.accumulation).reduce_when == ReduceWhen::every_micro_step;
   other.accumulation.knobs.reduce_when = each ? ReduceWhen::boundary : ReduceWhen::every_micro_step;
   const QString instead = mostSent(other);
-  QString text = tr("Sent per update by the rank that sends most: %1").arg(sent);
+  QString text = tr("Sent per update by the rank that sends most: %1; by all ranks together: %2")
+                     .arg(sent, bytesText(allSent(spec)));
   if (instead != sent)
     text += QLatin1Char('\n') + (each ? tr("If gradients were reduced once a window: %1").arg(instead)
                                       : tr("If gradients were reduced in every micro-step: %1").arg(instead));

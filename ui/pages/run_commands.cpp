@@ -63,7 +63,7 @@ bool RunCommands::eventFilter(QObject* object, QEvent* event) {
 
 QList<RunSeries*> RunCommands::chosen() const {
   QList<RunSeries*> runs = runs_->selectedRuns();
-  if (runs.isEmpty() && runs_->currentRun()) runs.append(runs_->currentRun());
+  if (runs.isEmpty() && runs_->addressedRun()) runs.append(runs_->addressedRun());
   return runs;
 }
 
@@ -76,7 +76,7 @@ void RunCommands::showEnabled() {
 
 void RunCommands::showNotes() {
   if (!notes_) notes_ = new RunNotesSheet(runs_->notebook(), window_);
-  notes_->setRun(runs_->currentRun());
+  notes_->setRun(runs_->addressedRun());
   notes_->show();
   notes_->raise();
   notes_->activateWindow();
@@ -91,7 +91,7 @@ void RunCommands::toggleStars() {
 }
 
 void RunCommands::toggleBaseline() {
-  RunSeries* run = runs_->currentRun();
+  RunSeries* run = runs_->addressedRun();
   library_->table()->setBaseline(run == library_->table()->baseline() ? nullptr : run);
 }
 

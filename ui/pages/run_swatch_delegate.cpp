@@ -33,19 +33,23 @@ ThemeColors greyed(ThemeColors colors) {
   return colors;
 }
 
+constexpr int mark_icon = 12;
+
+int marksWidth(const QStringList& marks) {
+  const int text = QFontMetrics(textFont(TextSize::small)).horizontalAdvance(marks.join(QStringLiteral(", ")));
+  return marks.isEmpty() ? 0 : mark_icon + space::base + text + space::inGroup;
+}
+
 /// Returns the width that the marks take at the right.
 int paintMarks(QPainter& painter, const QRect& area, const QStringList& marks, const QStyleOptionViewItem& item) {
-  if (marks.isEmpty()) return 0;
-  const QString text = marks.join(QStringLiteral(", "));
+  const int all = marksWidth(marks);
+  if (all == 0 || all > area.width() / 2 + space::page) return 0;
   painter.setFont(textFont(TextSize::small));
-  const int width = painter.fontMetrics().horizontalAdvance(text);
-  const int all = 12 + space::base + width + space::inGroup;
-  if (all > area.width() / 2 + space::page) return 0;
-  const QRect icon(area.right() - all + 1, area.center().y() - 5, 12, 12);
+  const QRect icon(area.right() - all + 1, area.center().y() - 5, mark_icon, mark_icon);
   stateIcon(RunState::degraded).paint(&painter, icon);
   painter.setPen(themeColors(item.palette).muted);
-  painter.drawText(QRect(icon.right() + space::base, area.top(), width + space::base, area.height()),
-                   Qt::AlignLeft | Qt::AlignVCenter, text);
+  painter.drawText(QRect(icon.right() + space::base, area.top(), all, area.height()), Qt::AlignLeft | Qt::AlignVCenter,
+                   marks.join(QStringLiteral(", ")));
   return all;
 }
 
@@ -99,8 +103,12 @@ void RunSwatchDelegate::paint(QPainter* painter, const QStyleOptionViewItem& opt
 }
 
 QSize RunSwatchDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const {
-  const QSize base = QStyledItemDelegate::sizeHint(option, index);
-  return {base.width() + eye_width + swatch_width + space::inGroup + space::base, base.height()};
+  QStyleOptionViewItem focused = option;  // its name is the widest
+  focused.font.setWeight(QFont::DemiBold);
+  focused.fontMetrics = QFontMetrics(focused.font);
+  const QSize base = QStyledItemDelegate::sizeHint(focused, index);
+  const int marks = marksWidth(index.data(RunTableModel::marksRole).toStringList());
+  return {base.width() + eye_width + swatch_width + space::inGroup + space::base + marks, base.height()};
 }
 
 }  // namespace accrue::ui

@@ -7,6 +7,7 @@
 #include <QScopedValueRollback>
 #include <QTreeView>
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "models/run_table_model.h"
@@ -34,8 +35,21 @@ constexpr ColumnWidth fixed_widths[] = {
 constexpr int key_usual = 84;
 constexpr int key_least = 60;
 constexpr int narrowest = 32;
-/// Four weights of ten digits are more than this, and the tooltip's.
-constexpr int widest_weights = 240;
+/// The columns that are as wide as their texts, within limits. Four weights of ten digits are more than this, and the
+/// tooltip's.
+struct TextWidth {
+  RunTableModel::Column column;
+  int most;
+  int kept;  ///< so much of what it needs stays where there is little room
+  bool is_text;
+};
+constexpr TextWidth text_widths[] = {{RunTableModel::stateColumn, 160, 112, true},
+                                     {RunTableModel::nameColumn, 420, 220, true},
+                                     {RunTableModel::exactColumn, 160, 112, true},
+                                     {RunTableModel::weightsColumn, 240, 84, false}};
+/// Rows that are measured, from the first in sight.
+constexpr int most_measured = 100;
+constexpr std::chrono::milliseconds widen_after{100};
 
 int scaled(double width) {
   return static_cast<int>(std::lround(width * textScale()));
@@ -47,6 +61,7 @@ RunsColumns::RunsColumns(QTreeView* view, const RunTableModel* table) : QObject(
   QHeaderView* header = view->header();
   header->setMinimumSectionSize(narrowest);
   header->setStretchLastSection(true);
+  header->setResizeContentsPrecision(most_measured);
   view->viewport()->installEventFilter(this);
   connect(header, &QHeaderView::sectionResized, this, [this](int section, int, int now) { keepOwn(section, now); });
   const QAbstractItemModel* shown = view->model();
@@ -61,7 +76,15 @@ RunsColumns::RunsColumns(QTreeView* view, const RunTableModel* table) : QObject(
   connect(shown, &QAbstractItemModel::columnsRemoved, this, end_change);
   // What sorts the table has removed a column before the table itself has.
   connect(table, &QAbstractItemModel::columnsRemoved, this, &RunsColumns::fit);
-  connect(shown, &QAbstractItemModel::dataChanged, this, &RunsColumns::widenWeights);
+  // Later: a run that says so may be about to go, and a live one says so all the time.
+  widening_.setSingleShot(true);
+  widening_.setInterval(widen_after);
+  connect(&widening_, &QTimer::timeout, this, &RunsColumns::widen);
+  const auto widen_soon = [this] {
+    if (!widening_.isActive()) widening_.start();
+  };
+  connect(shown, &QAbstractItemModel::dataChanged, this, widen_soon);
+  connect(shown, &QAbstractItemModel::rowsInserted, this, widen_soon);
   fit();
 }
 
@@ -102,10 +125,21 @@ void RunsColumns::giveNameTheRest(const std::vector<Width>& widths) {
   header->resizeSection(name, std::max(rest, widths[static_cast<std::size_t>(name)].least));
 }
 
-void RunsColumns::widenWeights() {
-  const int section = table_->sectionOf(RunTableModel::weightsColumn);
-  if (section < 0 || changing_ || view_->isColumnHidden(section)) return;
-  if (wanted()[static_cast<std::size_t>(section)].usual > view_->columnWidth(section)) fit();
+void RunsColumns::measure() {
+  needs_.clear();
+  for (const TextWidth& text : text_widths)
+    if (const int section = table_->sectionOf(text.column); section >= 0 && section < view_->header()->count())
+      needs_[text.column] = static_cast<const QAbstractItemView*>(view_)->sizeHintForColumn(section);
+}
+
+void RunsColumns::widen() {
+  const QHash<int, int> before = needs_;
+  measure();
+  const auto grown = [&](const TextWidth& text) { return needs_.value(text.column) > before.value(text.column); };
+  if (std::ranges::any_of(text_widths, grown))
+    fit();
+  else
+    needs_ = before;
 }
 
 std::vector<RunsColumns::Width> RunsColumns::wanted() const {
@@ -114,12 +148,14 @@ std::vector<RunsColumns::Width> RunsColumns::wanted() const {
   for (const ColumnWidth& fixed : fixed_widths)
     if (const int section = table_->sectionOf(fixed.column); section >= 0 && section < view_->header()->count())
       widths[static_cast<std::size_t>(section)] = {scaled(fixed.usual), scaled(fixed.least)};
-  // Weights are there to be read, digit by digit.
-  if (const int section = table_->sectionOf(RunTableModel::weightsColumn);
-      section >= 0 && section < static_cast<int>(count)) {
-    Width& weights = widths[static_cast<std::size_t>(section)];
-    const int needed = static_cast<const QAbstractItemView*>(view_)->sizeHintForColumn(section);
-    weights.usual = weights.least = std::clamp(needed, weights.least, scaled(widest_weights));
+  for (const TextWidth& text : text_widths) {
+    const int section = table_->sectionOf(text.column);
+    if (section < 0 || section >= static_cast<int>(count)) continue;
+    Width& width = widths[static_cast<std::size_t>(section)];
+    width.is_text = text.is_text;
+    const int needed = needs_.value(text.column);
+    width.usual = std::clamp(needed, width.usual, scaled(text.most));
+    width.least = std::clamp(needed, width.least, scaled(text.kept));
   }
   for (std::size_t section = 0; section < count; ++section) {
     const auto own = own_.constFind(nameOf(static_cast<int>(section)));
@@ -133,6 +169,7 @@ std::vector<RunsColumns::Width> RunsColumns::wanted() const {
 void RunsColumns::fit() {
   if (fitting_) return;
   const QScopedValueRollback guard(fitting_, true);
+  measure();
   std::vector<Width> widths = wanted();
   int least = 0;
   int usual = 0;
@@ -149,16 +186,22 @@ void RunsColumns::fit() {
     least -= width.least;
     usual -= width.usual;
   }
-  const int over = std::max(usual - room, 0);
-  const int slack = usual - least;
+  int over = std::max(usual - room, 0);
+  for (const bool is_text : {false, true}) {
+    const auto shrinks = [is_text](const Width& width) { return !width.hidden && width.is_text == is_text; };
+    int slack = 0;
+    for (const Width& width : widths)
+      if (shrinks(width)) slack += width.usual - width.least;
+    const int taken = std::min(over, slack);
+    over -= taken;
+    for (Width& width : widths)
+      if (const int own_slack = width.usual - width.least; shrinks(width) && own_slack > 0)
+        width.usual -= std::min(own_slack, (taken * own_slack + slack - 1) / slack);
+  }
   for (std::size_t at = 0; at < widths.size(); ++at) {
-    const Width& width = widths[at];
     const auto section = static_cast<int>(at);
-    view_->header()->setSectionHidden(section, width.hidden);
-    if (width.hidden) continue;
-    const int own_slack = width.usual - width.least;
-    const int less = slack > 0 ? std::min(own_slack, (over * own_slack + slack - 1) / slack) : 0;
-    view_->header()->resizeSection(section, width.usual - less);
+    view_->header()->setSectionHidden(section, widths[at].hidden);
+    if (!widths[at].hidden) view_->header()->resizeSection(section, widths[at].usual);
   }
   giveNameTheRest(widths);
 }

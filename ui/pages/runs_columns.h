@@ -3,6 +3,7 @@
 
 #include <QHash>
 #include <QObject>
+#include <QTimer>
 #include <vector>
 
 class QTreeView;
@@ -12,8 +13,8 @@ namespace accrue::ui {
 class RunTableModel;
 
 /// How wide the columns of the runs table are: as usual, or as a user made them, while there is room; what is left is
-/// the name's. Where there is less they become narrower, and those that tell least are hidden, so that the table need
-/// not be scrolled sideways.
+/// the name's. Names, states, verdicts and weights get what they need. Where there is less room the columns become
+/// narrower, names last, and those that tell least are hidden, so that the table need not be scrolled sideways.
 class RunsColumns : public QObject {
   Q_OBJECT
 
@@ -27,6 +28,7 @@ class RunsColumns : public QObject {
  private:
   struct Width {
     int usual, least;
+    bool is_text = false;  ///< becomes narrower only where the others cannot
     bool hidden = false;
   };
 
@@ -34,8 +36,10 @@ class RunsColumns : public QObject {
   /// Of all sections, before there is too little room.
   std::vector<Width> wanted() const;
   void giveNameTheRest(const std::vector<Width>& widths);
-  /// Weights that have grown longer than their column.
-  void widenWeights();
+  /// What the columns need whose texts are as long as they come.
+  void measure();
+  /// Makes room where texts have grown longer than they were when measured.
+  void widen();
   void keepOwn(int section, int width);
   /// The same while columns beside it come and go.
   QString nameOf(int section) const;
@@ -43,6 +47,8 @@ class RunsColumns : public QObject {
   QTreeView* view_;
   const RunTableModel* table_;
   QHash<QString, double> own_;  ///< widths that a user gave, at the normal size of text
+  QHash<int, int> needs_;       ///< by column, as measured last
+  QTimer widening_;
   bool fitting_ = false;
   bool changing_ = false;  ///< columns are being inserted or removed
 };

@@ -40,6 +40,7 @@ RunsPanel::RunsPanel(RunLibrary* library, QWidget* parent)
   sorted_->setSourceModel(library_->table());
   view_->setObjectName(QStringLiteral("runsTable"));
   view_->setAccessibleName(tr("Runs"));
+  view_->setWhatsThis(tr("runs table"));
   view_->setModel(sorted_);
   view_->setRootIsDecorated(false);
   view_->setUniformRowHeights(true);
@@ -179,15 +180,23 @@ QList<RunSeries*> RunsPanel::selectedRuns() const {
   return runs;
 }
 
+RunSeries* RunsPanel::addressedRun() const {
+  return menu_run_ ? menu_run_.data() : currentRun();
+}
+
+QModelIndex RunsPanel::indexOf(const RunSeries* run) const {
+  const int row = library_->table()->rowOf(run);
+  return row < 0 ? QModelIndex() : sorted_->mapFromSource(library_->table()->index(row, RunTableModel::nameColumn));
+}
+
 RunSeries* RunsPanel::currentRun() const {
   return runAt(view_->selectionModel()->currentIndex());
 }
 
 void RunsPanel::focusRun(RunSeries* run) {
-  const int row = library_->table()->rowOf(run);
-  if (row < 0) return;
+  if (library_->table()->rowOf(run) < 0) return;
   sorted_->setKept(run);
-  const QModelIndex index = sorted_->mapFromSource(library_->table()->index(row, RunTableModel::nameColumn));
+  const QModelIndex index = indexOf(run);
   view_->selectionModel()->setCurrentIndex(index, QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
   view_->scrollTo(index);
 }
@@ -222,8 +231,7 @@ void RunsPanel::addBelow(QWidget* widget) {
 }
 
 void RunsPanel::editName() {
-  const QModelIndex current = view_->currentIndex();
-  if (current.isValid()) view_->edit(current.siblingAtColumn(RunTableModel::nameColumn));
+  if (const QModelIndex name = indexOf(addressedRun()); name.isValid()) view_->edit(name);
 }
 
 void RunsPanel::setCommands(const QList<QAction*>& commands) {
@@ -265,8 +273,9 @@ void RunsPanel::showMenu(const QPoint& at) {
   menu.addActions(commands_);
   menu.addSeparator();
   QAction* folder = menu.addAction(tr("Open its folder"));
+  const QScopedValueRollback addressed(menu_run_, QPointer<RunSeries>(run));
   const QAction* chosen = menu.exec(view_->viewport()->mapToGlobal(at));
-  if (!chosen) return;
+  if (!chosen || !menu_run_) return;
   if (chosen == look) showAlone(run);  // the rows may have moved while the menu was open
   if (chosen == clone) Q_EMIT cloneRequested(run);
   if (chosen == attach) Q_EMIT attachRequested(run);

@@ -3,6 +3,7 @@
 
 #include <QList>
 #include <QModelIndexList>
+#include <QPointer>
 #include <QWidget>
 
 class QCheckBox;
@@ -31,6 +32,8 @@ class RunsPanel : public QWidget {
   QList<RunSeries*> shownRuns() const;
   /// The one that has the focus; nullptr if none has.
   RunSeries* currentRun() const;
+  /// The one that a command is meant for: while the context menu is open that of its row, else the focused one.
+  RunSeries* addressedRun() const;
   /// In the table's order.
   QList<RunSeries*> selectedRuns() const;
   /// Opens a run's eye and gives it the focus.
@@ -40,7 +43,7 @@ class RunsPanel : public QWidget {
   void focusTable();
   /// While a run is live here no other can go on, be branched or be followed.
   void setBusy(bool busy) { busy_ = busy; }
-  /// Edits the focused run's name in its row.
+  /// Edits the addressed run's name in its row.
   void editName();
   /// Commands on the selected runs, for the context menu; their keys act while the table has the focus.
   void setCommands(const QList<QAction*>& commands);
@@ -75,6 +78,8 @@ class RunsPanel : public QWidget {
   void activate(const QModelIndex& index);
   void showAlone(RunSeries* run);
   RunSeries* runAt(const QModelIndex& index) const;
+  /// Of the run's name; invalid if the run is not listed.
+  QModelIndex indexOf(const RunSeries* run) const;
 
   RunLibrary* library_;
   RunFilter* sorted_;
@@ -86,7 +91,8 @@ class RunsPanel : public QWidget {
   QLabel* empty_;
   QStackedLayout* stack_;
   QList<QAction*> commands_;
-  bool changing_ = false;  ///< several runs at once
+  QPointer<RunSeries> menu_run_;  ///< while its context menu is open
+  bool changing_ = false;         ///< several runs at once
   bool busy_ = false;
 };
 

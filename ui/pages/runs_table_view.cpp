@@ -41,7 +41,9 @@ QModelIndex RunsTableView::eyeAt(const QPoint& at) const {
 void RunsTableView::mousePressEvent(QMouseEvent* event) {
   const QModelIndex eye = eyeAt(event->pos());
   eye_pressed_ = eye.isValid() && event->button() == Qt::LeftButton;
-  if (eye_pressed_)
+  if (event->button() == Qt::RightButton)
+    selectFor(indexAt(event->pos()));
+  else if (eye_pressed_)
     Q_EMIT eyeToggled(eye);
   else
     QTreeView::mousePressEvent(event);
@@ -50,6 +52,11 @@ void RunsTableView::mousePressEvent(QMouseEvent* event) {
 void RunsTableView::mouseReleaseEvent(QMouseEvent* event) {
   // For the view it would be a click on the cell that was pressed before.
   if (!std::exchange(eye_pressed_, false)) QTreeView::mouseReleaseEvent(event);
+}
+
+void RunsTableView::selectFor(const QModelIndex& menu_row) {
+  if (menu_row.isValid() && !selectionModel()->isRowSelected(menu_row.row()))
+    selectionModel()->select(menu_row, QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
 }
 
 void RunsTableView::mouseDoubleClickEvent(QMouseEvent* event) {

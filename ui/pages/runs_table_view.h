@@ -27,6 +27,8 @@ class RunsTableView final : public QTreeView {
   bool viewportEvent(QEvent* event) override;
 
  private:
+  /// A context menu acts on its row, or on the selected ones if that is among them; the focus stays where it is.
+  void selectFor(const QModelIndex& menu_row);
   QString tipOf(const QModelIndex& cell) const;
   /// The name cell whose eye is there; invalid if there is none.
   QModelIndex eyeAt(const QPoint& at) const;

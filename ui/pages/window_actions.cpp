@@ -225,7 +225,7 @@ WindowActions::WindowActions(QObject* owner) {
   renameRun = add(owner, "renameRunAction", tr("Re&name the run"), keys("F2"));
   runNotes = add(owner, "runNotesAction", tr("N&otes and tags\u2026"), keys("F4"), nullptr,
                  tr("Name, tags, star and notes of the focused run; its folder is not changed"));
-  starRun = add(owner, "starRunAction", tr("S&tar"), keys("S"), nullptr, tr("Star the selected runs, or take it away"));
+  starRun = add(owner, "starRunAction", tr("S&tar"), keys("*"), nullptr, tr("Star the selected runs, or take it away"));
   baseline = add(owner, "baselineAction", tr("Set as &baseline"), keys("Ctrl+B"), nullptr,
                  tr("Compare all runs to the focused one, in columns of the runs table; choose again to undo"));
   compareRuns = add(owner, "compareRunsAction", tr("&Compare two runs\u2026"), keys("D"), nullptr,

@@ -21,6 +21,7 @@ void MainWindow::buildExchange() {
   auto* exchange = new Exchange({parts_.document, parts_.preflight, parts_.library, parts_.dialogs, centre_->messages(),
                                  exchange_jobs_, this, [this] { return focusedRun(); }},
                                 actions_);
+  connect(runs_, &RunsPanel::shownRunsChanged, exchange, &Exchange::noteFocus);
   auto* bundles = new BundleExchange({.document = parts_.document,
                                       .library = parts_.library,
                                       .notebook = runs_->notebook(),

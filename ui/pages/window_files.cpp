@@ -147,7 +147,15 @@ void WindowFiles::openPath(const QString& path) {
   Q_EMIT documentOpened();
 }
 
+void WindowFiles::load(const RunSeries& run) {
+  take(run, run.givenName());
+}
+
 void WindowFiles::clone(const RunSeries& run) {
+  take(run, tr("Copy of %1").arg(run.givenName()));
+}
+
+void WindowFiles::take(const RunSeries& run, const QString& name) {
   if (!run.spec()) return;
   if (!document_->lockedKeys().holder.isEmpty()) {
     document_->setSpec(without_lowered(*run.spec()), tr("Use the spec of %1").arg(run.name()));
@@ -156,7 +164,7 @@ void WindowFiles::clone(const RunSeries& run) {
   if (!mayReplace()) return;
   const std::filesystem::path base =
       run.plan() ? run.plan()->base_dir : std::filesystem::path(run.folder().toStdString());
-  document_->reset(*run.spec(), tr("Copy of %1").arg(run.givenName()), base);
+  document_->reset(*run.spec(), name, base);
   Q_EMIT documentOpened();
 }
 

@@ -45,8 +45,10 @@ class WindowFiles : public QObject {
   bool openText(const QString& text, const QString& name);
   /// A spec file or a run folder; of other files, whoever wants them is told.
   void openPath(const QString& path);
-  /// A copy of a run's spec as a new document. In a lesson, whose document stays, the spec itself as an edit, which is
-  /// refused where it would change a locked key.
+  /// A run's spec as a new document under the run's name. In a lesson, whose document stays, the spec as an edit, which
+  /// is refused where it would change a locked key.
+  void load(const RunSeries& run);
+  /// Likewise, as a copy that is to be edited.
   void clone(const RunSeries& run);
   bool save();
   bool saveAs();
@@ -74,6 +76,7 @@ class WindowFiles : public QObject {
   void importRequested(const QString& path);
 
  private:
+  void take(const RunSeries& run, const QString& name);
   struct SetAside {
     RunSpec spec;
     QString name;

@@ -104,7 +104,9 @@ QString SyncStrip::badge(const RunSeries& run) const {
 QString SyncStrip::badgeHelp(const RunSeries& run) const {
   QStringList help;
   if (run.timeline().reductions() > 0)
-    help << tr("A reduction is counted once, however many ranks take part; bytes are those of all ranks.");
+    help << tr(
+        "A reduction is counted once, however many ranks take part; bytes are what all ranks together hand in. "
+        "The planner says what is sent: when n ranks all-reduce, 2 (n - 1) / n of that, the same on two ranks.");
   if (run.lamp().checks() > 0 && !run.timeline().saysPurposes())
     help << tr(
         "Where an earlier version of Accrue recorded this run, exactness checks are counted as reductions, too.");

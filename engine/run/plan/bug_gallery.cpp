@@ -20,8 +20,11 @@ constexpr GalleryBug gallery[] = {
      "and is not the right one.",
      "The lamp is red: every micro-step counts equally, although they hold different numbers of items.",
      "Sum the losses of the window, count its items over all ranks, and divide once, at the boundary."},
-    {Bug::no_division, "No division", "The gradient norm is N times too large, and the loss jumps.",
-     "The lamp is red: the gradient points the right way and is several times too long.",
+    {Bug::no_division, "No division",
+     "Loss and gradient norm are about N times too large in a full window and less in a short one, so both jump at the "
+     "end of every epoch.",
+     "The lamp is red: the gradient points the right way and is about N times too long, so it differs from that of one "
+     "batch by about N - 1 times its length.",
      "Divide each loss by the window's micro-steps, or the sum by what it holds."},
     {Bug::tail_by_steps, "Short window divided by N", "The last update of every epoch is too weak.",
      "The lamp is red at the last update of each epoch and green before it.",

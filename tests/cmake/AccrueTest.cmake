@@ -15,8 +15,12 @@ set(accrue_sanitized core_record engine_models engine_checkpoint engine_memory e
   ranks_parallel ranks_training ranks_resume)
 add_custom_target(sanitized)
 
-# A test is compiled far more often than its own code is waited for.
-set(accrue_test_optimisation -O1)
+# A test is compiled far more often than its own code is waited for. Those of the core go through all of many cases; the others wait
+# for windows, ranks and LibTorch.
+set(accrue_test_core_optimisation -O1)
+set(accrue_test_torch_optimisation -O0)
+set(accrue_test_gui_optimisation -O0)
+set(accrue_test_svg_optimisation -O0)
 
 # accrue_test_support(variable libraries): the small library that every test links, with the precompiled headers of the
 # tests in it. One for each set of Qt's modules, because those are defined as macros, which the headers read, and one
@@ -55,7 +59,7 @@ function(accrue_test_support variable libraries)
     COMPILE_DEFINITIONS "ACCRUE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";ACCRUE_BIN_DIR=\"${CMAKE_RUNTIME_OUTPUT_DIRECTORY}\"")
   # An executable's code, as that of the tests that use the headers.
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(${name} PRIVATE -fPIE ${accrue_test_optimisation})
+  target_compile_options(${name} PRIVATE -fPIE ${${name}_optimisation})
   accrue_precompile(${name} ${headers})
 endfunction()
 
@@ -83,7 +87,7 @@ function(accrue_compile_test target libraries)
   accrue_test_support(support "${libraries}")
   target_link_libraries(${target} PRIVATE ${support})
   target_precompile_headers(${target} REUSE_FROM ${support})
-  target_compile_options(${target} PRIVATE ${accrue_precompiled_flags} ${accrue_test_optimisation})
+  target_compile_options(${target} PRIVATE ${accrue_precompiled_flags} ${${support}_optimisation})
 endfunction()
 
 # accrue_test_library(name libraries source...): what several programs of tests share, compiled once.

@@ -8,6 +8,9 @@
 #include <algorithm>
 
 #include "studio_on_x.h"
+#include "support/test_program.h"
+
+namespace test_story {
 
 class TestStory : public QObject, private StudioOnX {
   Q_OBJECT
@@ -125,5 +128,7 @@ class TestStory : public QObject, private StudioOnX {
   QString second_;  ///< the run with N = 16
 };
 
-QTEST_GUILESS_MAIN(TestStory)
+ACCRUE_TEST_MAIN(TestStory)
+
+}  // namespace test_story
 #include "test_story.moc"

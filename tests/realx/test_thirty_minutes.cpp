@@ -13,6 +13,9 @@
 #include "accrue/run/run_facts.h"
 #include "studio_on_x.h"
 #include "support/places.h"
+#include "support/test_program.h"
+
+namespace test_thirty_minutes {
 
 using namespace accrue;
 
@@ -243,5 +246,7 @@ class TestThirtyMinutes : public QObject, private StudioOnX {
   bool failed_ = false;
 };
 
-QTEST_GUILESS_MAIN(TestThirtyMinutes)
+ACCRUE_TEST_MAIN(TestThirtyMinutes)
+
+}  // namespace test_thirty_minutes
 #include "test_thirty_minutes.moc"

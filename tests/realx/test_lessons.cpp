@@ -12,6 +12,9 @@
 #include "accrue/run/run_facts.h"
 #include "studio_on_x.h"
 #include "support/places.h"
+#include "support/test_program.h"
+
+namespace test_lessons {
 
 using namespace accrue;
 
@@ -133,5 +136,7 @@ class TestLessonStories : public QObject, private StudioOnX {
   }
 };
 
-QTEST_GUILESS_MAIN(TestLessonStories)
-#include "test_lesson_stories.moc"
+ACCRUE_TEST_MAIN(TestLessonStories)
+
+}  // namespace test_lessons
+#include "test_lessons.moc"

@@ -4,6 +4,7 @@
 #include <QDockWidget>
 #include <QLabel>
 #include <QListWidget>
+#include <QScrollBar>
 
 #include "models/lesson_player.h"
 #include "pages/runs_panel.h"
@@ -210,6 +211,37 @@ class TestLessonDesk : public QObject {
     // A step in which nothing is to be changed shows what it has changed itself.
     studio.goTo(3);
     QTRY_VERIFY_WITH_TIMEOUT(studio.sees("parallel.data"), patience_ms);
+  }
+
+  void going_back_to_a_step_without_a_field_shows_the_first_of_the_lesson() {
+    DeskStudio studio;
+    studio.begin();
+    studio.goTo(2);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.sees("teaching.bug"), patience_ms);
+    studio.goTo(0);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.sees("accumulation.steps"), patience_ms);
+    QVERIFY(!studio.sees("teaching.bug"));
+  }
+
+  void the_field_of_a_step_stays_in_sight_while_the_form_gets_lower() {
+    DeskStudio studio;
+    studio.begin();
+    studio.goTo(2);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.sees("teaching.bug"), patience_ms);
+    auto* form = studio.find<FieldForm>("fieldForm");
+    const auto lower = [&studio, form] {
+      const int before = form->height();
+      auto* dock = studio.find<QDockWidget>("setupDock");
+      studio.window->resizeDocks({dock}, {dock->height() - 30}, Qt::Vertical);
+      QTRY_VERIFY_WITH_TIMEOUT(form->height() < before, patience_ms);
+    };
+    lower();
+    QTRY_VERIFY_WITH_TIMEOUT(studio.sees("teaching.bug"), patience_ms);
+    // Who scrolls away is left alone.
+    form->verticalScrollBar()->triggerAction(QAbstractSlider::SliderToMinimum);
+    lower();
+    settle();
+    QCOMPARE(form->verticalScrollBar()->value(), 0);
   }
 };
 

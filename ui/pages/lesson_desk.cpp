@@ -255,7 +255,8 @@ void LessonDesk::restrictForm() {
   parts_.form->restrictTo(std::move(fields));
 }
 
-/// The first key that the learner sets, else one that the step has set itself, else one that its checks ask for.
+/// The first key that the learner sets, else one that the step has set itself, else one that its checks ask for, else
+/// the first of the lesson: the field of the step before would say nothing about this one.
 void LessonDesk::showField() {
   const LessonStep& step = player_->step();
   std::vector<std::string> settings;
@@ -267,6 +268,7 @@ void LessonDesk::showField() {
     const std::string key = setting.substr(0, setting.find('='));
     if (std::ranges::find(shown, key) != shown.end()) return parts_.form->reveal(QString::fromStdString(key));
   }
+  if (!shown.empty()) parts_.form->reveal(QString::fromStdString(shown.front()));
 }
 
 void LessonDesk::restore() {

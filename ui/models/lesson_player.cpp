@@ -31,7 +31,7 @@ void LessonPlayer::open(Lesson lesson) {
 void LessonPlayer::close(bool replaced) {
   if (!lesson_) return;
   ++round_;
-  if (!replaced && document_->filePath().isEmpty()) document_->undoStack()->setClean();
+  if (!replaced && document_->filePath().isEmpty()) document_->acceptEdits();
   document_->unlockKeys();
   lesson_.reset();
   runs_.clear();

@@ -77,9 +77,7 @@ class EditCommand : public QUndoCommand {
   QElapsedTimer age_;
 };
 
-SpecDocument::SpecDocument(QObject* parent) : QObject(parent), name_(tr("Untitled")) {
-  connect(&undo_, &QUndoStack::cleanChanged, this, [this](bool clean) { Q_EMIT modifiedChanged(!clean); });
-}
+SpecDocument::SpecDocument(QObject* parent) : QObject(parent), name_(tr("Untitled")) {}
 
 std::filesystem::path SpecDocument::baseDir() const {
   if (!file_path_.isEmpty()) return QFileInfo(file_path_).absolutePath().toStdString();
@@ -177,18 +175,24 @@ void SpecDocument::reset(RunSpec spec, const QString& name, const std::filesyste
   file_path_.clear();
   name_ = name;
   base_dir_ = base_dir;
-  takeOther(without_lowered(spec));
+  const RunSpec own = without_lowered(spec);
+  takeOther(own, own);
   Q_EMIT fileChanged();
+}
+
+void SpecDocument::acceptEdits() {
+  undo_.clear();
+  saved_ = spec_;
+  compareWithSaved();
 }
 
 void SpecDocument::restore(RunSpec spec, const QString& name, const std::filesystem::path& base_dir,
                            const QString& file_path) {
   undo_.clear();
-  undo_.resetClean();
   file_path_ = file_path;
   name_ = name;
   base_dir_ = base_dir;
-  takeOther(spec);
+  takeOther(spec, std::nullopt);
   Q_EMIT fileChanged();
 }
 
@@ -198,7 +202,8 @@ std::vector<Finding> SpecDocument::open(const QString& path) {
   undo_.clear();
   file_path_ = QFileInfo(path).absoluteFilePath();
   keep_set_keys(reading);
-  takeOther(without_lowered(reading.spec));
+  const RunSpec own = without_lowered(reading.spec);
+  takeOther(own, own);
   Q_EMIT fileChanged();
   return std::move(reading.findings);
 }
@@ -224,24 +229,34 @@ Result<void> SpecDocument::saveAs(const QString& path) {
                 path.toStdString(), tr("Choose another folder with Save as").toStdString());
   }
   file_path_ = QFileInfo(path).absoluteFilePath();
-  undo_.setClean();
+  saved_ = moved;
   if (moved != spec_) applySpec(moved, QStringLiteral("data.path"));
+  compareWithSaved();
   Q_EMIT fileChanged();
   return {};
 }
 
 /// What was locked in the document before does not act on this one.
-void SpecDocument::takeOther(const RunSpec& spec) {
+void SpecDocument::takeOther(const RunSpec& spec, const std::optional<RunSpec>& saved) {
   if (!locked_.holder.isEmpty()) unlockKeys();
   if (lock_ != SampleLock::none) setSampleLock(SampleLock::none);
   last_factor_.clear();
   ++opened_;
+  saved_ = saved;
   applySpec(spec, QString());
+}
+
+void SpecDocument::compareWithSaved() {
+  const bool modified = saved_ != spec_;
+  if (modified == modified_) return;
+  modified_ = modified;
+  Q_EMIT modifiedChanged(modified_);
 }
 
 void SpecDocument::applySpec(const RunSpec& spec, const QString& key) {
   spec_ = spec;
   ++revision_;
+  compareWithSaved();
   const bool several = isLengthKey(key.toStdString()) || lock_ != SampleLock::none;
   Q_EMIT changed(several ? QString() : key);
 }

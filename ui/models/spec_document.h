@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,7 +54,8 @@ class SpecDocument : public QObject {
   QString filePath() const { return file_path_; }
   /// File name, or the name of an unsaved spec.
   QString displayName() const;
-  bool isModified() const { return !undo_.isClean(); }
+  /// The values differ from those that were saved or opened, however they came to.
+  bool isModified() const { return modified_; }
   QUndoStack* undoStack() { return &undo_; }
 
   /// One undoable edit. Values of the length group (updates, epochs, samples, tokens) clear each other, so that exactly
@@ -91,6 +93,8 @@ class SpecDocument : public QObject {
 
   /// A new, unsaved document. Clears the history.
   void reset(RunSpec spec, const QString& name, const std::filesystem::path& base_dir = {});
+  /// From now on the values as they are count as unedited. Clears the history.
+  void acceptEdits();
   /// Restores unsaved edits of a file (empty: never saved); the document is modified from the start. Clears the
   /// history.
   void restore(RunSpec spec, const QString& name, const std::filesystem::path& base_dir, const QString& file_path);
@@ -114,9 +118,13 @@ class SpecDocument : public QObject {
   bool edit(const SpecField& field, const SpecValue& value, quint64 typing);
   bool refuses(const RunSpec& after);
   void applySpec(const RunSpec& spec, const QString& key);
-  void takeOther(const RunSpec& spec);
+  /// `saved`: what its edits are compared with; none: it is modified, whatever its values.
+  void takeOther(const RunSpec& spec, const std::optional<RunSpec>& saved);
+  void compareWithSaved();
 
   RunSpec spec_;
+  std::optional<RunSpec> saved_ = spec_;
+  bool modified_ = false;
   QUndoStack undo_;
   QString file_path_;
   QString name_;

@@ -5,6 +5,7 @@
 #include <QElapsedTimer>
 #include <QObject>
 #include <QString>
+#include <QTimer>
 #include <QUndoStack>
 #include <filesystem>
 #include <functional>
@@ -41,6 +42,8 @@ class SpecDocument : public QObject {
  public:
   /// Successive edits of one field within this time become one undo step.
   static constexpr qint64 merge_ms = 300;
+  /// After a pause of this length in typing, the sample lock follows the number that is there.
+  static constexpr int pause_ms = 700;
 
   explicit SpecDocument(QObject* parent = nullptr);
 
@@ -67,7 +70,7 @@ class SpecDocument : public QObject {
   /// As setField() with a value that is still being typed: until endTyping() it is one undo step with what follows,
   /// however long that takes.
   bool typeField(const SpecField& field, const SpecValue& value);
-  void endTyping() { ++typing_; }
+  void endTyping();
   /// Takes back what is being typed.
   void cancelTyping();
 
@@ -82,12 +85,14 @@ class SpecDocument : public QObject {
   const LockedKeys& lockedKeys() const { return locked_; }
 
   /// While there is a lock, an edit of N, the micro-batch or the ranks is followed by what keeps the samples that the
-  /// spec has now; see sample_lock.h. An edit that nothing can follow stands, and the samples differ from
-  /// samplesKept().
+  /// spec has now; see sample_lock.h. A number that is being typed is followed once it is whole: at endTyping(), or
+  /// after a pause. An edit that nothing can follow stands, and the samples differ from samplesKept().
   void setSampleLock(SampleLock lock);
   SampleLock sampleLock() const { return lock_; }
   /// 0 = none are.
   std::int64_t samplesKept() const { return samples_kept_; }
+  /// A number is being typed, and what keeps the samples has not followed it yet.
+  bool isFollowDue() const { return follow_.isActive(); }
   /// Key of the factor that was edited last; empty before.
   QString lastFactor() const { return last_factor_; }
 
@@ -108,6 +113,7 @@ class SpecDocument : public QObject {
   void changed(const QString& key);
   void fileChanged();
   void modifiedChanged(bool modified);
+  /// There is another lock, or what keeps the samples has followed what was typed.
   void sampleLockChanged();
   void lockedKeysChanged();
   /// Who keeps which key, why, and what frees it.
@@ -118,6 +124,8 @@ class SpecDocument : public QObject {
   bool edit(const SpecField& field, const SpecValue& value, quint64 typing);
   bool refuses(const RunSpec& after);
   void applySpec(const RunSpec& spec, const QString& key);
+  bool isTypedLast() const;
+  void followTyped();
   /// `saved`: what its edits are compared with; none: it is modified, whatever its values.
   void takeOther(const RunSpec& spec, const std::optional<RunSpec>& saved);
   void compareWithSaved();
@@ -135,6 +143,7 @@ class SpecDocument : public QObject {
   SampleLock lock_ = SampleLock::none;
   std::int64_t samples_kept_ = 0;
   QString last_factor_;
+  QTimer follow_;
   LockedKeys locked_;
 };
 

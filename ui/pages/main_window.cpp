@@ -522,6 +522,7 @@ void MainWindow::step(void (RunControl::*unit)()) {
 }
 
 bool MainWindow::formHolds() {
+  parts_.document->endTyping();
   const QStringList rejected = setup_->form()->rejectedFields();
   if (rejected.isEmpty()) return true;
   setup_->form()->focusField(rejected.front());

@@ -288,6 +288,33 @@ class TestWindow : public QObject {
     QCOMPARE(saved.spec().accumulation.steps, 11);
   }
 
+  void restored_edits_keep_what_was_kept() {
+    const auto home = std::make_shared<QTemporaryDir>();
+    {
+      OpenStudio studio(home, smallSpec(), "");
+      studio.document.setSampleLock(SampleLock::per_update);
+      studio.set("accumulation.steps", std::int64_t{8});
+      QVERIFY(studio.window->close());
+    }
+    StudioFixture studio(home, "");
+    studio.show();
+    auto* button = studio.offered("Restore");
+    QVERIFY(button);
+    QTest::mouseClick(button, Qt::LeftButton);
+    QCOMPARE(studio.document.sampleLock(), SampleLock::per_update);
+    QCOMPARE(studio.document.samplesKept(), std::int64_t{16});
+    // Edits that were set aside keep it, too.
+    QVERIFY(studio.window->files()->openDemo());
+    studio.document.setSampleLock(SampleLock::per_update);
+    studio.set("accumulation.micro_batch", studio.document.spec().accumulation.micro_batch * 2);
+    QVERIFY(studio.window->files()->openPreset(QStringLiteral("toy.accrue"), QStringLiteral("Eight points")));
+    QCOMPARE(studio.document.sampleLock(), SampleLock::none);
+    button = studio.offered("Bring them back");
+    QVERIFY(button);
+    QTest::mouseClick(button, Qt::LeftButton);
+    QCOMPARE(studio.document.sampleLock(), SampleLock::per_update);
+  }
+
   void edits_of_a_living_window_are_its_own() {
     const auto home = std::make_shared<QTemporaryDir>();
     StudioFixture first(home, "");

@@ -551,6 +551,7 @@ void MainWindow::offerDraft() {
                                lesson_desk_->leave();
                                parts_.document->restore(draft->spec, draft->name, draft->base_dir.toStdString(),
                                                         draft->spec_file);
+                               parts_.document->setSampleLock(draft->lock);
                                drafts_->keep();
                                drafts_->dropLeftOver();
                                showDocumentOpened();

@@ -45,7 +45,7 @@ WindowFiles::WindowFiles(SpecDocument* document, RunLibrary* library, Dialogs* d
 bool WindowFiles::mayReplace() {
   if (!document_->isModified()) return true;
   if (preset_) {
-    set_aside_ = {document_->spec(), document_->displayName()};
+    set_aside_ = {document_->spec(), document_->displayName(), document_->sampleLock()};
     replacing_ = true;
     Q_EMIT editsSetAside(set_aside_.name);
     return true;
@@ -65,6 +65,7 @@ void WindowFiles::bringBack() {
   const SetAside edits = set_aside_;  // replacing the document may set other edits aside
   if (!mayReplace()) return;
   document_->restore(edits.spec, edits.name, {}, {});
+  document_->setSampleLock(edits.lock);
   preset_ = true;
   Q_EMIT documentOpened();
 }

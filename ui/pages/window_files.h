@@ -8,6 +8,7 @@
 
 #include "accrue/run/findings.h"
 #include "accrue/run/run_spec.h"
+#include "accrue/run/sample_lock.h"
 
 class QMenu;
 class QSettings;
@@ -77,6 +78,7 @@ class WindowFiles : public QObject {
   struct SetAside {
     RunSpec spec;
     QString name;
+    SampleLock lock = SampleLock::none;
   };
   void remember(const QString& path);
   QString lastFolder() const;

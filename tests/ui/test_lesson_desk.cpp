@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The window around a lesson, on a screen of 1366 x 768: what a step shows, where the focus is, and what leaving it
 // gives back. The ranks are fake.
+#include <QDir>
 #include <QDockWidget>
 #include <QLabel>
 #include <QListWidget>
@@ -8,6 +9,7 @@
 
 #include "models/lesson_player.h"
 #include "pages/runs_panel.h"
+#include "pages/window_files.h"
 #include "plots/plot_area.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
@@ -129,6 +131,58 @@ class TestLessonDesk : public QObject {
       studio.begin();
       studio.goTo(4);
     }
+  }
+
+  void edits_in_a_lesson_are_never_lost_silently_and_never_asked_about() {
+    DeskStudio studio;
+    studio.dialogs.unsaved_answer = UnsavedAnswer::cancel;  // a question would keep the document
+    const auto steps = [&studio] { return studio.document.spec().accumulation.steps; };
+    const auto bringBack = [&] {
+      QPushButton* back = studio.offered("Bring them back");
+      QVERIFY(back);
+      back->click();
+      QCOMPARE(steps(), 7);
+      QVERIFY(studio.document.isModified());
+      QVERIFY(!studio.player()->lesson());
+    };
+    // Another lesson.
+    studio.begin();
+    studio.set("accumulation.steps", std::int64_t{7});
+    studio.window->openPath(QStringLiteral(":/lessons/6-no-sync.accrue-lesson"));
+    QCOMPARE(studio.player()->lesson()->number, std::int64_t{6});
+    QVERIFY(!studio.document.isModified());
+    bringBack();
+    // Leaving, and then another document.
+    studio.begin();
+    studio.set("accumulation.steps", std::int64_t{7});
+    studio.action("leaveLessonAction")->trigger();
+    QCOMPARE(steps(), 7);
+    QVERIFY(studio.document.isModified());
+    QVERIFY(studio.window->files()->openDemo());
+    bringBack();
+    // Without edits nothing is offered.
+    studio.begin();
+    studio.window->openPath(QStringLiteral(":/lessons/6-no-sync.accrue-lesson"));
+    QVERIFY(!studio.document.isModified());
+    QVERIFY(!studio.find("messageAction")->isVisible());
+  }
+
+  void quitting_in_a_lesson_keeps_its_edits_as_a_draft() {
+    const auto home = std::make_shared<QTemporaryDir>();
+    for (const bool edited : {false, true}) {
+      StudioFixture studio(home, "");
+      studio.show();
+      studio.window->openPath(QStringLiteral(":/lessons/2-unequal-counts.accrue-lesson"));
+      if (edited) studio.set("accumulation.steps", std::int64_t{7});
+      QVERIFY(studio.window->close());
+      QCOMPARE(QDir(home->path()).entryList({QStringLiteral("draft-*.accrue")}).size(), edited ? 1 : 0);
+    }
+    StudioFixture studio(home, "");
+    studio.show();
+    QPushButton* restore = studio.offered("Restore");
+    QVERIFY(restore);
+    restore->click();
+    QCOMPARE(studio.document.spec().accumulation.steps, 7);
   }
 
   void leaving_a_lesson_gives_back_the_start_page() {

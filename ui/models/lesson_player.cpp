@@ -28,10 +28,9 @@ void LessonPlayer::open(Lesson lesson) {
   reset();
 }
 
-void LessonPlayer::close(bool replaced) {
+void LessonPlayer::close() {
   if (!lesson_) return;
   ++round_;
-  if (!replaced && document_->filePath().isEmpty()) document_->acceptEdits();
   document_->unlockKeys();
   lesson_.reset();
   runs_.clear();

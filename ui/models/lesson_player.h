@@ -27,9 +27,8 @@ class LessonPlayer : public QObject {
 
   /// Begins a lesson at its first step. Runs that ended before are not part of it.
   void open(Lesson lesson);
-  /// What a learner tried is no edit to be saved, unless it is one of a file. `replaced`: the document is another one
-  /// by now, and is left as it is.
-  void close(bool replaced = false);
+  /// The document stays, with what the learner has edited.
+  void close();
   /// The first step as it was at the beginning; a run of the lesson that is live is ended without saving.
   void reset();
   /// What was seen before the last reset counts again, and its step is the current one. Nothing without such a reset.

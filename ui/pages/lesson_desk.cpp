@@ -53,6 +53,7 @@ LessonDesk::LessonDesk(LessonPlayer* player, LessonPanel* panel, const LessonDes
   connect(panel_, &LessonPanel::chosen, this, &LessonDesk::openFile);
   connect(player_, &LessonPlayer::begun, this, &LessonDesk::begin);
   connect(player_, &LessonPlayer::closed, this, &LessonDesk::restore);
+  connect(player_, &LessonPlayer::stepChanged, parts_.files, &WindowFiles::markBuiltIn);
   connect(player_, &LessonPlayer::stepChanged, this, &LessonDesk::enableActions);
   connect(player_, &LessonPlayer::failed, this, &LessonDesk::say);
   connect(player_, &LessonPlayer::editRefused, this, &LessonDesk::sayRefused);
@@ -60,7 +61,7 @@ LessonDesk::LessonDesk(LessonPlayer* player, LessonPanel* panel, const LessonDes
   connect(player_, &LessonPlayer::stepChanged, this, &LessonDesk::showField);
   connect(parts_.files, &WindowFiles::lessonRequested, this, &LessonDesk::openFile);
   // Another document ends the lesson: its form would hide the fields of that one.
-  connect(parts_.files, &WindowFiles::documentOpened, this, [this] { player_->close(true); });
+  connect(parts_.files, &WindowFiles::documentOpened, this, [this] { player_->close(); });
   connect(player_, &LessonPlayer::judged, this, &LessonDesk::keepDone);
   const PlotArea* plots = parts_.centre->plots();
   player_->setClock(clockKey(plots->clock()));
@@ -162,7 +163,7 @@ void LessonDesk::openFile(const QString& path) {
                                             tr("A run has not ended. Stop it before a lesson begins."), tr("Stop"),
                                             [stop] { stop->trigger(); }});
   }
-  if (!player_->lesson() && !parts_.files->mayReplace()) return;
+  if (!parts_.files->mayReplace()) return;
   for (const char* message : {"lesson", "draft"}) parts_.centre->messages()->withdraw(QLatin1String(message));
   player_->open(std::move(reading.lesson));
 }

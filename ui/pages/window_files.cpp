@@ -37,14 +37,14 @@ WindowFiles::WindowFiles(SpecDocument* document, RunLibrary* library, Dialogs* d
                          QWidget* window)
     : QObject(window), document_(document), library_(library), dialogs_(dialogs), settings_(settings), window_(window) {
   connect(document_, &SpecDocument::fileChanged, this, [this] {
-    preset_ = false;
+    built_in_ = false;
     if (!std::exchange(replacing_, false)) Q_EMIT setAsideOver();
   });
 }
 
 bool WindowFiles::mayReplace() {
   if (!document_->isModified()) return true;
-  if (preset_) {
+  if (built_in_) {
     set_aside_ = {document_->spec(), document_->displayName(), document_->sampleLock()};
     replacing_ = true;
     Q_EMIT editsSetAside(set_aside_.name);
@@ -66,7 +66,7 @@ void WindowFiles::bringBack() {
   if (!mayReplace()) return;
   document_->restore(edits.spec, edits.name, {}, {});
   document_->setSampleLock(edits.lock);
-  preset_ = true;
+  built_in_ = true;
   Q_EMIT documentOpened();
 }
 
@@ -93,7 +93,7 @@ bool WindowFiles::openPreset(const QString& resource, const QString& name) {
     return false;
   }
   document_->reset(reading.spec, name);
-  preset_ = true;
+  built_in_ = true;
   Q_EMIT documentOpened();
   return true;
 }

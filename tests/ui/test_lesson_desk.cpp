@@ -185,6 +185,30 @@ class TestLessonDesk : public QObject {
     QCOMPARE(studio.document.spec().accumulation.steps, 7);
   }
 
+  void taking_a_reset_back_gives_back_the_edits() {
+    DeskStudio studio;
+    studio.begin();
+    studio.action("resetLessonAction")->trigger();
+    QVERIFY(!studio.player()->canTakeResetBack());
+    studio.goTo(2);
+    studio.set("accumulation.steps", std::int64_t{7});
+    studio.document.setSampleLock(SampleLock::per_update);
+    for (int press = 0; press < 2; ++press) {
+      studio.action("resetLessonAction")->trigger();
+      QCOMPARE(studio.player()->stepIndex(), std::size_t{0});
+      QVERIFY(!studio.document.isModified());
+    }
+    QPushButton* back = studio.offered("Take it back");
+    QVERIFY(back);
+    back->click();
+    QCOMPARE(studio.player()->stepIndex(), std::size_t{2});
+    QCOMPARE(studio.document.spec().accumulation.steps, 7);
+    QVERIFY(studio.document.isModified());
+    QCOMPARE(studio.document.sampleLock(), SampleLock::per_update);
+    QVERIFY(!studio.document.lockedKeys().why.empty());
+    QVERIFY(!studio.player()->canTakeResetBack());
+  }
+
   void leaving_a_lesson_gives_back_the_start_page() {
     DeskStudio studio;
     const QWidget* start = studio.find("startPage");

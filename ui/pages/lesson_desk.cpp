@@ -182,7 +182,7 @@ void LessonDesk::reset() {
   player_->reset();
   if (!player_->canTakeResetBack()) return;
   parts_.centre->messages()->post({QStringLiteral("lesson"), RunState::idle,
-                                   tr("The lesson began again; what was seen before is not counted."),
+                                   tr("The lesson began again, without your edits; what was seen before is not counted."),
                                    tr("Take it back"), [this] { takeResetBack(); }});
 }
 

@@ -444,7 +444,7 @@ class TestForm : public QObject {
     QTRY_VERIFY(top("accumulation.steps") >= 0 && top("accumulation.steps") < top("parallel.data"));
   }
 
-  void escape_and_leaving_end_the_search() {
+  void the_search_stays_until_escape() {
     OpenStudio studio;
     auto* search = studio.find<QLineEdit>("fieldSearch");
     studio.press(Qt::Key_F, Qt::ControlModifier);
@@ -454,9 +454,28 @@ class TestForm : public QObject {
     QTest::keyClicks(search, QStringLiteral("seed"));
     QTest::keyClick(search, Qt::Key_Return);
     QVERIFY(!search->text().isEmpty());  // the field that was found is edited among its like
+    // Tab, too, or a click elsewhere, leaves what was found as it is.
     studio.find("onlyDifferingBox")->setFocus();
+    QCOMPARE(search->text(), QStringLiteral("seed"));
+    QVERIFY(!formOf(studio)->row(QStringLiteral("accumulation.steps"))->isVisible());
+    search->setFocus();
+    QTest::keyClick(search, Qt::Key_Tab);
+    QVERIFY(!search->hasFocus());
+    QCOMPARE(search->text(), QStringLiteral("seed"));
+    search->setFocus();
+    QTest::keyClick(search, Qt::Key_Escape);
     QVERIFY(search->text().isEmpty());
     QVERIFY(formOf(studio)->row(QStringLiteral("accumulation.steps"))->isVisible());
+  }
+
+  void down_goes_from_the_search_to_the_first_match() {
+    OpenStudio studio;
+    auto* search = studio.find<QLineEdit>("fieldSearch");
+    studio.press(Qt::Key_F, Qt::ControlModifier);
+    QTest::keyClicks(search, QStringLiteral("micro-batch"));
+    QTest::keyClick(search, Qt::Key_Down);
+    QVERIFY(studio.find("field.accumulation.micro_batch")->hasFocus());
+    QCOMPARE(search->text(), QStringLiteral("micro-batch"));
   }
 
   void the_search_ends_with_its_document() {

@@ -197,6 +197,32 @@ class TestForm : public QObject {
     QCOMPARE(studio.document.spec().accumulation.steps, 2);
   }
 
+  void a_switch_is_on_or_off_in_every_word_about_it() {
+    OpenStudio studio;
+    const auto* shuffle = find_field("data.shuffle");
+    QVERIFY(shuffle && shuffle->type == FieldType::boolean);
+    const bool on = std::get<bool>(shuffle->get(studio.document.spec()));
+    Finding finding{.severity = Severity::warning, .key = "data.shuffle", .message = "does nothing"};
+    finding.found = on ? "true" : "false";
+    finding.expected = on ? "false, or data.samples above 1" : "true";
+    finding.fix_value = on ? "false" : "true";
+    formOf(studio)->setFindings({finding});
+    auto* note = studio.find<FindingNote>("finding.data.shuffle");
+    QCOMPARE(note->text(), on ? QStringLiteral("does nothing (found on, expected off, or data.samples above 1)")
+                              : QStringLiteral("does nothing (found off, expected on)"));
+    auto* fix = note->findChild<QPushButton*>();
+    QCOMPARE(fix->text(), on ? QStringLiteral("Turn it off") : QStringLiteral("Turn it on"));
+    fix->click();
+    QCOMPARE(std::get<bool>(shuffle->get(studio.document.spec())), !on);
+    // One that may be left to the dialect, too.
+    for (const SpecField& field : spec_fields()) {
+      if (field.type != FieldType::boolean || !field.optional) continue;
+      const auto* combo = studio.find<QComboBox>(QStringLiteral("field.%1").arg(fromView(field.key)));
+      QVERIFY2(combo && combo->findText(QStringLiteral("on")) > 0 && combo->findText(QStringLiteral("off")) > 0,
+               std::string(field.key).c_str());
+    }
+  }
+
   void the_wheel_edits_nothing_without_focus() {
     OpenStudio studio;
     const RunSpec before = studio.document.spec();

@@ -79,11 +79,11 @@ void DraftKeeper::keep() {
   QSaveFile out(file());
   if (!out.open(QIODevice::WriteOnly)) return;
   const char* lock = lock_names[static_cast<std::size_t>(document_->sampleLock())];
-  const QString text = QStringLiteral("%1%2\n%3%4\n%5%6\n%7%8\n%9")
-                           .arg(QLatin1String(base_mark), QString::fromStdString(document_->baseDir().string()),
-                                QLatin1String(name_mark), document_->displayName(), QLatin1String(file_mark),
-                                document_->filePath(), QLatin1String(keep_mark), QLatin1String(lock),
-                                QString::fromStdString(write_spec(document_->spec())));
+  const QString text =
+      QStringLiteral("%1%2\n%3%4\n%5%6\n%7%8\n%9")
+          .arg(QLatin1String(base_mark), QString::fromStdString(document_->baseDir().string()),
+               QLatin1String(name_mark), document_->displayName(), QLatin1String(file_mark), document_->filePath(),
+               QLatin1String(keep_mark), QLatin1String(lock), QString::fromStdString(write_spec(document_->spec())));
   out.write(text.toUtf8());
   out.commit();
 }
@@ -101,8 +101,12 @@ std::optional<Draft> DraftKeeper::leftOver() {
     if (!reading.ok()) continue;
     left_over_ = path;
     left_over_lock_ = std::move(lock);
-    return Draft{std::move(reading.spec), markedLine(text, name_mark), markedLine(text, base_mark),
-                 markedLine(text, file_mark), lockNamed(markedLine(text, keep_mark)), QFileInfo(in).lastModified()};
+    return Draft{std::move(reading.spec),
+                 markedLine(text, name_mark),
+                 markedLine(text, base_mark),
+                 markedLine(text, file_mark),
+                 lockNamed(markedLine(text, keep_mark)),
+                 QFileInfo(in).lastModified()};
   }
   return std::nullopt;
 }

@@ -181,9 +181,10 @@ void LessonDesk::reset() {
   if (!shown.isEmpty()) runs_at_reset_ = QList<QPointer<RunSeries>>(shown.begin(), shown.end());
   player_->reset();
   if (!player_->canTakeResetBack()) return;
-  parts_.centre->messages()->post({QStringLiteral("lesson"), RunState::idle,
-                                   tr("The lesson began again, without your edits; what was seen before is not counted."),
-                                   tr("Take it back"), [this] { takeResetBack(); }});
+  parts_.centre->messages()->post(
+      {QStringLiteral("lesson"), RunState::idle,
+       tr("The lesson began again, without your edits; what was seen before is not counted."), tr("Take it back"),
+       [this] { takeResetBack(); }});
 }
 
 void LessonDesk::takeResetBack() {

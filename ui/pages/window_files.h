@@ -51,9 +51,9 @@ class WindowFiles : public QObject {
   void clone(const RunSeries& run);
   bool save();
   bool saveAs();
-  /// Before another document takes the place of this one. Without edits, nothing is asked. Edits of a spec that came with
-  /// the program, as a lesson's, are set aside: editsSetAside() tells of them. About others the user is asked; false if
-  /// they are to stay.
+  /// Before another document takes the place of this one. Without edits, nothing is asked. Edits of a spec that came
+  /// with the program, as a lesson's, are set aside: editsSetAside() tells of them. About others the user is asked;
+  /// false if they are to stay.
   bool mayReplace();
   /// The document came with the program.
   void markBuiltIn() { built_in_ = true; }

@@ -234,7 +234,11 @@ class TestWindow : public QObject {
       StudioFixture studio(home, "");
       studio.show();
       QVERIFY(studio.offered("Restore"));
+      // Closing the message discards them, as it says.
+      const QString text = studio.find<QLabel>("messageText")->text();
+      QVERIFY2(text.endsWith(QStringLiteral("Close this message to discard them.")), qPrintable(text));
       studio.find<QToolButton>("messageClose")->click();
+      QVERIFY(QDir(home->path()).entryList({QStringLiteral("draft-*.accrue")}).isEmpty());
       QVERIFY(studio.window->close());
     }
     StudioFixture studio(home, "");

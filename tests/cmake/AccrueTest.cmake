@@ -15,12 +15,11 @@ set(accrue_sanitized core_record engine_models engine_checkpoint engine_memory e
   ranks_parallel ranks_training ranks_resume)
 add_custom_target(sanitized)
 
-# A test is compiled far more often than its own code is waited for. Those of the core go through all of many cases; the others wait
-# for windows, ranks and LibTorch.
+# A test is compiled far more often than its own code is waited for. What calls LibTorch computes next to nothing itself.
 set(accrue_test_core_optimisation -O1)
 set(accrue_test_torch_optimisation -O0)
-set(accrue_test_gui_optimisation -O0)
-set(accrue_test_svg_optimisation -O0)
+set(accrue_test_gui_optimisation -O1)
+set(accrue_test_svg_optimisation -O1)
 
 # accrue_test_support(variable libraries): the small library that every test links, with the precompiled headers of the
 # tests in it. One for each set of Qt's modules, because those are defined as macros, which the headers read, and one

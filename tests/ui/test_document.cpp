@@ -102,6 +102,32 @@ class TestDocument : public QObject {
     QVERIFY(!document.isModified());
   }
 
+  void a_value_put_back_by_typing_is_no_edit() {
+    const QTemporaryDir dir;
+    SpecDocument document;
+    QVERIFY(document.saveAs(dir.filePath(QStringLiteral("a.accrue"))));
+    const std::int64_t before = document.spec().accumulation.steps;
+    QSignalSpy modified(&document, &SpecDocument::modifiedChanged);
+    for (const std::int64_t steps : {before + 8, before}) {
+      document.typeField(field("accumulation.steps"), steps);
+      document.endTyping();
+      document.setField(field("optimizer.lr"), document.spec().optimizer.lr);
+      QCOMPARE(document.isModified(), steps != before);
+    }
+    QCOMPARE(modified.count(), 2);
+    // After another save the values of that one are compared with.
+    document.setField(field("accumulation.steps"), before + 8);
+    QVERIFY(document.save());
+    QVERIFY(!document.isModified());
+    document.undoStack()->undo();
+    QVERIFY(document.isModified());
+    // What was never saved is modified, whatever its values.
+    document.restore(RunSpec{}, QStringLiteral("kept"), {}, {});
+    QVERIFY(document.isModified());
+    document.acceptEdits();
+    QVERIFY(!document.isModified());
+  }
+
   void saves_what_it_opens() {
     const QTemporaryDir dir;
     const QString file = dir.filePath(QStringLiteral("a.accrue"));

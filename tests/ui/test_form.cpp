@@ -197,6 +197,32 @@ class TestForm : public QObject {
     QCOMPARE(studio.document.spec().accumulation.steps, 2);
   }
 
+  void a_switch_is_on_or_off_in_every_word_about_it() {
+    OpenStudio studio;
+    const auto* shuffle = find_field("data.shuffle");
+    QVERIFY(shuffle && shuffle->type == FieldType::boolean);
+    const bool on = std::get<bool>(shuffle->get(studio.document.spec()));
+    Finding finding{.severity = Severity::warning, .key = "data.shuffle", .message = "does nothing"};
+    finding.found = on ? "true" : "false";
+    finding.expected = on ? "false, or data.samples above 1" : "true";
+    finding.fix_value = on ? "false" : "true";
+    formOf(studio)->setFindings({finding});
+    auto* note = studio.find<FindingNote>("finding.data.shuffle");
+    QCOMPARE(note->text(), on ? QStringLiteral("does nothing (found on, expected off, or data.samples above 1)")
+                              : QStringLiteral("does nothing (found off, expected on)"));
+    auto* fix = note->findChild<QPushButton*>();
+    QCOMPARE(fix->text(), on ? QStringLiteral("Turn it off") : QStringLiteral("Turn it on"));
+    fix->click();
+    QCOMPARE(std::get<bool>(shuffle->get(studio.document.spec())), !on);
+    // One that may be left to the dialect, too.
+    for (const SpecField& field : spec_fields()) {
+      if (field.type != FieldType::boolean || !field.optional) continue;
+      const auto* combo = studio.find<QComboBox>(QStringLiteral("field.%1").arg(fromView(field.key)));
+      QVERIFY2(combo && combo->findText(QStringLiteral("on")) > 0 && combo->findText(QStringLiteral("off")) > 0,
+               std::string(field.key).c_str());
+    }
+  }
+
   void the_wheel_edits_nothing_without_focus() {
     OpenStudio studio;
     const RunSpec before = studio.document.spec();
@@ -444,7 +470,7 @@ class TestForm : public QObject {
     QTRY_VERIFY(top("accumulation.steps") >= 0 && top("accumulation.steps") < top("parallel.data"));
   }
 
-  void escape_and_leaving_end_the_search() {
+  void the_search_stays_until_escape() {
     OpenStudio studio;
     auto* search = studio.find<QLineEdit>("fieldSearch");
     studio.press(Qt::Key_F, Qt::ControlModifier);
@@ -454,9 +480,28 @@ class TestForm : public QObject {
     QTest::keyClicks(search, QStringLiteral("seed"));
     QTest::keyClick(search, Qt::Key_Return);
     QVERIFY(!search->text().isEmpty());  // the field that was found is edited among its like
+    // Tab, too, or a click elsewhere, leaves what was found as it is.
     studio.find("onlyDifferingBox")->setFocus();
+    QCOMPARE(search->text(), QStringLiteral("seed"));
+    QVERIFY(!formOf(studio)->row(QStringLiteral("accumulation.steps"))->isVisible());
+    search->setFocus();
+    QTest::keyClick(search, Qt::Key_Tab);
+    QVERIFY(!search->hasFocus());
+    QCOMPARE(search->text(), QStringLiteral("seed"));
+    search->setFocus();
+    QTest::keyClick(search, Qt::Key_Escape);
     QVERIFY(search->text().isEmpty());
     QVERIFY(formOf(studio)->row(QStringLiteral("accumulation.steps"))->isVisible());
+  }
+
+  void down_goes_from_the_search_to_the_first_match() {
+    OpenStudio studio;
+    auto* search = studio.find<QLineEdit>("fieldSearch");
+    studio.press(Qt::Key_F, Qt::ControlModifier);
+    QTest::keyClicks(search, QStringLiteral("micro-batch"));
+    QTest::keyClick(search, Qt::Key_Down);
+    QVERIFY(studio.find("field.accumulation.micro_batch")->hasFocus());
+    QCOMPARE(search->text(), QStringLiteral("micro-batch"));
   }
 
   void the_search_ends_with_its_document() {

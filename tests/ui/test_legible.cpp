@@ -346,6 +346,9 @@ class TestLegible : public QObject {
     };
     const auto wordOf = [&](const char* name) { return wordAt(studio.find(name)); };
     QCOMPARE(wordOf("field.accumulation.steps"), QStringLiteral("N"));
+    QCOMPARE(wordOf("field.accumulation.schedule_clock"), QStringLiteral("schedule clock"));
+    QCOMPARE(wordOf("field.accumulation.normalizer"), QStringLiteral("normalizer"));
+    QCOMPARE(wordOf("sampleLock"), QStringLiteral("Keep"));
     QCOMPARE(wordOf("field.megatron.recompute_activations"), QStringLiteral("recompute"));
     QCOMPARE(wordOf("field.model.heads"), QString());
     // What shows something is explained by what it shows.

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The window around a lesson, on a screen of 1366 x 768: what a step shows, where the focus is, and what leaving it
 // gives back. The ranks are fake.
+#include <QDir>
 #include <QDockWidget>
 #include <QLabel>
 #include <QListWidget>
+#include <QScrollBar>
 
 #include "models/lesson_player.h"
 #include "pages/runs_panel.h"
+#include "pages/window_files.h"
 #include "plots/plot_area.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
@@ -130,6 +133,82 @@ class TestLessonDesk : public QObject {
     }
   }
 
+  void edits_in_a_lesson_are_never_lost_silently_and_never_asked_about() {
+    DeskStudio studio;
+    studio.dialogs.unsaved_answer = UnsavedAnswer::cancel;  // a question would keep the document
+    const auto steps = [&studio] { return studio.document.spec().accumulation.steps; };
+    const auto bringBack = [&] {
+      QPushButton* back = studio.offered("Bring them back");
+      QVERIFY(back);
+      back->click();
+      QCOMPARE(steps(), 7);
+      QVERIFY(studio.document.isModified());
+      QVERIFY(!studio.player()->lesson());
+    };
+    // Another lesson.
+    studio.begin();
+    studio.set("accumulation.steps", std::int64_t{7});
+    studio.window->openPath(QStringLiteral(":/lessons/6-no-sync.accrue-lesson"));
+    QCOMPARE(studio.player()->lesson()->number, std::int64_t{6});
+    QVERIFY(!studio.document.isModified());
+    bringBack();
+    // Leaving, and then another document.
+    studio.begin();
+    studio.set("accumulation.steps", std::int64_t{7});
+    studio.action("leaveLessonAction")->trigger();
+    QCOMPARE(steps(), 7);
+    QVERIFY(studio.document.isModified());
+    QVERIFY(studio.window->files()->openDemo());
+    bringBack();
+    // Without edits nothing is offered.
+    studio.begin();
+    studio.window->openPath(QStringLiteral(":/lessons/6-no-sync.accrue-lesson"));
+    QVERIFY(!studio.document.isModified());
+    QVERIFY(!studio.find("messageAction")->isVisible());
+  }
+
+  void quitting_in_a_lesson_keeps_its_edits_as_a_draft() {
+    const auto home = std::make_shared<QTemporaryDir>();
+    for (const bool edited : {false, true}) {
+      StudioFixture studio(home, "");
+      studio.show();
+      studio.window->openPath(QStringLiteral(":/lessons/2-unequal-counts.accrue-lesson"));
+      if (edited) studio.set("accumulation.steps", std::int64_t{7});
+      QVERIFY(studio.window->close());
+      QCOMPARE(QDir(home->path()).entryList({QStringLiteral("draft-*.accrue")}).size(), edited ? 1 : 0);
+    }
+    StudioFixture studio(home, "");
+    studio.show();
+    QPushButton* restore = studio.offered("Restore");
+    QVERIFY(restore);
+    restore->click();
+    QCOMPARE(studio.document.spec().accumulation.steps, 7);
+  }
+
+  void taking_a_reset_back_gives_back_the_edits() {
+    DeskStudio studio;
+    studio.begin();
+    studio.action("resetLessonAction")->trigger();
+    QVERIFY(!studio.player()->canTakeResetBack());
+    studio.goTo(2);
+    studio.set("accumulation.steps", std::int64_t{7});
+    studio.document.setSampleLock(SampleLock::per_update);
+    for (int press = 0; press < 2; ++press) {
+      studio.action("resetLessonAction")->trigger();
+      QCOMPARE(studio.player()->stepIndex(), std::size_t{0});
+      QVERIFY(!studio.document.isModified());
+    }
+    QPushButton* back = studio.offered("Take it back");
+    QVERIFY(back);
+    back->click();
+    QCOMPARE(studio.player()->stepIndex(), std::size_t{2});
+    QCOMPARE(studio.document.spec().accumulation.steps, 7);
+    QVERIFY(studio.document.isModified());
+    QCOMPARE(studio.document.sampleLock(), SampleLock::per_update);
+    QVERIFY(!studio.document.lockedKeys().why.empty());
+    QVERIFY(!studio.player()->canTakeResetBack());
+  }
+
   void leaving_a_lesson_gives_back_the_start_page() {
     DeskStudio studio;
     const QWidget* start = studio.find("startPage");
@@ -210,6 +289,37 @@ class TestLessonDesk : public QObject {
     // A step in which nothing is to be changed shows what it has changed itself.
     studio.goTo(3);
     QTRY_VERIFY_WITH_TIMEOUT(studio.sees("parallel.data"), patience_ms);
+  }
+
+  void going_back_to_a_step_without_a_field_shows_the_first_of_the_lesson() {
+    DeskStudio studio;
+    studio.begin();
+    studio.goTo(2);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.sees("teaching.bug"), patience_ms);
+    studio.goTo(0);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.sees("accumulation.steps"), patience_ms);
+    QVERIFY(!studio.sees("teaching.bug"));
+  }
+
+  void the_field_of_a_step_stays_in_sight_while_the_form_gets_lower() {
+    DeskStudio studio;
+    studio.begin();
+    studio.goTo(2);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.sees("teaching.bug"), patience_ms);
+    auto* form = studio.find<FieldForm>("fieldForm");
+    const auto lower = [&studio, form] {
+      const int before = form->height();
+      auto* dock = studio.find<QDockWidget>("setupDock");
+      studio.window->resizeDocks({dock}, {dock->height() - 30}, Qt::Vertical);
+      QTRY_VERIFY_WITH_TIMEOUT(form->height() < before, patience_ms);
+    };
+    lower();
+    QTRY_VERIFY_WITH_TIMEOUT(studio.sees("teaching.bug"), patience_ms);
+    // Who scrolls away is left alone.
+    form->verticalScrollBar()->triggerAction(QAbstractSlider::SliderToMinimum);
+    lower();
+    settle();
+    QCOMPARE(form->verticalScrollBar()->value(), 0);
   }
 };
 

@@ -296,7 +296,7 @@ class TestLessons : public QObject {
     studio.begin();
     studio.document.restore(smallSpec(), QStringLiteral("kept"), {}, {});
     QVERIFY(studio.document.isModified());
-    studio.player()->close(true);
+    studio.player()->close();
     QVERIFY(studio.document.isModified());
   }
 

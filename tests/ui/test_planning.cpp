@@ -91,12 +91,51 @@ class TestPlanning : public QObject {
     auto* steps = studio.find<QAbstractSpinBox>("field.accumulation.steps");
     auto* text = steps->findChild<QLineEdit*>();
     text->setText(QStringLiteral("5"));
-    QVERIFY(!row->note().isEmpty());
+    QTRY_VERIFY_WITH_TIMEOUT(!row->note().isEmpty(), patience_ms);
     text->setText(QStringLiteral("5x"));
     QVERIFY(row->note().isEmpty());
     QVERIFY(studio.find("sampleLockOffer.0")->isHidden());
     text->setText(QStringLiteral("5"));
-    QVERIFY(!row->note().isEmpty());
+    QTRY_VERIFY_WITH_TIMEOUT(!row->note().isEmpty(), patience_ms);
+  }
+
+  void what_keeps_the_samples_follows_a_typed_number_once_it_is_whole() {
+    OpenStudio studio;  // 2 micro x 4 accum x 2 ranks
+    choose(studio, 1);
+    auto* steps = studio.find<QAbstractSpinBox>("field.accumulation.steps");
+    const auto* row = studio.find<SampleLockRow>("sampleLockRow");
+    const auto batch = [&studio] { return studio.document.spec().accumulation.micro_batch; };
+    const auto type = [steps](const char* text) {
+      steps->setFocus();
+      steps->selectAll();
+      QTest::keyClicks(steps, QString::fromLatin1(text));
+    };
+    type("1");
+    QCOMPARE(studio.document.spec().accumulation.steps, 1);
+    QCOMPARE(batch(), 2);
+    QVERIFY(row->note().isEmpty());
+    QTest::keyClick(steps, Qt::Key_Backspace);
+    type("8");
+    QCOMPARE(batch(), 2);
+    QTest::keyClick(steps, Qt::Key_Return);
+    QCOMPARE(batch(), 1);
+    // One edit is one step back.
+    studio.document.undoStack()->undo();
+    QCOMPARE(studio.document.spec().accumulation.steps, 4);
+    QCOMPARE(batch(), 2);
+    // The focus that goes elsewhere ends it, and so does a pause.
+    type("2");
+    studio.find("field.optimizer.lr")->setFocus();
+    QCOMPARE(batch(), 4);
+    type("1");
+    QCOMPARE(batch(), 4);
+    QTRY_COMPARE_WITH_TIMEOUT(batch(), 8, patience_ms);
+    // Run trains what was kept.
+    type("4");
+    studio.press(Qt::Key_F5);
+    QCOMPARE(batch(), 2);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.control->isLive(), patience_ms);
+    studio.endRun();
   }
 
   void the_samples_in_total_can_be_kept() {

@@ -234,7 +234,11 @@ class TestWindow : public QObject {
       StudioFixture studio(home, "");
       studio.show();
       QVERIFY(studio.offered("Restore"));
+      // Closing the message discards them, as it says.
+      const QString text = studio.find<QLabel>("messageText")->text();
+      QVERIFY2(text.endsWith(QStringLiteral("Close this message to discard them.")), qPrintable(text));
       studio.find<QToolButton>("messageClose")->click();
+      QVERIFY(QDir(home->path()).entryList({QStringLiteral("draft-*.accrue")}).isEmpty());
       QVERIFY(studio.window->close());
     }
     StudioFixture studio(home, "");
@@ -286,6 +290,33 @@ class TestWindow : public QObject {
     SpecDocument saved;
     QVERIFY(!has_errors(saved.open(file)));
     QCOMPARE(saved.spec().accumulation.steps, 11);
+  }
+
+  void restored_edits_keep_what_was_kept() {
+    const auto home = std::make_shared<QTemporaryDir>();
+    {
+      OpenStudio studio(home, smallSpec(), "");
+      studio.document.setSampleLock(SampleLock::per_update);
+      studio.set("accumulation.steps", std::int64_t{8});
+      QVERIFY(studio.window->close());
+    }
+    StudioFixture studio(home, "");
+    studio.show();
+    auto* button = studio.offered("Restore");
+    QVERIFY(button);
+    QTest::mouseClick(button, Qt::LeftButton);
+    QCOMPARE(studio.document.sampleLock(), SampleLock::per_update);
+    QCOMPARE(studio.document.samplesKept(), std::int64_t{16});
+    // Edits that were set aside keep it, too.
+    QVERIFY(studio.window->files()->openDemo());
+    studio.document.setSampleLock(SampleLock::per_update);
+    studio.set("accumulation.micro_batch", studio.document.spec().accumulation.micro_batch * 2);
+    QVERIFY(studio.window->files()->openPreset(QStringLiteral("toy.accrue"), QStringLiteral("Eight points")));
+    QCOMPARE(studio.document.sampleLock(), SampleLock::none);
+    button = studio.offered("Bring them back");
+    QVERIFY(button);
+    QTest::mouseClick(button, Qt::LeftButton);
+    QCOMPARE(studio.document.sampleLock(), SampleLock::per_update);
   }
 
   void edits_of_a_living_window_are_its_own() {

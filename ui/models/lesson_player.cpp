@@ -23,19 +23,18 @@ LessonPlayer::LessonPlayer(SpecDocument* document, RunControl* control, QObject*
 void LessonPlayer::open(Lesson lesson) {
   lesson_ = std::move(lesson);
   runs_.clear();
-  before_reset_ = {};
+  before_reset_.reset();
   document_->setSampleLock(SampleLock::none);  // it would write fields that the lesson locks
-  reset();
+  begin();
 }
 
-void LessonPlayer::close(bool replaced) {
+void LessonPlayer::close() {
   if (!lesson_) return;
   ++round_;
-  if (!replaced && document_->filePath().isEmpty()) document_->undoStack()->setClean();
   document_->unlockKeys();
   lesson_.reset();
   runs_.clear();
-  before_reset_ = {};
+  before_reset_.reset();
   results_.clear();
   own_run_ = nullptr;
   Q_EMIT closed();
@@ -48,9 +47,25 @@ bool LessonPlayer::isTakenByAnother() const {
 
 void LessonPlayer::reset() {
   if (!lesson_) return;
+  rememberForReset();
+  begin();
+}
+
+/// A second reset finds nothing new, and does not lose what the first one can give back.
+void LessonPlayer::rememberForReset() {
+  document_->endTyping();
+  const bool edited = document_->isModified();
+  if (runs_.empty() && !edited) return;
+  if (!runs_.empty() || !before_reset_)
+    before_reset_ = Progress{.runs = std::exchange(runs_, {}), .clocks = std::exchange(clocks_, {})};
+  before_reset_->step = step_;
+  before_reset_->edited = edited ? std::optional(document_->spec()) : std::nullopt;
+  before_reset_->lock = document_->sampleLock();
+}
+
+void LessonPlayer::begin() {
   ++round_;
   if (control_->isLive() && control_->run() == own_run_) control_->kill();
-  if (!runs_.empty()) before_reset_ = {step_, std::exchange(runs_, {}), std::exchange(clocks_, {})};
   step_ = 0;  // those of a lesson before may be more
   clocks_.assign(lesson_->steps.size(), {});
   Q_EMIT begun();
@@ -59,11 +74,13 @@ void LessonPlayer::reset() {
 
 void LessonPlayer::takeResetBack() {
   if (!lesson_ || !canTakeResetBack()) return;
-  const Progress before = std::exchange(before_reset_, {});
+  const Progress before = *std::exchange(before_reset_, std::nullopt);
   runs_.insert(runs_.begin(), before.runs.begin(), before.runs.end());
   for (std::size_t i = 0; i < clocks_.size(); ++i)
     clocks_[i].insert(clocks_[i].end(), before.clocks[i].begin(), before.clocks[i].end());
   enter(before.step);
+  if (before.edited) document_->setSpec(*before.edited, tr("Take the reset back"));
+  document_->setSampleLock(before.lock);
 }
 
 void LessonPlayer::next() {

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "accrue/run/lesson_check.h"
+#include "accrue/run/run_spec.h"
+#include "accrue/run/sample_lock.h"
 #include "bridge/job_runner.h"
 
 namespace accrue::ui {
@@ -27,12 +29,12 @@ class LessonPlayer : public QObject {
 
   /// Begins a lesson at its first step. Runs that ended before are not part of it.
   void open(Lesson lesson);
-  /// What a learner tried is no edit to be saved, unless it is one of a file. `replaced`: the document is another one
-  /// by now, and is left as it is.
-  void close(bool replaced = false);
+  /// The document stays, with what the learner has edited.
+  void close();
   /// The first step as it was at the beginning; a run of the lesson that is live is ended without saving.
   void reset();
-  /// What was seen before the last reset counts again, and its step is the current one. Nothing without such a reset.
+  /// What was seen before the last reset counts again, and its step is the current one, with its edits. Nothing without
+  /// such a reset.
   void takeResetBack();
   void next();
   void previous();
@@ -50,7 +52,7 @@ class LessonPlayer : public QObject {
   /// A run has ended since the step was entered.
   bool isTried() const { return runs_.size() > runs_at_entry_; }
   /// takeResetBack() would bring back something.
-  bool canTakeResetBack() const { return !before_reset_.runs.empty(); }
+  bool canTakeResetBack() const { return before_reset_.has_value(); }
   bool isStepDone() const { return is_done(step(), *lesson_, runs_, clocks_[step_]); }
   /// How many steps show what they ask for.
   std::size_t stepsDone() const;
@@ -75,8 +77,12 @@ class LessonPlayer : public QObject {
     std::size_t step = 0;
     std::vector<RunFacts> runs;
     std::vector<std::vector<std::string>> clocks;
+    std::optional<RunSpec> edited;  ///< the step's spec with the learner's edits
+    SampleLock lock = SampleLock::none;
   };
 
+  void begin();
+  void rememberForReset();
   void enter(std::size_t step);
   void lockKeys();
   void takeEnd(RunSeries* run);
@@ -88,7 +94,7 @@ class LessonPlayer : public QObject {
   std::size_t step_ = 0;
   std::vector<RunFacts> runs_;
   std::size_t runs_at_entry_ = 0;                 ///< of the step
-  Progress before_reset_;                         ///< empty where there is nothing to take back
+  std::optional<Progress> before_reset_;          ///< none where there is nothing to take back
   std::string clock_;                             ///< of the plots now
   std::vector<std::vector<std::string>> clocks_;  ///< of the plots, in each step
   const RunSeries* own_run_ = nullptr;            ///< the last one that the lesson began; compared only

@@ -2,6 +2,7 @@
 #include "run_text.h"
 
 #include <QCoreApplication>
+#include <QRegularExpression>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -130,6 +131,19 @@ std::optional<double> secondsLeft(const RunSeries& run) {
   if (last.update < 2 || last.plannedUpdates <= 0 || last.unpausedSeconds <= 0.0) return std::nullopt;
   const auto left = static_cast<double>(std::max<std::int64_t>(0, last.plannedUpdates - last.update));
   return last.unpausedSeconds / static_cast<double>(last.update) * left;
+}
+
+QString switchWord(bool on) {
+  return on ? tr("on") : tr("off");
+}
+
+QString inSwitchWords(const SpecField* field, const std::string& text) {
+  QString words = QString::fromStdString(text);
+  if (!field || field->type != FieldType::boolean) return words;
+  for (const bool on : {false, true})
+    words.replace(QRegularExpression(on ? QStringLiteral("\\btrue\\b") : QStringLiteral("\\bfalse\\b")),
+                  switchWord(on));
+  return words;
 }
 
 QString groupedNumber(std::int64_t value) {

@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "accrue/run/run_state.h"
+#include "accrue/run/spec_fields.h"
 #include "accrue/run/step_phase.h"
 
 namespace accrue::ui {
@@ -35,5 +37,9 @@ QString bytesText(std::int64_t bytes);
 /// "1 min 20 s"
 QString durationText(double seconds);
 QString fromView(std::string_view text);
+/// "on" or "off", as the form says of a switch.
+QString switchWord(bool on);
+/// A text about a field, where a yes/no field's "true" and "false" are "on" and "off".
+QString inSwitchWords(const SpecField* field, const std::string& text);
 
 }  // namespace accrue::ui

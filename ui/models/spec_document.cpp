@@ -78,7 +78,9 @@ class EditCommand : public QUndoCommand {
 };
 
 SpecDocument::SpecDocument(QObject* parent) : QObject(parent), name_(tr("Untitled")) {
-  connect(&undo_, &QUndoStack::cleanChanged, this, [this](bool clean) { Q_EMIT modifiedChanged(!clean); });
+  follow_.setSingleShot(true);
+  follow_.setInterval(pause_ms);
+  connect(&follow_, &QTimer::timeout, this, &SpecDocument::followTyped);
 }
 
 std::filesystem::path SpecDocument::baseDir() const {
@@ -108,26 +110,56 @@ bool SpecDocument::edit(const SpecField& field, const SpecValue& value, quint64 
     }
   }
   const bool factor = is_sample_factor(field.key);
-  if (factor) {
+  if (factor && typing == 0) {
     if (auto kept = keep_samples(after, field.key, lock_, samples_kept_)) after = *std::move(kept);
   }
   if (refuses(after)) return false;
   if (factor) last_factor_ = QString::fromUtf8(field.key.data(), static_cast<qsizetype>(field.key.size()));
   if (isLengthKey(field.key) && lock_ == SampleLock::in_total)
     samples_kept_ = locked_samples(after, lock_);  // another length is another total
-  if (after != spec_) undo_.push(new EditCommand(this, field, typing, spec_, std::move(after)));
+  if (after == spec_) return true;
+  if (factor && typing != 0 && lock_ != SampleLock::none)
+    follow_.start();
+  else
+    follow_.stop();
+  undo_.push(new EditCommand(this, field, typing, spec_, std::move(after)));
   return true;
 }
 
+void SpecDocument::endTyping() {
+  if (follow_.isActive()) followTyped();
+  ++typing_;
+}
+
+bool SpecDocument::isTypedLast() const {
+  const auto* last = undo_.index() > 0 ? dynamic_cast<const EditCommand*>(undo_.command(undo_.index() - 1)) : nullptr;
+  return last && last->isBeingTyped();
+}
+
+/// Part of the same undo step. Where it would change a locked key, what was typed is taken back.
+void SpecDocument::followTyped() {
+  follow_.stop();
+  const SpecField* factor = find_field(last_factor_.toStdString());
+  if (!factor || !isTypedLast()) return;
+  if (auto kept = keep_samples(spec_, factor->key, lock_, samples_kept_); kept && *kept != spec_) {
+    if (refuses(*kept))
+      undo_.undo();
+    else
+      undo_.push(new EditCommand(this, *factor, typing_, spec_, *std::move(kept)));
+  }
+  Q_EMIT sampleLockChanged();
+}
+
 void SpecDocument::setSampleLock(SampleLock lock) {
+  follow_.stop();
   lock_ = lock;
   samples_kept_ = locked_samples(spec_, lock_);
   Q_EMIT sampleLockChanged();
 }
 
 void SpecDocument::cancelTyping() {
-  const auto* last = undo_.index() > 0 ? dynamic_cast<const EditCommand*>(undo_.command(undo_.index() - 1)) : nullptr;
-  if (last && last->isBeingTyped()) undo_.undo();
+  follow_.stop();
+  if (isTypedLast()) undo_.undo();
   endTyping();
 }
 
@@ -177,18 +209,24 @@ void SpecDocument::reset(RunSpec spec, const QString& name, const std::filesyste
   file_path_.clear();
   name_ = name;
   base_dir_ = base_dir;
-  takeOther(without_lowered(spec));
+  const RunSpec own = without_lowered(spec);
+  takeOther(own, own);
   Q_EMIT fileChanged();
+}
+
+void SpecDocument::acceptEdits() {
+  undo_.clear();
+  saved_ = spec_;
+  compareWithSaved();
 }
 
 void SpecDocument::restore(RunSpec spec, const QString& name, const std::filesystem::path& base_dir,
                            const QString& file_path) {
   undo_.clear();
-  undo_.resetClean();
   file_path_ = file_path;
   name_ = name;
   base_dir_ = base_dir;
-  takeOther(spec);
+  takeOther(spec, std::nullopt);
   Q_EMIT fileChanged();
 }
 
@@ -198,7 +236,8 @@ std::vector<Finding> SpecDocument::open(const QString& path) {
   undo_.clear();
   file_path_ = QFileInfo(path).absoluteFilePath();
   keep_set_keys(reading);
-  takeOther(without_lowered(reading.spec));
+  const RunSpec own = without_lowered(reading.spec);
+  takeOther(own, own);
   Q_EMIT fileChanged();
   return std::move(reading.findings);
 }
@@ -208,6 +247,7 @@ Result<void> SpecDocument::save() {
 }
 
 Result<void> SpecDocument::saveAs(const QString& path) {
+  endTyping();
   const std::filesystem::path new_base = QFileInfo(path).absolutePath().toStdString();
   RunSpec moved = spec_;
   if (new_base != baseDir()) {
@@ -224,24 +264,35 @@ Result<void> SpecDocument::saveAs(const QString& path) {
                 path.toStdString(), tr("Choose another folder with Save as").toStdString());
   }
   file_path_ = QFileInfo(path).absoluteFilePath();
-  undo_.setClean();
+  saved_ = moved;
   if (moved != spec_) applySpec(moved, QStringLiteral("data.path"));
+  compareWithSaved();
   Q_EMIT fileChanged();
   return {};
 }
 
 /// What was locked in the document before does not act on this one.
-void SpecDocument::takeOther(const RunSpec& spec) {
+void SpecDocument::takeOther(const RunSpec& spec, const std::optional<RunSpec>& saved) {
+  follow_.stop();
   if (!locked_.holder.isEmpty()) unlockKeys();
   if (lock_ != SampleLock::none) setSampleLock(SampleLock::none);
   last_factor_.clear();
   ++opened_;
+  saved_ = saved;
   applySpec(spec, QString());
+}
+
+void SpecDocument::compareWithSaved() {
+  const bool modified = saved_ != spec_;
+  if (modified == modified_) return;
+  modified_ = modified;
+  Q_EMIT modifiedChanged(modified_);
 }
 
 void SpecDocument::applySpec(const RunSpec& spec, const QString& key) {
   spec_ = spec;
   ++revision_;
+  compareWithSaved();
   const bool several = isLengthKey(key.toStdString()) || lock_ != SampleLock::none;
   Q_EMIT changed(several ? QString() : key);
 }

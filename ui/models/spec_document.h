@@ -5,10 +5,12 @@
 #include <QElapsedTimer>
 #include <QObject>
 #include <QString>
+#include <QTimer>
 #include <QUndoStack>
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +42,8 @@ class SpecDocument : public QObject {
  public:
   /// Successive edits of one field within this time become one undo step.
   static constexpr qint64 merge_ms = 300;
+  /// After a pause of this length in typing, the sample lock follows the number that is there.
+  static constexpr int pause_ms = 700;
 
   explicit SpecDocument(QObject* parent = nullptr);
 
@@ -53,7 +57,8 @@ class SpecDocument : public QObject {
   QString filePath() const { return file_path_; }
   /// File name, or the name of an unsaved spec.
   QString displayName() const;
-  bool isModified() const { return !undo_.isClean(); }
+  /// The values differ from those that were saved or opened, however they came to.
+  bool isModified() const { return modified_; }
   QUndoStack* undoStack() { return &undo_; }
 
   /// One undoable edit. Values of the length group (updates, epochs, samples, tokens) clear each other, so that exactly
@@ -65,7 +70,7 @@ class SpecDocument : public QObject {
   /// As setField() with a value that is still being typed: until endTyping() it is one undo step with what follows,
   /// however long that takes.
   bool typeField(const SpecField& field, const SpecValue& value);
-  void endTyping() { ++typing_; }
+  void endTyping();
   /// Takes back what is being typed.
   void cancelTyping();
 
@@ -80,17 +85,21 @@ class SpecDocument : public QObject {
   const LockedKeys& lockedKeys() const { return locked_; }
 
   /// While there is a lock, an edit of N, the micro-batch or the ranks is followed by what keeps the samples that the
-  /// spec has now; see sample_lock.h. An edit that nothing can follow stands, and the samples differ from
-  /// samplesKept().
+  /// spec has now; see sample_lock.h. A number that is being typed is followed once it is whole: at endTyping(), or
+  /// after a pause. An edit that nothing can follow stands, and the samples differ from samplesKept().
   void setSampleLock(SampleLock lock);
   SampleLock sampleLock() const { return lock_; }
   /// 0 = none are.
   std::int64_t samplesKept() const { return samples_kept_; }
+  /// A number is being typed, and what keeps the samples has not followed it yet.
+  bool isFollowDue() const { return follow_.isActive(); }
   /// Key of the factor that was edited last; empty before.
   QString lastFactor() const { return last_factor_; }
 
   /// A new, unsaved document. Clears the history.
   void reset(RunSpec spec, const QString& name, const std::filesystem::path& base_dir = {});
+  /// From now on the values as they are count as unedited. Clears the history.
+  void acceptEdits();
   /// Restores unsaved edits of a file (empty: never saved); the document is modified from the start. Clears the
   /// history.
   void restore(RunSpec spec, const QString& name, const std::filesystem::path& base_dir, const QString& file_path);
@@ -104,6 +113,7 @@ class SpecDocument : public QObject {
   void changed(const QString& key);
   void fileChanged();
   void modifiedChanged(bool modified);
+  /// There is another lock, or what keeps the samples has followed what was typed.
   void sampleLockChanged();
   void lockedKeysChanged();
   /// Who keeps which key, why, and what frees it.
@@ -114,9 +124,15 @@ class SpecDocument : public QObject {
   bool edit(const SpecField& field, const SpecValue& value, quint64 typing);
   bool refuses(const RunSpec& after);
   void applySpec(const RunSpec& spec, const QString& key);
-  void takeOther(const RunSpec& spec);
+  bool isTypedLast() const;
+  void followTyped();
+  /// `saved`: what its edits are compared with; none: it is modified, whatever its values.
+  void takeOther(const RunSpec& spec, const std::optional<RunSpec>& saved);
+  void compareWithSaved();
 
   RunSpec spec_;
+  std::optional<RunSpec> saved_ = spec_;
+  bool modified_ = false;
   QUndoStack undo_;
   QString file_path_;
   QString name_;
@@ -127,6 +143,7 @@ class SpecDocument : public QObject {
   SampleLock lock_ = SampleLock::none;
   std::int64_t samples_kept_ = 0;
   QString last_factor_;
+  QTimer follow_;
   LockedKeys locked_;
 };
 

@@ -133,7 +133,7 @@ void BugGalleryPanel::fix() {
     fixed.run.name = tr("%1, fixed").arg(fromView(title)).toStdString();
   const bool own = !document_->isModified() && document_->filePath().isEmpty();
   if (!document_->setSpec(fixed, tr("Fix the bug"))) return;
-  if (own) document_->undoStack()->clear();
+  if (own) document_->acceptEdits();
   fixed_.emplace(current(), document_->spec());
   control_->start();
 }

@@ -7,6 +7,7 @@
 #include <QLockFile>
 #include <QSaveFile>
 #include <QUuid>
+#include <array>
 #include <utility>
 
 #include "accrue/run/spec_io.h"
@@ -19,11 +20,20 @@ namespace {
 constexpr auto base_mark = "# base_dir = ";
 constexpr auto name_mark = "# name = ";
 constexpr auto file_mark = "# file = ";
+constexpr auto keep_mark = "# keep = ";
+/// In the order of SampleLock.
+constexpr std::array lock_names = {"nothing", "samples per update", "samples in total"};
 
 QString markedLine(const QString& text, const char* mark) {
   for (const QString& line : text.split(QLatin1Char('\n')))
     if (line.startsWith(QLatin1String(mark))) return line.mid(static_cast<qsizetype>(qstrlen(mark)));
   return {};
+}
+
+SampleLock lockNamed(const QString& name) {
+  for (std::size_t lock = 0; lock < lock_names.size(); ++lock)
+    if (name == QLatin1String(lock_names[lock])) return static_cast<SampleLock>(lock);
+  return SampleLock::none;
 }
 
 std::unique_ptr<QLockFile> lockFor(const QString& file) {
@@ -42,9 +52,11 @@ DraftKeeper::DraftKeeper(SpecDocument* document, QString folder, QObject* parent
   timer_.setSingleShot(true);
   timer_.setInterval(5000);
   connect(&timer_, &QTimer::timeout, this, &DraftKeeper::keep);
-  connect(document_, &SpecDocument::changed, this, [this] {
+  const auto soon = [this] {
     if (!timer_.isActive()) timer_.start();
-  });
+  };
+  connect(document_, &SpecDocument::changed, this, soon);
+  connect(document_, &SpecDocument::sampleLockChanged, this, soon);
   connect(document_, &SpecDocument::fileChanged, this, &DraftKeeper::keep);
 }
 
@@ -66,10 +78,12 @@ void DraftKeeper::keep() {
   if (!own_lock_) own_lock_ = lockFor(file());
   QSaveFile out(file());
   if (!out.open(QIODevice::WriteOnly)) return;
-  const QString text = QStringLiteral("%1%2\n%3%4\n%5%6\n%7")
-                           .arg(QLatin1String(base_mark), QString::fromStdString(document_->baseDir().string()),
-                                QLatin1String(name_mark), document_->displayName(), QLatin1String(file_mark),
-                                document_->filePath(), QString::fromStdString(write_spec(document_->spec())));
+  const char* lock = lock_names[static_cast<std::size_t>(document_->sampleLock())];
+  const QString text =
+      QStringLiteral("%1%2\n%3%4\n%5%6\n%7%8\n%9")
+          .arg(QLatin1String(base_mark), QString::fromStdString(document_->baseDir().string()),
+               QLatin1String(name_mark), document_->displayName(), QLatin1String(file_mark), document_->filePath(),
+               QLatin1String(keep_mark), QLatin1String(lock), QString::fromStdString(write_spec(document_->spec())));
   out.write(text.toUtf8());
   out.commit();
 }
@@ -87,8 +101,12 @@ std::optional<Draft> DraftKeeper::leftOver() {
     if (!reading.ok()) continue;
     left_over_ = path;
     left_over_lock_ = std::move(lock);
-    return Draft{std::move(reading.spec), markedLine(text, name_mark), markedLine(text, base_mark),
-                 markedLine(text, file_mark), QFileInfo(in).lastModified()};
+    return Draft{std::move(reading.spec),
+                 markedLine(text, name_mark),
+                 markedLine(text, base_mark),
+                 markedLine(text, file_mark),
+                 lockNamed(markedLine(text, keep_mark)),
+                 QFileInfo(in).lastModified()};
   }
   return std::nullopt;
 }

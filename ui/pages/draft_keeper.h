@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "accrue/run/run_spec.h"
+#include "accrue/run/sample_lock.h"
 
 class QLockFile;
 
@@ -22,6 +23,7 @@ struct Draft {
   QString name;
   QString base_dir;
   QString spec_file;  ///< where the spec was saved before; empty = never
+  SampleLock lock = SampleLock::none;
   QDateTime when;
 };
 

@@ -53,6 +53,7 @@ LessonDesk::LessonDesk(LessonPlayer* player, LessonPanel* panel, const LessonDes
   connect(panel_, &LessonPanel::chosen, this, &LessonDesk::openFile);
   connect(player_, &LessonPlayer::begun, this, &LessonDesk::begin);
   connect(player_, &LessonPlayer::closed, this, &LessonDesk::restore);
+  connect(player_, &LessonPlayer::stepChanged, parts_.files, &WindowFiles::markBuiltIn);
   connect(player_, &LessonPlayer::stepChanged, this, &LessonDesk::enableActions);
   connect(player_, &LessonPlayer::failed, this, &LessonDesk::say);
   connect(player_, &LessonPlayer::editRefused, this, &LessonDesk::sayRefused);
@@ -60,7 +61,7 @@ LessonDesk::LessonDesk(LessonPlayer* player, LessonPanel* panel, const LessonDes
   connect(player_, &LessonPlayer::stepChanged, this, &LessonDesk::showField);
   connect(parts_.files, &WindowFiles::lessonRequested, this, &LessonDesk::openFile);
   // Another document ends the lesson: its form would hide the fields of that one.
-  connect(parts_.files, &WindowFiles::documentOpened, this, [this] { player_->close(true); });
+  connect(parts_.files, &WindowFiles::documentOpened, this, [this] { player_->close(); });
   connect(player_, &LessonPlayer::judged, this, &LessonDesk::keepDone);
   const PlotArea* plots = parts_.centre->plots();
   player_->setClock(clockKey(plots->clock()));
@@ -164,7 +165,7 @@ void LessonDesk::openFile(const QString& path) {
                                             tr("A run has not ended. Stop it before a lesson begins."), tr("Stop"),
                                             [stop] { stop->trigger(); }});
   }
-  if (!player_->lesson() && !parts_.files->mayReplace()) return;
+  if (!parts_.files->mayReplace()) return;
   for (const char* message : {"lesson", "draft"}) parts_.centre->messages()->withdraw(QLatin1String(message));
   player_->open(std::move(reading.lesson));
 }
@@ -182,9 +183,10 @@ void LessonDesk::reset() {
   if (!shown.isEmpty()) runs_at_reset_ = QList<QPointer<RunSeries>>(shown.begin(), shown.end());
   player_->reset();
   if (!player_->canTakeResetBack()) return;
-  parts_.centre->messages()->post({QStringLiteral("lesson"), RunState::idle,
-                                   tr("The lesson began again; what was seen before is not counted."),
-                                   tr("Take it back"), [this] { takeResetBack(); }});
+  parts_.centre->messages()->post(
+      {QStringLiteral("lesson"), RunState::idle,
+       tr("The lesson began again, without your edits; what was seen before is not counted."), tr("Take it back"),
+       [this] { takeResetBack(); }});
 }
 
 void LessonDesk::takeResetBack() {
@@ -257,7 +259,8 @@ void LessonDesk::restrictForm() {
   parts_.form->restrictTo(std::move(fields));
 }
 
-/// The first key that the learner sets, else one that the step has set itself, else one that its checks ask for.
+/// The first key that the learner sets, else one that the step has set itself, else one that its checks ask for, else
+/// the first of the lesson: the field of the step before would say nothing about this one.
 void LessonDesk::showField() {
   const LessonStep& step = player_->step();
   std::vector<std::string> settings;
@@ -269,6 +272,7 @@ void LessonDesk::showField() {
     const std::string key = setting.substr(0, setting.find('='));
     if (std::ranges::find(shown, key) != shown.end()) return parts_.form->reveal(QString::fromStdString(key));
   }
+  if (!shown.empty()) parts_.form->reveal(QString::fromStdString(shown.front()));
 }
 
 void LessonDesk::restore() {

@@ -528,6 +528,7 @@ void MainWindow::step(void (RunControl::*unit)()) {
 }
 
 bool MainWindow::formHolds() {
+  parts_.document->endTyping();
   const QStringList rejected = setup_->form()->rejectedFields();
   if (rejected.isEmpty()) return true;
   setup_->form()->focusField(rejected.front());
@@ -549,22 +550,24 @@ void MainWindow::offerDraft() {
   const auto draft = drafts_->leftOver();
   if (!draft) return;
   const QString when = QLocale().toString(draft->when, QLocale::ShortFormat);
-  centre_->messages()->post({QStringLiteral("draft"), RunState::paused,
-                             tr("Unsaved edits of %1 from %2 were kept").arg(draft->name, when), tr("Restore"),
-                             [this, draft] {
-                               if (!files_->mayReplace()) return;
-                               lesson_desk_->leave();
-                               parts_.document->restore(draft->spec, draft->name, draft->base_dir.toStdString(),
-                                                        draft->spec_file);
-                               drafts_->keep();
-                               drafts_->dropLeftOver();
-                               showDocumentOpened();
-                             },
-                             [this] {
-                               drafts_->dropLeftOver();
-                               offerDraft();
-                             },
-                             QStringLiteral("save")});
+  centre_->messages()->post(
+      {QStringLiteral("draft"), RunState::paused,
+       tr("Unsaved edits of %1 from %2 were kept. Close this message to discard them.").arg(draft->name, when),
+       tr("Restore"),
+       [this, draft] {
+         if (!files_->mayReplace()) return;
+         lesson_desk_->leave();
+         parts_.document->restore(draft->spec, draft->name, draft->base_dir.toStdString(), draft->spec_file);
+         parts_.document->setSampleLock(draft->lock);
+         drafts_->keep();
+         drafts_->dropLeftOver();
+         showDocumentOpened();
+       },
+       [this] {
+         drafts_->dropLeftOver();
+         offerDraft();
+       },
+       QStringLiteral("save")});
 }
 
 void MainWindow::showEvent(QShowEvent* event) {

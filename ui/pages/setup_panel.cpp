@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "setup_panel.h"
 
-#include <QApplication>
 #include <QEvent>
 #include <QFrame>
 #include <QLineEdit>
@@ -90,12 +89,11 @@ void SetupPanel::addSampleLock(SpecDocument* document) {
 void SetupPanel::connectSignals() {
   connect(search_, &QLineEdit::textChanged, form_, &FieldForm::setFilter);
   connect(search_, &QLineEdit::returnPressed, form_, &FieldForm::focusBestFound);
-  connect(qApp, &QApplication::focusChanged, this, [this](const QWidget* before, const QWidget* now) {
-    const auto own = [this](const QWidget* widget) { return widget == search_ || isAncestorOf(widget); };
-    if (before && now && now->window() == window() && own(before) && !own(now)) search_->clear();
-  });
-  auto* leave = new QShortcut(QKeySequence(Qt::Key_Escape), search_, search_, &QLineEdit::clear);
-  leave->setContext(Qt::WidgetShortcut);
+  const auto onKey = [this](Qt::Key key, auto does) {
+    connect(new QShortcut(key, search_, nullptr, nullptr, Qt::WidgetShortcut), &QShortcut::activated, this, does);
+  };
+  onKey(Qt::Key_Escape, [this] { search_->clear(); });
+  onKey(Qt::Key_Down, [this] { form_->focusBestFound(); });
   connect(form_, &FieldForm::filterDropped, search_, &QLineEdit::clear);
   connect(form_, &FieldForm::rejectedFieldsChanged, this,
           [this] { arithmetic_->setRejectedFields(form_->rejectedFields()); });

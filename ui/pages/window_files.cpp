@@ -37,15 +37,15 @@ WindowFiles::WindowFiles(SpecDocument* document, RunLibrary* library, Dialogs* d
                          QWidget* window)
     : QObject(window), document_(document), library_(library), dialogs_(dialogs), settings_(settings), window_(window) {
   connect(document_, &SpecDocument::fileChanged, this, [this] {
-    preset_ = false;
+    built_in_ = false;
     if (!std::exchange(replacing_, false)) Q_EMIT setAsideOver();
   });
 }
 
 bool WindowFiles::mayReplace() {
   if (!document_->isModified()) return true;
-  if (preset_) {
-    set_aside_ = {document_->spec(), document_->displayName()};
+  if (built_in_) {
+    set_aside_ = {document_->spec(), document_->displayName(), document_->sampleLock()};
     replacing_ = true;
     Q_EMIT editsSetAside(set_aside_.name);
     return true;
@@ -65,7 +65,8 @@ void WindowFiles::bringBack() {
   const SetAside edits = set_aside_;  // replacing the document may set other edits aside
   if (!mayReplace()) return;
   document_->restore(edits.spec, edits.name, {}, {});
-  preset_ = true;
+  document_->setSampleLock(edits.lock);
+  built_in_ = true;
   Q_EMIT documentOpened();
 }
 
@@ -92,7 +93,7 @@ bool WindowFiles::openPreset(const QString& resource, const QString& name) {
     return false;
   }
   document_->reset(reading.spec, name);
-  preset_ = true;
+  built_in_ = true;
   Q_EMIT documentOpened();
   return true;
 }

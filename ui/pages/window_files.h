@@ -8,6 +8,7 @@
 
 #include "accrue/run/findings.h"
 #include "accrue/run/run_spec.h"
+#include "accrue/run/sample_lock.h"
 
 class QMenu;
 class QSettings;
@@ -52,9 +53,12 @@ class WindowFiles : public QObject {
   void clone(const RunSeries& run);
   bool save();
   bool saveAs();
-  /// False if the user wants to keep unsaved edits. Those of a spec that came with the program are not asked about:
-  /// editsSetAside() tells of them.
+  /// Before another document takes the place of this one. Without edits, nothing is asked. Edits of a spec that came
+  /// with the program, as a lesson's, are set aside: editsSetAside() tells of them. About others the user is asked;
+  /// false if they are to stay.
   bool mayReplace();
+  /// The document came with the program.
+  void markBuiltIn() { built_in_ = true; }
   /// The edits that were set aside last are the document again.
   void bringBack();
 
@@ -80,6 +84,7 @@ class WindowFiles : public QObject {
   struct SetAside {
     RunSpec spec;
     QString name;
+    SampleLock lock = SampleLock::none;
   };
   void remember(const QString& path);
   QString lastFolder() const;
@@ -89,7 +94,7 @@ class WindowFiles : public QObject {
   Dialogs* dialogs_;
   QSettings* settings_;
   QWidget* window_;
-  bool preset_ = false;  ///< the document came with the program
+  bool built_in_ = false;  ///< the document came with the program
   SetAside set_aside_;
   bool replacing_ = false;  ///< the document that the edits were set aside for is not open yet
 };

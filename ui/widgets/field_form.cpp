@@ -106,6 +106,11 @@ FieldForm::FieldForm(SpecDocument* document, QWidget* parent)
   const auto let_go = [this] { held_ = nullptr; };
   connect(&hold_, &QTimer::timeout, this, let_go);
   connect(verticalScrollBar(), &QScrollBar::valueChanged, this, let_go);
+  // Who scrolls, or goes to another field, looks elsewhere.
+  connect(verticalScrollBar(), &QScrollBar::actionTriggered, this, [this] { in_sight_ = nullptr; });
+  connect(qApp, &QApplication::focusChanged, this, [this](const QWidget*, const QWidget* now) {
+    if (now && now != in_sight_ && content_->isAncestorOf(now)) in_sight_ = nullptr;
+  });
   connect(document_, &SpecDocument::changed, this, &FieldForm::showDocument);
   connect(document_, &SpecDocument::lockedKeysChanged, this, &FieldForm::showDocument);
   connect(document_, &SpecDocument::fileChanged, this, &FieldForm::showOtherDocument);
@@ -164,6 +169,7 @@ void FieldForm::measureColumns() {
 void FieldForm::resizeEvent(QResizeEvent* event) {
   QScrollArea::resizeEvent(event);
   keepContentInSight();
+  keepInSight();
 }
 
 void FieldForm::changeEvent(QEvent* event) {
@@ -187,7 +193,10 @@ void FieldForm::keyPressEvent(QKeyEvent* event) {
 bool FieldForm::eventFilter(QObject* object, QEvent* event) {
   const bool laid_out = QScrollArea::eventFilter(object, event);
   if (object == content_ && event->type() == QEvent::LayoutRequest) keepContentInSight();
-  if (object == content_ && event->type() == QEvent::Resize) keepPlace();
+  if (object == content_ && event->type() == QEvent::Resize) {
+    keepPlace();
+    keepInSight();
+  }
   return laid_out;
 }
 
@@ -353,6 +362,7 @@ void FieldForm::setEditsWaiting(const std::vector<SpecDifference>& edits) {
 void FieldForm::setFilter(const QString& text) {
   filter_ = text.trimmed();
   held_ = nullptr;
+  in_sight_ = nullptr;
   arrange();
   if (!filter_.isEmpty()) verticalScrollBar()->setValue(0);
 }
@@ -444,9 +454,17 @@ void FieldForm::unfold(const FieldRow* wanted) {
 
 void FieldForm::scrollTo(FieldRow* wanted) {
   held_ = nullptr;
-  ensureWidgetVisible(wanted->editorWidget(), 0, space::page);
-  // A section that has just been opened gets its height with the next layout.
-  QTimer::singleShot(0, wanted, [this, wanted] { ensureWidgetVisible(wanted->editorWidget(), 0, space::page); });
+  in_sight_ = wanted->editorWidget();
+  ensureWidgetVisible(in_sight_, 0, space::page);
+  keepInSight();
+}
+
+/// What has just been opened or resized gets its place with the next layout.
+void FieldForm::keepInSight() {
+  if (!in_sight_) return;
+  QTimer::singleShot(0, this, [this] {
+    if (in_sight_ && in_sight_->isVisible()) ensureWidgetVisible(in_sight_, 0, space::page);
+  });
 }
 
 void FieldForm::reveal(const QString& key) {

@@ -36,7 +36,8 @@ class FieldForm : public QScrollArea {
   void setFilter(const QString& text);
   /// Shows only these fields, as a lesson does; empty shows all.
   void restrictTo(std::vector<const SpecField*> fields);
-  /// Unfolds and scrolls to a field; the focus stays where it is. A field that a filter hides stays hidden.
+  /// Unfolds and scrolls to a field; the focus stays where it is. A field that a filter hides stays hidden. Until the
+  /// user scrolls or goes to another field it stays in sight, also when findings or the arithmetic take room.
   void reveal(const QString& key);
   /// Unfolds, scrolls to and focuses a field. A filter that hides it is dropped.
   void focusField(const QString& key);
@@ -92,6 +93,7 @@ class FieldForm : public QScrollArea {
   /// Opens the section of a field, and its advanced part if the field is in it.
   void unfold(const FieldRow* wanted);
   void scrollTo(FieldRow* wanted);
+  void keepInSight();
   void chainTabOrder();
 
   SpecDocument* document_;
@@ -106,6 +108,7 @@ class FieldForm : public QScrollArea {
   bool measured_ = true;    ///< the columns have the widths of the present size of text
   QPointer<QWidget> held_;  ///< stays at its height while the timer runs and nobody scrolls
   int held_at_ = 0;
+  QPointer<QWidget> in_sight_;  ///< was scrolled to
   QTimer hold_;
   std::vector<Finding> findings_;
   QString filter_;

@@ -156,7 +156,7 @@ void FieldRow::setWaiting(const std::optional<std::string>& value_of_run) {
   if (waits_)
     waiting_->setText(value_of_run->empty()
                           ? tr("\u25CF for the next run")
-                          : tr("\u25CF for the next run; this one has %1").arg(QString::fromStdString(*value_of_run)));
+                          : tr("\u25CF for the next run; this one has %1").arg(inSwitchWords(&field_, *value_of_run)));
   waiting_->setVisible(visible_ && waits_);
 }
 

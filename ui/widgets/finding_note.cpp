@@ -7,6 +7,7 @@
 #include <QPushButton>
 #include <algorithm>
 
+#include "accrue/run/spec_fields.h"
 #include "models/findings_model.h"
 #include "style/theme.h"
 
@@ -46,6 +47,8 @@ void FindingNote::setFindings(const std::vector<Finding>& findings) {
     return;
   }
   QStringList sentences;
+  const SpecField* field = find_field(findings.front().key);
+  const bool is_switch = field && field->type == FieldType::boolean;
   severity_ = Severity::note;
   fix_value_.clear();
   for (const Finding& finding : findings) {
@@ -56,7 +59,9 @@ void FindingNote::setFindings(const std::vector<Finding>& findings) {
   text_->setText(sentences.join(QLatin1Char('\n')));
   fix_->setVisible(!fix_value_.isEmpty());
   //: Button that corrects a field; %1 is the value it would get
-  fix_->setText(tr("Use %1").arg(fix_value_));
+  fix_->setText(!is_switch                            ? tr("Use %1").arg(fix_value_)
+                : fix_value_ == QLatin1String("true") ? tr("Turn it on")
+                                                      : tr("Turn it off"));
   fix_->setAccessibleName(fix_->text());
   updateIcon();
 }

@@ -100,7 +100,7 @@ void SampleLockRow::refresh() {
   choice_->setCurrentIndex(choice_->findData(static_cast<int>(lock)));
   const QString by = setter();
   choice_->setEnabled(by.isEmpty());
-  if (lock == SampleLock::none || rejected_)
+  if (lock == SampleLock::none || rejected_ || document_->isFollowDue())
     showNote({}, {});
   else if (!by.isEmpty())
     showNote(tr("%1 of the Megatron-LM plug-in sets them, so nothing follows here").arg(by), {});

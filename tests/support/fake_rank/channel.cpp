@@ -136,19 +136,9 @@ bool Channel::stand_still(std::int64_t micro_step) {
   return after_micro_step(micro_step);
 }
 
-bool Channel::wants_checkpoint() const {
+Requests Channel::take_requests() {
   const std::lock_guard lock(mutex_);
-  return checkpoint_ || supervisor_gone_;
-}
-
-bool Channel::wants_stop() const {
-  const std::lock_guard lock(mutex_);
-  return stop_at_boundary_ || supervisor_gone_;
-}
-
-std::int64_t Channel::take_steps() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(steps_, 0);
+  return {checkpoint_ || supervisor_gone_, stop_at_boundary_ || supervisor_gone_, std::exchange(steps_, 0)};
 }
 
 void Channel::checkpoint_done() {

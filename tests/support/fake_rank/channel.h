@@ -16,6 +16,12 @@
 
 namespace fake_rank {
 
+struct Requests {
+  bool checkpoint = false;
+  bool stop = false;
+  std::int64_t steps = 0;  ///< N from the next window on; 0 = unchanged
+};
+
 class Channel {
  public:
   struct Settings {
@@ -41,11 +47,8 @@ class Channel {
   void after_phase(accrue::StepPhase phase, std::int64_t micro_step, const std::function<void()>& report);
   /// Pauses on the rank's own initiative until a proceed; false on a stop.
   bool stand_still(std::int64_t micro_step);
-  /// The commands for the next boundary.
-  bool wants_checkpoint() const;
-  bool wants_stop() const;
-  /// N from the next window on, returned once; 0 = unchanged.
-  std::int64_t take_steps();
+  /// The commands for the next boundary, all of one moment. Steps are returned once, the others until they are done.
+  Requests take_requests();
   void checkpoint_done();
   /// Pretends to work for a time, by sleeping.
   void work(double seconds);

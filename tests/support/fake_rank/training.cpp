@@ -210,9 +210,10 @@ void Training::note_operation(accrue::ComputeKind kind, std::int64_t micro_step,
 bool Training::reduce(const accrue::MicroPlan& plan, std::uint32_t& flags) {
   ++collectives_;
   channel_.set_phase("reduce", updates_, plan.micro_step, collectives_);
-  if (channel_.wants_checkpoint()) flags |= flag_checkpoint;
-  if (channel_.wants_stop()) flags |= flag_stop;
-  flags |= static_cast<std::uint32_t>(channel_.take_steps()) << steps_shift;
+  const Requests requests = channel_.take_requests();
+  if (requests.checkpoint) flags |= flag_checkpoint;
+  if (requests.stop) flags |= flag_stop;
+  flags |= static_cast<std::uint32_t>(requests.steps) << steps_shift;
   const auto begin_ns = channel_.now_ns();
   if (world_.unite(flags) == Round::peer_lost) {
     if (script_.has("hang_on_loss")) channel_.wait_for_ever();

@@ -34,7 +34,7 @@ class ScriptedDialogs final : public Dialogs {
   QString openRunFolder(QWidget*, const QString&) override { return open_answer; }
   QString saveSpec(QWidget*, const QString&) override { return save_answer; }
   QString exportFile(QWidget*, const QString&, const QString&) override { return save_answer; }
-  std::optional<FigureSize> askFigure(QWidget*, const FigureSize& size) override {
+  std::optional<FigureSize> askFigure(QWidget*, const FigureSize& size, const FigureCheck&) override {
     figure_asked_from = size;
     return figure_answer;
   }

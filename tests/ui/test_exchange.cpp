@@ -3,6 +3,7 @@
 #include <QAction>
 #include <QCheckBox>
 #include <QComboBox>
+#include <QDoubleSpinBox>
 #include <QDockWidget>
 #include <QFile>
 #include <QJsonArray>
@@ -18,6 +19,7 @@
 #include "accrue/run/tensorboard_file.h"
 #include "models/run_notebook.h"
 #include "models/run_table_model.h"
+#include "pages/figure_dialog.h"
 #include "pages/runs_panel.h"
 #include "pages/window_arrangement.h"
 #include "plots/plot_area.h"
@@ -309,6 +311,22 @@ class TestExchange : public QObject {
     runs->item(1)->setCheckState(Qt::Checked);
     QVERIFY(!weights->isEnabled() && !dialog.choice().weights);
     QCOMPARE(dialog.choice().folders, QStringList{QStringLiteral("/b")});
+  }
+
+  void a_figure_without_room_is_refused_where_its_size_is_chosen() {
+    const auto low = [](const FigureSize& size) {
+      return size.heightMm < 110.0 ? QStringLiteral("At this width they take a height of 110 mm.") : QString();
+    };
+    FigureDialog dialog(FigureSize{.heightMm = 90.0}, low);
+    auto* height = dialog.findChild<QDoubleSpinBox*>(QStringLiteral("figureHeight"));
+    auto* problem = dialog.findChild<QLabel*>(QStringLiteral("figureProblem"));
+    QPushButton* choose = nullptr;
+    for (auto* button : dialog.findChildren<QPushButton*>())
+      if (button->isDefault()) choose = button;
+    QVERIFY(height && problem && choose);
+    QVERIFY(problem->text().contains(QStringLiteral("110 mm")) && !choose->isEnabled());
+    height->setValue(110.0);
+    QVERIFY(problem->text().isEmpty() && choose->isEnabled());
   }
 
   void a_bundle_begins_with_the_runs_that_are_shown_and_takes_all_or_none() {

@@ -327,6 +327,24 @@ class TestLessons : public QObject {
     QVERIFY(studio.sees(1));
   }
 
+  void a_lesson_that_was_left_goes_on_where_it_was() {
+    LessonStudio studio;
+    studio.begin();
+    studio.press(Qt::Key_F5);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.sees(1), patience_ms);
+    studio.press(Qt::Key_PageDown, Qt::AltModifier);
+    studio.action("leaveLessonAction")->trigger();
+    QVERIFY(!studio.player()->lesson());
+    studio.begin();
+    QCOMPARE(studio.player()->stepIndex(), std::size_t{0});
+    QPushButton* there = studio.offered("Go on there");
+    QVERIFY(there);
+    there->click();
+    QCOMPARE(studio.player()->stepIndex(), std::size_t{1});
+    studio.press(Qt::Key_PageUp, Qt::AltModifier);
+    QVERIFY(studio.sees(1));
+  }
+
   void the_end_of_a_lesson_leads_to_the_next_one() {
     LessonStudio studio;
     studio.show();

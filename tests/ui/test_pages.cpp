@@ -416,7 +416,7 @@ updates = 2
     const QList<BundleRow> rows{{QStringLiteral("/runs/a"), QStringLiteral("Demo, N = 4"), true, 1 << 20},
                                 {QStringLiteral("/runs/b"), QStringLiteral("Demo, N = 16"), false, 0}};
     question("bundle", [&] { dialogs.askBundle(window, rows); });
-    question("figure", [&] { dialogs.askFigure(window, FigureSize{}); });
+    question("figure", [&] { dialogs.askFigure(window, FigureSize{}, [](const FigureSize&) { return QString(); }); });
     question("close", [&] { dialogs.askClose(window, QStringLiteral("Demo trains: update 20 of 240.")); });
     question("unsaved", [&] { dialogs.askUnsaved(window, QStringLiteral("Demo")); });
     question("steps", [&] { dialogs.askSteps(window, 4); });

@@ -48,8 +48,8 @@ class TestPlotPictures : public QObject, PlotsFixture {
     QVERIFY(count(image, seriesColor(lightColors(), 0), QRect(centre - QPoint(6, 6), QSize(13, 13))) > 20);
     const HeaderItem& entry = loss().header().items().back();
     QVERIFY(entry.swatch == HeaderItem::Swatch::outline);
-    QCOMPARE(entry.text, QStringLiteral("evaluation"));
-    QVERIFY(svgOf(area_->figure({})).contains("evaluation"));
+    QCOMPARE(entry.text, QStringLiteral("hollow: evaluation"));
+    QVERIFY(svgOf(area_->figure({})).contains("hollow: evaluation"));
   }
 
   void a_figure_tells_of_smoothing_only_where_it_is() {

@@ -130,6 +130,27 @@ class TestTyping : public QObject {
     QVERIFY(studio.document.spec() != before);
   }
 
+  void undo_takes_back_a_text_that_is_no_value_before_any_edit() {
+    OpenStudio studio;
+    QWidget* steps = studio.find("field.accumulation.steps");
+    QAction* undo = studio.window->findChild<QAction*>(QStringLiteral("undoAction"));
+    typeInto(steps, QStringLiteral("0"));
+    QTest::keyClick(steps, Qt::Key_Tab);
+    QVERIFY(undo->isEnabled());
+    undo->trigger();
+    QCOMPARE(studio.document.spec().accumulation.steps, 4);
+    QVERIFY(!undo->isEnabled());
+    typeInto(steps, QStringLiteral("8"));
+    QTest::keyClick(steps, Qt::Key_Tab);
+    typeInto(steps, QStringLiteral("0"));
+    QTest::keyClick(steps, Qt::Key_Tab);
+    undo->trigger();
+    QVERIFY(studio.find<FindingNote>("finding.accumulation.steps")->isHidden());
+    QCOMPARE(studio.document.spec().accumulation.steps, 8);
+    undo->trigger();
+    QCOMPARE(studio.document.spec().accumulation.steps, 4);
+  }
+
   void a_number_typed_slowly_is_one_step_of_undo() {
     OpenStudio studio;
     QUndoStack* undo = studio.document.undoStack();

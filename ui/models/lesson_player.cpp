@@ -21,9 +21,12 @@ LessonPlayer::LessonPlayer(SpecDocument* document, RunControl* control, QObject*
 }
 
 void LessonPlayer::open(Lesson lesson) {
+  keepProgress();
   lesson_ = std::move(lesson);
   runs_.clear();
   before_reset_.reset();
+  const auto left = left_.find(lesson_->title);
+  if (left != left_.end() && left->second.clocks.size() == lesson_->steps.size()) before_reset_ = left->second;
   document_->setSampleLock(SampleLock::none);  // it would write fields that the lesson locks
   begin();
 }
@@ -31,6 +34,7 @@ void LessonPlayer::open(Lesson lesson) {
 void LessonPlayer::close() {
   if (!lesson_) return;
   ++round_;
+  keepProgress();
   document_->unlockKeys();
   lesson_.reset();
   runs_.clear();
@@ -38,6 +42,14 @@ void LessonPlayer::close() {
   results_.clear();
   own_run_ = nullptr;
   Q_EMIT closed();
+}
+
+void LessonPlayer::keepProgress() {
+  if (!lesson_ || runs_.empty()) return;
+  if (stepsDone() < lesson_->steps.size())
+    left_[lesson_->title] = {.step = step_, .runs = runs_, .clocks = clocks_};
+  else
+    left_.erase(lesson_->title);
 }
 
 bool LessonPlayer::isTakenByAnother() const {

@@ -6,7 +6,9 @@
 #include <QObject>
 #include <QString>
 #include <QStringList>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "accrue/run/lesson_check.h"
@@ -27,7 +29,8 @@ class LessonPlayer : public QObject {
  public:
   LessonPlayer(SpecDocument* document, RunControl* control, QObject* parent = nullptr);
 
-  /// Begins a lesson at its first step. Runs that ended before are not part of it.
+  /// Begins a lesson at its first step. Runs that ended before are not part of it, but where it was left earlier in
+  /// this session, takeResetBack() goes on there.
   void open(Lesson lesson);
   /// The document stays, with what the learner has edited.
   void close();
@@ -83,6 +86,7 @@ class LessonPlayer : public QObject {
 
   void begin();
   void rememberForReset();
+  void keepProgress();
   void enter(std::size_t step);
   void lockKeys();
   void takeEnd(RunSeries* run);
@@ -95,6 +99,7 @@ class LessonPlayer : public QObject {
   std::vector<RunFacts> runs_;
   std::size_t runs_at_entry_ = 0;                 ///< of the step
   std::optional<Progress> before_reset_;          ///< none where there is nothing to take back
+  std::map<std::string, Progress> left_;          ///< of lessons that were left in this session, by their title
   std::string clock_;                             ///< of the plots now
   std::vector<std::vector<std::string>> clocks_;  ///< of the plots, in each step
   const RunSeries* own_run_ = nullptr;            ///< the last one that the lesson began; compared only

@@ -234,7 +234,8 @@ void AccumulationPanel::showPools() {
 bool AccumulationPanel::showsReductionFirst() {
   const RankTracker& tracker = this->tracker();
   if (!tracker.drained() || style()->styleHint(QStyle::SH_Widget_Animation_Duration, nullptr, this) <= 0) return false;
-  if (!allReduced(tracker.ranks())) return false;
+  const auto holds = [](const auto& entry) { return entry.second.filled > 0; };
+  if (!allReduced(tracker.ranks()) || std::ranges::none_of(tracker.atOneMoment(), holds)) return false;
   if (reduced_window_ != tracker.window()) {
     reduced_window_ = tracker.window();
     since_reduced_.start();
@@ -264,10 +265,10 @@ QString AccumulationPanel::stateText() const {
                   : tr("%1 micro-steps are left in the gradients and never used").arg(groupedNumber(first.filled)));
   else if (const QString boundary = boundaryText(ranks.begin()->second); !boundary.isEmpty())
     parts << boundary;
-  else if (allReduced(ranks))
-    parts << tr("Reduced: all ranks hold the same gradient");
   else if (first.filled == 0)
     parts << tr("The gradients are empty");
+  else if (allReduced(ranks))
+    parts << tr("Reduced: all ranks hold the same gradient");
   else if (first.filled == first.window_size)
     parts << (ranks.size() > 1 ? tr("The window is full; next the ranks reduce") : tr("The window is full"));
   else

@@ -92,6 +92,8 @@ void BundleExchange::askAndWrite(const QList<BundleRow>& rows) {
       parts_.dialogs->exportFile(parts_.window, QDir::home().filePath(QStringLiteral("runs.accrue-bundle")),
                                  tr("Bundle of runs (*.accrue-bundle)"));
   if (file.isEmpty()) return;
+  if (QFileInfo(file).suffix() != QLatin1String("accrue-bundle"))
+    return say(tr("%1 is no name of a bundle. End the name in .accrue-bundle.").arg(file), true);
   BundleRequest request{.with_weights = choice->weights};
   for (const QString& folder : choice->folders) request.runs.push_back(folder.toStdString());
   if (choice->spec) request.spec = write_spec(parts_.document->spec());

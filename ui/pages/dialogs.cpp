@@ -48,8 +48,8 @@ QString WidgetDialogs::saveSpec(QWidget* parent, const QString& suggested) {
   return withSuffix(QFileDialog::getSaveFileName(parent, tr("Save the run spec"), suggested, filter, &filter), filter);
 }
 
-std::optional<FigureSize> WidgetDialogs::askFigure(QWidget* parent, const FigureSize& size) {
-  FigureDialog dialog(size, parent);
+std::optional<FigureSize> WidgetDialogs::askFigure(QWidget* parent, const FigureSize& size, const FigureCheck& check) {
+  FigureDialog dialog(size, check, parent);
   return dialog.exec() == QDialog::Accepted ? std::optional(dialog.size()) : std::nullopt;
 }
 

@@ -29,8 +29,8 @@ class Dialogs {
   virtual QString openSpec(QWidget* parent, const QString& folder) = 0;
   virtual QString openRunFolder(QWidget* parent, const QString& folder) = 0;
   virtual QString saveSpec(QWidget* parent, const QString& suggested) = 0;
-  /// Of the figure to export. Nothing = cancelled.
-  virtual std::optional<FigureSize> askFigure(QWidget* parent, const FigureSize& size) = 0;
+  /// Of the figure to export, at which `check` finds nothing. Nothing = cancelled.
+  virtual std::optional<FigureSize> askFigure(QWidget* parent, const FigureSize& size, const FigureCheck& check) = 0;
   virtual QString exportFile(QWidget* parent, const QString& suggested, const QString& filter) = 0;
   /// What a bundle is to carry. Nothing = cancelled.
   virtual std::optional<BundleChoice> askBundle(QWidget* parent, const QList<BundleRow>& rows) = 0;
@@ -53,7 +53,7 @@ class WidgetDialogs final : public Dialogs {
   QString openSpec(QWidget* parent, const QString& folder) override;
   QString openRunFolder(QWidget* parent, const QString& folder) override;
   QString saveSpec(QWidget* parent, const QString& suggested) override;
-  std::optional<FigureSize> askFigure(QWidget* parent, const FigureSize& size) override;
+  std::optional<FigureSize> askFigure(QWidget* parent, const FigureSize& size, const FigureCheck& check) override;
   QString exportFile(QWidget* parent, const QString& suggested, const QString& filter) override;
   std::optional<BundleChoice> askBundle(QWidget* parent, const QList<BundleRow>& rows) override;
   QString openFile(QWidget* parent, const QString& title, const QString& folder, const QString& filter) override;

@@ -6,6 +6,7 @@
 #include <QFormLayout>
 #include <QLabel>
 #include <QPushButton>
+#include <utility>
 
 namespace accrue::ui {
 
@@ -30,15 +31,18 @@ QDoubleSpinBox* box(const char* name, const QString& says, const QString& unit, 
 
 }  // namespace
 
-FigureDialog::FigureDialog(const FigureSize& size, QWidget* parent)
+FigureDialog::FigureDialog(const FigureSize& size, FigureCheck check, QWidget* parent)
     : QDialog(parent),
+      check_(std::move(check)),
       width_(box("figureWidth", tr("Width"), tr(" mm"), least_side, largest_side, size.widthMm, this)),
       height_(box("figureHeight", tr("Height"), tr(" mm"), least_side, largest_side, size.heightMm, this)),
-      font_(box("figureFont", tr("Font size"), tr(" pt"), least_font, largest_font, size.fontPoints, this)) {
+      font_(box("figureFont", tr("Font size"), tr(" pt"), least_font, largest_font, size.fontPoints, this)),
+      problem_(new QLabel(this)) {
   setObjectName(QStringLiteral("figureDialog"));
   setWindowTitle(tr("Export plots"));
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel, this);
-  buttons->addButton(tr("Choose a file…"), QDialogButtonBox::AcceptRole)->setDefault(true);
+  choose_ = buttons->addButton(tr("Choose a file…"), QDialogButtonBox::AcceptRole);
+  choose_->setDefault(true);
   connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   auto* limits = new QLabel(tr("A side has %1 to %2 mm, the text %3 to %4 pt.")
@@ -53,8 +57,22 @@ FigureDialog::FigureDialog(const FigureSize& size, QWidget* parent)
   form->addRow(tr("&Height"), height_);
   form->addRow(tr("&Font size"), font_);
   form->addRow(limits);
+  problem_->setObjectName(QStringLiteral("figureProblem"));
+  problem_->setWordWrap(true);
+  problem_->setMinimumHeight(3 * problem_->fontMetrics().lineSpacing());  // the boxes do not move when it comes
+  form->addRow(problem_);
   form->addRow(buttons);
+  for (QDoubleSpinBox* box : {width_, height_, font_})
+    connect(box, &QDoubleSpinBox::valueChanged, this, &FigureDialog::showProblem);
+  showProblem();
   width_->selectAll();  // it has the focus: what is typed takes the place of the number
+}
+
+void FigureDialog::showProblem() {
+  const QString problem = check_(size());
+  problem_->setText(problem);
+  choose_->setEnabled(problem.isEmpty());
+  choose_->setToolTip(problem);
 }
 
 FigureSize FigureDialog::size() const {

@@ -6,21 +6,28 @@
 #include "plots/figure_size.h"
 
 class QDoubleSpinBox;
+class QLabel;
+class QPushButton;
 
 namespace accrue::ui {
 
-/// Asks for a figure's size on paper and the size of its font.
+/// Asks for a figure's size on paper and the size of its font, and goes on with one at which it can be drawn.
 class FigureDialog : public QDialog {
   Q_OBJECT
 
  public:
-  explicit FigureDialog(const FigureSize& size, QWidget* parent = nullptr);
+  FigureDialog(const FigureSize& size, FigureCheck check, QWidget* parent = nullptr);
   FigureSize size() const;
 
  private:
+  void showProblem();
+
+  FigureCheck check_;
   QDoubleSpinBox* width_;
   QDoubleSpinBox* height_;
   QDoubleSpinBox* font_;
+  QLabel* problem_;
+  QPushButton* choose_ = nullptr;
 };
 
 }  // namespace accrue::ui

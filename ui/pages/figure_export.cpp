@@ -51,7 +51,8 @@ QString FigureExport::suggestedFile(const char* suffix) const {
 }
 
 void FigureExport::exportFigure() {
-  const std::optional<FigureSize> wanted = parts_.dialogs->askFigure(window_, size());
+  const std::optional<FigureSize> wanted = parts_.dialogs->askFigure(
+      window_, size(), [this](const FigureSize& size) { return figureProblem(parts_.plots->figure(size)); });
   if (!wanted) return;
   parts_.settings->setValue(QLatin1String(width_key), wanted->widthMm);
   parts_.settings->setValue(QLatin1String(height_key), wanted->heightMm);

@@ -168,6 +168,10 @@ void LessonDesk::openFile(const QString& path) {
   if (!parts_.files->mayReplace()) return;
   for (const char* message : {"lesson", "draft"}) parts_.centre->messages()->withdraw(QLatin1String(message));
   player_->open(std::move(reading.lesson));
+  if (player_->canTakeResetBack())
+    parts_.centre->messages()->post({QStringLiteral("lesson"), RunState::idle,
+                                     tr("You left this lesson before its end."), tr("Go on there"),
+                                     [this] { takeResetBack(); }});
 }
 
 void LessonDesk::show() {

@@ -222,11 +222,19 @@ void MainWindow::buildBars() {
 
 void MainWindow::connectDocument() {
   QUndoStack* undo = parts_.document->undoStack();
-  connect(actions_.undo, &QAction::triggered, undo, &QUndoStack::undo);
+  FieldForm* form = setup_->form();
+  // What was typed last and is no value is no edit: taking it back leaves the edit before it.
+  connect(actions_.undo, &QAction::triggered, undo, [form, undo] {
+    if (!form->discardRejectedText()) undo->undo();
+  });
   connect(actions_.redo, &QAction::triggered, undo, &QUndoStack::redo);
-  connect(undo, &QUndoStack::canUndoChanged, actions_.undo, &QAction::setEnabled);
+  const auto enable_undo = [this, form, undo] {
+    actions_.undo->setEnabled(undo->canUndo() || !form->rejectedFields().isEmpty());
+  };
+  connect(undo, &QUndoStack::canUndoChanged, this, enable_undo);
+  connect(form, &FieldForm::rejectedFieldsChanged, this, enable_undo);
   connect(undo, &QUndoStack::canRedoChanged, actions_.redo, &QAction::setEnabled);
-  actions_.undo->setEnabled(undo->canUndo());
+  enable_undo();
   actions_.redo->setEnabled(undo->canRedo());
   connect(parts_.document, &SpecDocument::modifiedChanged, this, &MainWindow::showTitle);
   connect(parts_.document, &SpecDocument::fileChanged, this, &MainWindow::showTitle);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QString>
+#include <functional>
+
 namespace accrue::ui {
 
 /// Of a figure on paper.
@@ -10,5 +13,8 @@ struct FigureSize {
   double fontPoints = 8.0;  ///< of tick labels and legend; titles are larger in proportion
   bool operator==(const FigureSize&) const = default;
 };
+
+/// Why a figure cannot be drawn at a size, as a sentence; empty where it can.
+using FigureCheck = std::function<QString(const FigureSize&)>;
 
 }  // namespace accrue::ui

@@ -378,7 +378,8 @@ std::vector<HeaderItem> LossPlot::legend() const {
   const bool evaluated = std::ranges::any_of(
       hub().runs(), [](const RunSeries* run) { return !run->series(Metric::evaluationLoss).empty(); });
   if (evaluated)
-    items.push_back({HeaderItem::Swatch::outline, 0, canvas().colors().text, tr("evaluation"), {}, tr("eval.")});
+    items.push_back(
+        {HeaderItem::Swatch::outline, 0, canvas().colors().text, tr("hollow: evaluation"), {}, tr("hollow: eval.")});
   return items;
 }
 

@@ -30,6 +30,8 @@ class LossPlot final : public PlotView {
   void rebuild(double pixels) override;
   Readout readout(double x) const override;
   std::vector<HeaderItem> legend() const override;
+  /// In a figure the loss is what the other plots explain.
+  int leastArea(bool) const override { return 2 * leastDrawing; }
 
  private:
   struct Extent {

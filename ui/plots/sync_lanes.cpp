@@ -105,7 +105,7 @@ QRectF SyncLanes::laneRect(int lane) const {
   const double top = value_->coordToPixel(lane);
   const double bottom = value_->coordToPixel(lane + 1);
   const double height = std::max(std::min(bottom - top - laneGap, tallestLane), 2.0);
-  const double middle = (top + bottom) / 2.0;
+  const double middle = (top + bottom - standsOut) / 2.0;  // in the lowest lane, too, what stands out is drawn whole
   return {static_cast<double>(area.left()), std::round(middle - height / 2.0), static_cast<double>(area.width()),
           std::round(height)};
 }

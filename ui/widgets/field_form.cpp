@@ -436,6 +436,12 @@ void FieldForm::addBelow(const QString& key, const QString& label, QWidget* cont
   chainTabOrder();
 }
 
+bool FieldForm::discardRejectedText() {
+  const QStringList rejected = rejectedFields();
+  for (const QString& key : rejected) row(key)->discardText(document_->spec());
+  return !rejected.isEmpty();
+}
+
 QStringList FieldForm::rejectedFields() const {
   QStringList keys;
   for (const auto& [key, row] : rows_)

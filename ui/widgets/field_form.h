@@ -50,6 +50,8 @@ class FieldForm : public QScrollArea {
   void addBelow(const QString& key, const QString& label, QWidget* control);
   /// Keys of the fields without a valid value.
   QStringList rejectedFields() const;
+  /// The fields whose text is no value show the spec's again. False: there was none.
+  bool discardRejectedText();
   void setEditable(bool editable);
   /// Which sections are folded, for the window's state.
   QStringList foldState() const;

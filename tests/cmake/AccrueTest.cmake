@@ -18,6 +18,9 @@ add_custom_target(sanitized)
 # A test is compiled far more often than its own code is waited for. What calls LibTorch computes next to nothing itself.
 set(accrue_test_core_optimisation -O1)
 set(accrue_test_torch_optimisation -O0)
+if(ACCRUE_SANITIZE)
+  set(accrue_test_torch_optimisation -O1)  # as all code under sanitizers
+endif()
 set(accrue_test_gui_optimisation -O1)
 set(accrue_test_svg_optimisation -O1)
 

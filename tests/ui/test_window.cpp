@@ -405,6 +405,8 @@ class TestWindow : public QObject {
       spec.checkpoint.every_updates = 1;
       RunningStudio studio("micro_ms=5", spec, home);
       folder = studio.control->run()->folder();
+      studio.press(Qt::Key_F8);  // paused: every event of the newest checkpoint's update has arrived
+      QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
       studio.endRun();
     }
     // As a supervisor that died would leave it: no end recorded.

@@ -308,8 +308,9 @@ class TestForm : public QObject {
     QVERIFY(said("flush").contains(QStringLiteral("step with what came: Accelerate")));
     QVERIFY(said("carry").contains(QStringLiteral("llm-pytorch")));
     QVERIFY(said("drop_stop").contains(QStringLiteral("Colossal-AI's loader")));
-    for (const char* key : {"dialect", "tail", "normalizer", "schedule_clock", "reduce_when"}) {
-      const SpecField* field = find_field(std::string("accumulation.") + key);
+    for (const char* key : {"accumulation.dialect", "accumulation.tail", "accumulation.normalizer",
+                            "accumulation.schedule_clock", "accumulation.reduce_when", "teaching.bug"}) {
+      const SpecField* field = find_field(key);
       QVERIFY2(field && field->choice_notes.size() == field->choices.size(), key);
     }
   }

@@ -455,6 +455,15 @@ class TestLessons : public QObject {
     QCOMPARE(QApplication::focusWidget(), static_cast<QWidget*>(first));
   }
 
+  void a_cards_digit_presses_it() {
+    LessonStudio studio;
+    studio.show();
+    const auto* gallery = studio.find<QPushButton>("startGallery");
+    QVERIFY(gallery->accessibleDescription().endsWith(QStringLiteral("Key 3.")));
+    studio.press(Qt::Key_3);
+    QTRY_VERIFY(studio.find("bugList")->isVisible());
+  }
+
   void a_bug_is_run_found_and_fixed_with_one_click() {
     LessonStudio studio;
     studio.show();

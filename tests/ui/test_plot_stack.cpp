@@ -546,6 +546,8 @@ class TestPlotStack : public QObject, PlotsFixture {
     area_->goTo(7.5);
     QTest::keyClick(&canvas, Qt::Key_W);
     QVERIFY(shows(7.0, 8.0));
+    QTest::keyClick(&canvas, Qt::Key_W);  // a second time: everything
+    QVERIFY(xRange().size() >= 40.0);
     // Over samples a window is as long as it was trained on.
     area_->setClock(Clock::sample);
     area_->goTo(100.0);

@@ -96,6 +96,13 @@ void StartCard::setSentenceShown(bool shown) {
   update();
 }
 
+void StartCard::setDigit(int digit) {
+  digit_ = digit;
+  //: %1 is a key
+  setAccessibleDescription(tr("%1 Key %2.").arg(sentence_).arg(digit));
+  update();
+}
+
 void StartCard::paintEvent(QPaintEvent*) {
   const ThemeColors colors = themeColors(palette());
   QPainter painter(this);
@@ -108,6 +115,13 @@ void StartCard::paintEvent(QPaintEvent*) {
   const QRect icon(margin, (height() - side) / 2, side, side);
   themedIcon(icon_).paint(&painter, icon);
   const QRect text = rect().adjusted(textLeft(sentence_shown_), padding(), -space::inGroup, -padding());
+  if (digit_ > 0) {
+    painter.setFont(textFont(TextSize::small));
+    painter.setPen(colors.muted);
+    const QRect edge(0, 0, width() - space::base, height());
+    painter.drawText(edge.adjusted(0, padding(), 0, -padding()), Qt::AlignRight | Qt::AlignTop,
+                     QString::number(digit_));
+  }
   painter.setFont(textFont(TextSize::body, QFont::DemiBold));
   painter.setPen(colors.text);
   if (!sentence_shown_) {
@@ -177,6 +191,7 @@ void StartPage::addWays() {
     card->setObjectName(QLatin1String(object_name));
     connect(card, &StartCard::clicked, this, signal);
     ways_.append(card);
+    card->setDigit(static_cast<int>(ways_.size()));
     return card;
   };
   lesson_ = add("startLesson1", "step-update", tr("Lesson 1"),
@@ -208,6 +223,7 @@ void StartPage::addExamples() {
     auto* card = new StartCard(StartCard::Kind::example, QLatin1String(example.icon), name, tr(example.sentence), this);
     card->setObjectName(QLatin1String(example.object_name));
     examples_.append(card);
+    if (const auto digit = ways_.size() + examples_.size(); digit <= 9) card->setDigit(static_cast<int>(digit));
     connect(card, &StartCard::clicked, this, [this, resource, name] { Q_EMIT presetRequested(resource, name); });
     menu->addAction(themedIcon(QLatin1String(example.icon)), name, card, &QPushButton::click);
   }

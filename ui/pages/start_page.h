@@ -26,6 +26,8 @@ class StartCard : public QPushButton {
   /// The height at a width, with the sentence or without.
   int heightAt(int width, bool with_sentence) const;
   void setSentenceShown(bool shown);
+  /// The digit on the keyboard that presses the card, shown at its right edge.
+  void setDigit(int digit);
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -39,6 +41,7 @@ class StartCard : public QPushButton {
   QString icon_;
   QString sentence_;
   bool sentence_shown_ = true;
+  int digit_ = 0;  ///< 0 = none
 };
 
 /// Fills the centre while nothing is open: six ways to begin, the examples that come with the program,

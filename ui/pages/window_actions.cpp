@@ -155,7 +155,7 @@ WindowActions::WindowActions(QObject* owner) {
   lessSmoothing = add(owner, "lessSmoothingAction", tr("L&ess smoothing\tShift+S"));
   moreSmoothing = add(owner, "moreSmoothingAction", tr("M&ore smoothing\tS"));
   zoomWindow = add(owner, "zoomWindowAction", tr("Zoom to &window\tW"), {}, nullptr,
-                   tr("Show the accumulation window under the cursor, or the newest"));
+                   tr("Show the accumulation window under the cursor, or the newest; a second time, everything"));
   nextWindow = add(owner, "nextWindowAction", tr("&Next window\tN"));
   previousWindow = add(owner, "previousWindowAction", tr("Pre&vious window\tP"));
   copyValues = add(owner, "copyValuesAction", tr("&Copy the values at the cursor\tC"));

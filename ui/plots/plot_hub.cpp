@@ -247,17 +247,24 @@ Span PlotHub::windowSpan(std::size_t window) const {
   return {window > 0 ? ends[window - 1] : 0.0, ends[window]};
 }
 
-void PlotHub::showWindow(std::size_t window) {
+Span PlotHub::viewOfWindow(std::size_t window) const {
   const Span span = windowSpan(window);
-  if (!(span.size() > 0.0)) return;
   const double air = span.size() * aroundWindow;
-  zoomTo({span.low - air, span.high + air});
+  return {span.low - air, span.high + air};
+}
+
+void PlotHub::showWindow(std::size_t window) {
+  if (const Span view = viewOfWindow(window); view.size() > 0.0) zoomTo(view);
 }
 
 bool PlotHub::zoomToWindow(double x) {
   const auto window = windowAt(x);
-  if (window) showWindow(*window);
-  return window.has_value();
+  if (!window) return false;
+  if (!fitted_ && x_ == viewOfWindow(*window))
+    fit();
+  else
+    showWindow(*window);
+  return true;
 }
 
 void PlotHub::stepWindow(int direction) {

@@ -69,7 +69,8 @@ class PlotHub : public QObject {
   void scaleX(double factor) { scaleX(factor, (x_.low + x_.high) / 2.0); }
   void panX(double fraction);
   void fit();
-  /// Shows the window of the focused run that a position lies in. False if it has none.
+  /// Shows the window of the focused run that a position lies in, or everything where that window is shown already.
+  /// False if the run has none.
   bool zoomToWindow(double x);
   /// Shows the next or previous window; the first time the one in the middle of the view.
   void stepWindow(int direction);
@@ -112,6 +113,8 @@ class PlotHub : public QObject {
   /// Which of its updates ends the window at a position; none if it has no update.
   std::optional<std::size_t> windowAt(double x) const;
   Span windowSpan(std::size_t window) const;
+  /// With air around it.
+  Span viewOfWindow(std::size_t window) const;
   void showWindow(std::size_t window);
   double newest() const;
   void userMoved();

@@ -215,10 +215,30 @@ void add_checkpoint_fields(FieldList& list) {
       .elsewhere("transformers: save_total_limit");
 }
 
+constexpr std::string_view bug_notes[] = {
+    "no bug",
+    "every micro-step has the same weight, whatever its size",
+    "nothing divides the sum",
+    "a short window is divided by N",
+    "the first micro-step of a window reduces, the last does not",
+    "no_sync covers the backward alone, so each micro-step reduces",
+    "no no_sync at all, so each micro-step reduces",
+    "the unfinished sum is clipped in every micro-step",
+    "the schedule counts micro-steps and moves N times too fast",
+    "batch norm takes its statistics from a micro-batch, not from the window",
+    "a micro-step with bad values is left out, and the divisor counts it",
+    "parameters that some micro-steps do not use are not reduced",
+    "the gradients of one pipeline stage are never reduced",
+    "the loss is scaled by the micro-batch's own size",
+    "the last batch of an epoch is filled up with samples seen already",
+    "gradients are cleared in every micro-step",
+};
+
 void add_teaching_fields(FieldList& list) {
   list.advanced(ACCRUE_FIELD(teaching.bug), "Bug",
                 "Gives the run one of the bugs that gradient accumulation is known for, to see what it does and what "
-                "finds it. The run's record keeps the mark.");
+                "finds it. The run's record keeps the mark.")
+      .notes(bug_notes);
   list.advanced(ACCRUE_FIELD(teaching.overflow_at), "Overflow at",
                 "Micro-steps, counted from 1, whose loss is made infinite.")
       .range(1, 1e12);

@@ -47,6 +47,13 @@ class TestRunName : public QObject {
         lines("Demo, learning rate = 0.001, N = 4|Demo, learning rate = 0.001, N = 16|Demo, learning rate = 0.01"));
   }
 
+  void a_switch_is_on_or_off() {
+    RunSpec without = spec(4), with = spec(4);
+    with.model.batch_norm = true;
+    QCOMPARE(distinctNames({{text("Demo"), &without}, {text("Demo"), &with}}),
+             lines("Demo, batch norm = off|Demo, batch norm = on"));
+  }
+
   void no_more_settings_than_tell_them_apart_and_the_seed_last() {
     std::vector<RunSpec> specs;
     for (const std::int64_t n : {4, 16})

@@ -88,8 +88,8 @@ QString findingSentence(const Finding& finding) {
 QString findingText(const Finding& finding) {
   const QString message = QString::fromStdString(finding.message);
   const SpecField* field = find_field(finding.key);
-  const QString found = inSwitchWords(field, finding.found);
-  const QString expected = inSwitchWords(field, finding.expected);
+  const QString found = inSwitchWords(field, QString::fromStdString(finding.found));
+  const QString expected = inSwitchWords(field, QString::fromStdString(finding.expected));
   if (found.isEmpty() && expected.isEmpty()) return message;
   if (found.isEmpty()) return QCoreApplication::translate("FindingsModel", "%1 (expected %2)").arg(message, expected);
   if (expected.isEmpty()) return QCoreApplication::translate("FindingsModel", "%1 (found %2)").arg(message, found);

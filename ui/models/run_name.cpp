@@ -9,6 +9,7 @@
 #include <set>
 
 #include "accrue/run/spec_fields.h"
+#include "models/run_text.h"
 
 namespace accrue::ui {
 
@@ -78,7 +79,7 @@ QString writtenValue(const accrue::RunSpec& spec, const std::string& key) {
 QString equation(const accrue::SpecField& field, const QString& value) {
   const QString label = field.key == "accumulation.steps" ? QStringLiteral("N") : withinSentence(utf8(field.label));
   //: A setting and its value: "N = 16"
-  return tr("%1 = %2").arg(label, value);
+  return tr("%1 = %2").arg(label, inSwitchWords(&field, value));
 }
 
 using Members = std::vector<std::size_t>;
@@ -144,7 +145,7 @@ std::vector<std::string> differingKeys(const std::vector<const accrue::RunSpec*>
 QString settingValue(const accrue::RunSpec& spec, const std::string& key) {
   if (accrue::find_field(key) == nullptr) return {};
   const QString value = writtenValue(spec, key);
-  return value.isEmpty() ? tr("left out") : value;
+  return value.isEmpty() ? tr("not set") : value;
 }
 
 QString settingText(const accrue::RunSpec& spec, const std::string& key) {

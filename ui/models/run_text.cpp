@@ -137,13 +137,11 @@ QString switchWord(bool on) {
   return on ? tr("on") : tr("off");
 }
 
-QString inSwitchWords(const SpecField* field, const std::string& text) {
-  QString words = QString::fromStdString(text);
-  if (!field || field->type != FieldType::boolean) return words;
+QString inSwitchWords(const SpecField* field, QString text) {
+  if (!field || field->type != FieldType::boolean) return text;
   for (const bool on : {false, true})
-    words.replace(QRegularExpression(on ? QStringLiteral("\\btrue\\b") : QStringLiteral("\\bfalse\\b")),
-                  switchWord(on));
-  return words;
+    text.replace(QRegularExpression(on ? QStringLiteral("\\btrue\\b") : QStringLiteral("\\bfalse\\b")), switchWord(on));
+  return text;
 }
 
 QString groupedNumber(std::int64_t value) {

@@ -40,6 +40,6 @@ QString fromView(std::string_view text);
 /// "on" or "off", as the form says of a switch.
 QString switchWord(bool on);
 /// A text about a field, where a yes/no field's "true" and "false" are "on" and "off".
-QString inSwitchWords(const SpecField* field, const std::string& text);
+QString inSwitchWords(const SpecField* field, QString text);
 
 }  // namespace accrue::ui

@@ -59,7 +59,7 @@ void ChoiceEditor::showDerived(const RunSpec& spec) {
   if (!field_.derived) return;
   const SpecValue value = field_.derived(spec);
   if (std::holds_alternative<std::monostate>(value)) return;
-  QString name = inSwitchWords(&field_, format_value(value));
+  QString name = inSwitchWords(&field_, QString::fromStdString(format_value(value)));
   if (const auto* choice = std::get_if<std::string>(&value)) name = fromView(*choice);
   //: %1 is a dialect, %2 its value of the field
   combo_->setItemText(0, tr("as %1: %2").arg(fromView(to_name(spec.accumulation.dialect)), name));

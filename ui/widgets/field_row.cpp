@@ -154,9 +154,9 @@ void FieldRow::setWaiting(const std::optional<std::string>& value_of_run) {
   waits_ = value_of_run.has_value();
   //: A field that was edited during a run; %1 is the value that the run has
   if (waits_)
-    waiting_->setText(value_of_run->empty()
-                          ? tr("\u25CF for the next run")
-                          : tr("\u25CF for the next run; this one has %1").arg(inSwitchWords(&field_, *value_of_run)));
+    waiting_->setText(value_of_run->empty() ? tr("\u25CF for the next run")
+                                            : tr("\u25CF for the next run; this one has %1")
+                                                  .arg(inSwitchWords(&field_, QString::fromStdString(*value_of_run))));
   waiting_->setVisible(visible_ && waits_);
 }
 

@@ -41,7 +41,7 @@ constexpr GalleryBug gallery[] = {
      "The lamp is amber: more reductions than the window needs. The strip shows one in every micro-step.",
      "Cover all micro-steps of a window but the last with no_sync."},
     {Bug::clip_every_micro_step, "Clipped in every micro-step",
-     "Updates are smaller than they should be, and point elsewhere.",
+     "Updates point elsewhere: the last micro-steps of a window count most. The curves part slowly.",
      "The lamp is red: sums that were not finished were clipped.",
      "Clip once a window, after the reduction and before the optimizer."},
     {Bug::schedule_per_micro_step, "Schedule counts micro-steps",
@@ -50,7 +50,7 @@ constexpr GalleryBug gallery[] = {
      "Advance the schedule once an update, after the optimizer."},
     {Bug::batch_norm, "Batch norm in each micro-batch", "No N gives the curve of the large batch.",
      "The lamp is amber: statistics of a micro-batch are not those of the window. The sum itself is right.",
-     "Use a norm that looks at one sample at a time, such as layer norm, or a larger micro-batch."},
+     "Leave batch norm out, or use a norm that looks at one sample at a time, such as layer norm."},
     {Bug::skipped_micro_step, "Micro-step left out, divisor unchanged",
      "A step with bad values is skipped without a word, and its update is too small.",
      "The lamp is red: a micro-step is missing from the sum, and the divisor counts it.",
@@ -113,7 +113,8 @@ RunSpec table_spec() {
 }
 
 bool needs_table(Bug bug) {
-  return bug == Bug::tail_by_steps || bug == Bug::batch_norm || bug == Bug::pipeline_sync;
+  return bug == Bug::tail_by_steps || bug == Bug::batch_norm || bug == Bug::pipeline_sync ||
+         bug == Bug::clip_every_micro_step;
 }
 
 /// Whether two micro-steps that both train can hold different numbers of items.
@@ -212,7 +213,11 @@ RunSpec gallery_spec(Bug bug) {
   spec.run.epochs = 20;
   spec.evaluate.exactness_every = 1;
   spec.teaching.bug = bug;
-  if (bug == Bug::clip_every_micro_step) spec.optimizer.clip_norm = 0.1;
+  if (bug == Bug::clip_every_micro_step) {
+    // Far below the norms of the first updates, so that clipping shapes the curve; each step is as long as without it.
+    spec.optimizer.clip_norm = 0.03;
+    spec.optimizer.lr = 2.0;
+  }
   if (bug == Bug::schedule_per_micro_step) spec.schedule.kind = ScheduleKind::cosine;
   if (const GalleryBug* entry = find_gallery_bug(bug)) spec.run.name = std::string(entry->title);
   return spec;

@@ -151,6 +151,35 @@ class TestTyping : public QObject {
     QCOMPARE(studio.document.spec().accumulation.steps, 4);
   }
 
+  /// "900000" is a value, and "90000000000000" is none: the spec never keeps the beginning of a text that is refused.
+  void the_beginning_of_a_refused_number_is_no_value() {
+    OpenStudio studio;
+    auto* steps = studio.find<NumberEdit>("field.accumulation.steps");
+    QUndoStack* undo = studio.document.undoStack();
+    for (const char* text : {"90000000000000", "16x", "16 16x"}) {
+      typeInto(steps, QLatin1String(text));
+      QCOMPARE(steps->text(), QLatin1String(text));
+      QCOMPARE(studio.document.spec().accumulation.steps, 4);
+      QVERIFY(!undo->canUndo() && !undo->canRedo());
+      QTest::keyClick(steps, Qt::Key_Tab);
+      QCOMPARE(steps->text(), QLatin1String(text));
+      studio.action("undoAction")->trigger();
+      QCOMPARE(steps->text(), QStringLiteral("4"));
+      QVERIFY(formOf(studio)->rejectedFields().isEmpty());
+    }
+    // What was typed before is a step of its own.
+    typeInto(steps, QStringLiteral("8"));
+    QTest::keyClick(steps, Qt::Key_Tab);
+    outlastMerging();
+    typeInto(steps, QStringLiteral("16x"));
+    QCOMPARE(studio.document.spec().accumulation.steps, 8);
+    QCOMPARE(undo->count(), 1);
+    // And a text that becomes a value after all is one step.
+    QTest::keyClick(steps, Qt::Key_Backspace);
+    QCOMPARE(studio.document.spec().accumulation.steps, 16);
+    QCOMPARE(undo->count(), 2);
+  }
+
   void a_number_typed_slowly_is_one_step_of_undo() {
     OpenStudio studio;
     QUndoStack* undo = studio.document.undoStack();
@@ -198,15 +227,19 @@ class TestTyping : public QObject {
     studio.endRun();
   }
 
-  void undo_in_refused_text_is_the_fields_own() {
+  void undo_in_a_field_takes_back_its_refused_text_alone() {
     OpenStudio studio;
     studio.set("accumulation.micro_batch", std::int64_t{3});
-    auto* field = studio.find("field.accumulation.steps");
-    typeInto(field, QStringLiteral("x"));
-    QCOMPARE(formOf(studio)->rejectedFields(), QStringList{QStringLiteral("accumulation.steps")});
-    studio.press(Qt::Key_Z, Qt::ControlModifier);
-    QVERIFY(formOf(studio)->rejectedFields().isEmpty());
-    QCOMPARE(studio.document.spec().accumulation.micro_batch, 3);
+    auto* field = studio.find<NumberEdit>("field.accumulation.steps");
+    for (const bool confirmed : {false, true}) {
+      typeInto(field, QStringLiteral("99999999999999"));
+      if (confirmed) QTest::keyClick(field, Qt::Key_Return);
+      QCOMPARE(formOf(studio)->rejectedFields(), QStringList{QStringLiteral("accumulation.steps")});
+      studio.press(Qt::Key_Z, Qt::ControlModifier);
+      QVERIFY(formOf(studio)->rejectedFields().isEmpty());
+      QCOMPARE(field->text(), QStringLiteral("4"));
+      QCOMPARE(studio.document.spec().accumulation.micro_batch, 3);
+    }
   }
 
   void a_number_beyond_all_bounds_is_called_that() {
@@ -218,6 +251,17 @@ class TestTyping : public QObject {
       typeInto(number, QStringLiteral("1e"));
       QVERIFY2(number->problem().contains(QStringLiteral("number")), qPrintable(number->problem()));
     }
+  }
+
+  void a_whole_number_out_of_range_is_told_the_range() {
+    OpenStudio studio;
+    auto* number = studio.find<NumberEdit>("field.accumulation.steps");
+    for (const char* text : {"1000000000", "99999999999999999999", "1e18"}) {
+      typeInto(number, QLatin1String(text));
+      QCOMPARE(number->problem(), QStringLiteral("Must be from 1 to 1048576"));
+    }
+    typeInto(number, QStringLiteral("2.5"));
+    QCOMPARE(number->problem(), QStringLiteral("\"2.5\" is not a whole number"));
   }
 
   void refused_text_stays_while_another_field_changes() {

@@ -55,6 +55,8 @@ class EditCommand : public QUndoCommand {
   void redo() override { document_->applySpec(after_, key_); }
 
   bool isBeingTyped() const { return typing_ == document_->typing_; }
+  const QString& key() const { return key_; }
+  const RunSpec& before() const { return before_; }
 
   bool mergeWith(const QUndoCommand* other) override {
     const auto* edit = static_cast<const EditCommand*>(other);
@@ -161,6 +163,15 @@ void SpecDocument::cancelTyping() {
   follow_.stop();
   if (isTypedLast()) undo_.undo();
   endTyping();
+}
+
+void SpecDocument::takeBackTyped(const SpecField& field) {
+  if (!isTypedLast()) return;
+  const auto* typed = static_cast<const EditCommand*>(undo_.command(undo_.index() - 1));
+  if (typed->key().toStdString() != field.key) return;
+  follow_.stop();
+  // Merged with what was typed, it leaves no step behind.
+  undo_.push(new EditCommand(this, field, typing_, spec_, typed->before()));
 }
 
 bool SpecDocument::setFieldText(const SpecField& field, const QString& text, QString* problem) {

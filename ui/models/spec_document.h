@@ -73,6 +73,8 @@ class SpecDocument : public QObject {
   void endTyping();
   /// Takes back what is being typed.
   void cancelTyping();
+  /// The same while typing goes on: the text of this field is no value any more, so the beginning of it is none either.
+  void takeBackTyped(const SpecField& field);
 
   /// Several fields at once as one undoable edit, e.g. the spec under another dialect; text names it in the menu.
   /// False as for setField().

@@ -262,6 +262,7 @@ void FieldForm::keepContentInSight() {
 void FieldForm::connectRow(FieldRow* row) {
   connect(row, &FieldRow::edited, document_,
           [this](const SpecField& field, const SpecValue& value) { document_->typeField(field, value); });
+  connect(row, &FieldRow::textRejected, document_, &SpecDocument::takeBackTyped);
   connect(row, &FieldRow::finished, document_, &SpecDocument::endTyping);
   connect(row, &FieldRow::fixRequested, document_,
           [this](const SpecField& field, const QString& value) { document_->setFieldText(field, value); });

@@ -6,6 +6,7 @@
 #include <QGridLayout>
 #include <QLabel>
 #include <QLineEdit>
+#include <QScopedValueRollback>
 #include <QWidget>
 #include <algorithm>
 #include <utility>
@@ -97,6 +98,10 @@ FieldRow::FieldRow(const SpecField& field, QGridLayout* grid, QWidget* parent)
     const bool turned = problem.isEmpty() != problem_.isEmpty();
     problem_ = problem;
     showNotes();
+    if (isTextRejected()) {
+      const QScopedValueRollback guard(rejecting_, true);
+      Q_EMIT textRejected(field_);
+    }
     if (turned) Q_EMIT textRejectedChanged(isTextRejected());
   });
   connect(note_, &FindingNote::fixRequested, this,
@@ -111,7 +116,7 @@ void FieldRow::showSpec(const RunSpec& spec) {
   SpecValue value = field_.get(spec);
   if (isTextRejected() && value == shown_) return;
   shown_ = std::move(value);
-  editor_->show(spec);
+  if (!rejecting_) editor_->show(spec);
 }
 
 void FieldRow::discardText(const RunSpec& spec) {

@@ -31,7 +31,8 @@ class FieldRow : public QObject {
   QWidget* editorWidget() const;
   QLabel* label() const { return label_; }
   QLabel* unit() const { return unit_; }
-  /// Shows the spec's value. Invalid text stays, for the user to correct, unless the spec's value has changed.
+  /// Shows the spec's value. Invalid text stays, for the user to correct, unless the spec's value has changed otherwise
+  /// than by textRejected().
   void showSpec(const RunSpec& spec);
   /// Shows the spec's value in place of invalid text.
   void discardText(const RunSpec& spec);
@@ -65,6 +66,8 @@ class FieldRow : public QObject {
   void edited(const accrue::SpecField& field, const accrue::SpecValue& value);
   void finished();
   void fixRequested(const accrue::SpecField& field, const QString& value);
+  /// What is being typed is no valid value, or no longer one.
+  void textRejected(const accrue::SpecField& field);
   void textRejectedChanged(bool rejected);
 
  private:
@@ -86,7 +89,8 @@ class FieldRow : public QObject {
   QAction* lock_ = nullptr;
   std::vector<Finding> findings_;
   QString problem_;
-  SpecValue shown_;  ///< the spec's value that was shown last
+  SpecValue shown_;         ///< the spec's value that was shown last
+  bool rejecting_ = false;  ///< textRejected() is being handled
   bool visible_ = true;
   bool stacked_ = false;
   bool waits_ = false;

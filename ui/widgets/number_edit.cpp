@@ -92,6 +92,7 @@ std::optional<SpecValue> NumberEdit::parse(const QString& text, QString* problem
       count = static_cast<std::int64_t>(number);
       whole = true;
     }
+    if (!whole && number == std::floor(number) && !inRange(number)) return refuse(rangeText());
     if (!whole) return refuse(tr("\"%1\" is not a whole number").arg(text));
     if (!inRange(static_cast<double>(count))) return refuse(rangeText());
     return SpecValue(count);

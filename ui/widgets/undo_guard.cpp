@@ -10,11 +10,6 @@
 
 namespace accrue::ui {
 
-UndoGuard::UndoGuard(FieldEditor* editor) : QObject(editor) {
-  connect(editor, &FieldEditor::problemChanged, this,
-          [this](const QString& problem) { text_rejected_ = !problem.isEmpty(); });
-}
-
 void UndoGuard::protect(FieldEditor* editor) {
   QWidget* widget = editor->widget();
   auto* line = qobject_cast<QLineEdit*>(widget);
@@ -27,7 +22,7 @@ void UndoGuard::protect(FieldEditor* editor) {
 }
 
 bool UndoGuard::eventFilter(QObject*, QEvent* event) {
-  if (event->type() != QEvent::ShortcutOverride || text_rejected_) return false;
+  if (event->type() != QEvent::ShortcutOverride) return false;
   const auto* key = static_cast<QKeyEvent*>(event);
   if (!key->matches(QKeySequence::Undo) && !key->matches(QKeySequence::Redo)) return false;
   event->ignore();

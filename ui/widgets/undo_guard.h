@@ -8,7 +8,7 @@ namespace accrue::ui {
 class FieldEditor;
 
 /// Leaves Undo and Redo to the window, whose history holds every edit; a line edit would otherwise handle the keys
-/// itself. Invalid text never reached the document, so while it is shown the line edit keeps the keys.
+/// itself.
 class UndoGuard : public QObject {
   Q_OBJECT
 
@@ -19,9 +19,7 @@ class UndoGuard : public QObject {
   bool eventFilter(QObject* object, QEvent* event) override;
 
  private:
-  explicit UndoGuard(FieldEditor* editor);
-
-  bool text_rejected_ = false;
+  using QObject::QObject;
 };
 
 }  // namespace accrue::ui

@@ -323,11 +323,40 @@ class TestRunsPanel : public QObject {
     QCOMPARE(studio.find<DifferencePlot>("differencePlot")->accessibleDescription(),
              QStringLiteral("Difference of the losses, %1 \u2212 %2, over samples")
                  .arg(table->headerItem()->text(2), table->headerItem()->text(1)));
-    // One run alone is not compared.
+  }
+
+  void a_run_alone_is_not_compared_and_the_way_to_a_second_is_told() {
+    FinishedRuns studio;
     studio.panel->showOnly({studio.run(0)});
-    QVERIFY(!studio.action("compareRunsAction")->isEnabled());
+    auto* bar = studio.find<MessageBar>("messageBar");
+    const int row = studio.table->currentIndex().row();
+    studio.table->setFocus();
+    for (const Qt::Key key : {Qt::Key_D, Qt::Key_G}) {
+      QTest::keyClick(studio.table, key);
+      QVERIFY2(bar->text().contains(QStringLiteral("Ctrl+click")), qPrintable(bar->text()));
+      QCOMPARE(studio.table->currentIndex().row(), row);
+      QVERIFY(!studio.find("compareTable"));
+    }
     studio.library->table()->setBaseline(studio.run(1));
-    QVERIFY(studio.action("compareRunsAction")->isEnabled());
+    QVERIFY(!bar->text().contains(QStringLiteral("Ctrl+click")));
+    QTest::keyClick(studio.table, Qt::Key_D);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.find("compareTable"), patience_ms);
+  }
+
+  void what_is_said_of_two_runs_names_them_and_goes_with_them() {
+    FinishedRuns studio;
+    auto* bar = studio.find<MessageBar>("messageBar");
+    studio.table->setFocus();
+    QTest::keyClick(studio.table, Qt::Key_G);
+    const QString said = bar->text();
+    QVERIFY2(!said.isEmpty(), "the two curves are the fake rank's, which do not part");
+    studio.panel->showOnly({studio.run(0)});
+    QVERIFY(bar->text() != said);
+    // What speaks of curves goes with them.
+    QTest::keyClick(studio.table, Qt::Key_D);
+    QVERIFY(bar->text().contains(QStringLiteral("Ctrl+click")));
+    studio.action("startPageAction")->trigger();
+    QVERIFY(!bar->text().contains(QStringLiteral("Ctrl+click")));
   }
 
   void a_paired_run_without_a_change_differs_by_exactly_nothing() {

@@ -45,7 +45,7 @@ QString plainValue(const std::string& text) {
   QString value = QString::fromStdString(text);
   if (value.size() > 1 && value.startsWith(QLatin1Char('"')) && value.endsWith(QLatin1Char('"')))
     value = value.mid(1, value.size() - 2);
-  return value.isEmpty() ? RunPairText::tr("left out") : value;
+  return value.isEmpty() ? RunPairText::tr("not set") : value;
 }
 
 }  // namespace
@@ -102,8 +102,9 @@ QString partingSentence(const RunSeries& first, const RunSeries& second) {
                ? RunPairText::tr("The losses are equal in every bit at all %1 updates that both reported.")
                      .arg(groupedNumber(static_cast<std::int64_t>(shared.first.size())))
                : RunPairText::tr(
-                     "The losses do not part: their difference is not larger than it varies from one update to the "
-                     "next.");
+                     "The losses of %1 and %2 do not part: their difference is not larger than it varies from one "
+                     "update to the next.")
+                     .arg(first.name(), second.name());
   const QString where = RunPairText::tr("The losses part at update %1 of %2, after %3 samples")
                             .arg(groupedNumber(parting->update), first.name(), groupedNumber(parting->samples));
   //: The second run's loss less the first one's

@@ -51,6 +51,7 @@ void CentrePage::showEmptyText(bool any_runs) {
 }
 
 void CentrePage::showStart() {
+  messages_->withdrawOfPlots();
   showPage(start_);
   start_->focusDefault();
 }

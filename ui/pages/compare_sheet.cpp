@@ -102,7 +102,7 @@ void CompareSheet::showRuns() {
   const QString& left = first_->outcome().weightsSha256;
   const QString& right = second_->outcome().weightsSha256;
   if (!left.isEmpty() && !right.isEmpty())
-    add(tr("Final weights"), left == right ? tr("equal in every bit") : tr("differ"), QString());
+    add(tr("Final weights"), left == right ? tr("equal in every bit") : tr("differ in at least one bit"), QString());
   table_->expandAll();
   for (const int column : {0, 1}) table_->resizeColumnToContents(column);
   PairDifference difference = differenceOf(*first_, *second_);

@@ -51,8 +51,9 @@ PairGuide::Pair PairGuide::pair() const {
 void PairGuide::showMark() {
   const auto [first, second] = pair();
   const bool both = first && second;
-  actions_.compareRuns->setEnabled(both);
-  actions_.goToParting->setEnabled(both);
+  if (told_ != Pair(first, second)) bar_->withdraw(QLatin1String(pair_id));
+  for (QAction* action : {actions_.compareRuns, actions_.goToParting})
+    action->setEnabled(library_->table()->rowCount() > 1);
   if (both && (first->isLive() || second->isLive()))
     follow_.start();
   else
@@ -67,9 +68,22 @@ void PairGuide::showMark() {
                      changeTexts(*first, *second));
 }
 
+void PairGuide::say(const QString& text) {
+  bar_->post(
+      {.id = QLatin1String(pair_id), .tone = RunState::idle, .text = text, .action = {}, .act = {}, .ofPlots = true});
+}
+
+void PairGuide::askForTwo() {
+  told_ = {};
+  say(tr("Two runs are compared. Select both in the runs table (Ctrl+click), or set one as the baseline (%1) and "
+         "select the other.")
+          .arg(actions_.baseline->shortcut().toString(QKeySequence::NativeText)));
+}
+
 void PairGuide::showSheet() {
   const auto [first, second] = pair();
-  if (!first || !second) return;
+  if (!first || !second) return askForTwo();
+  bar_->withdraw(QLatin1String(pair_id));
   library_->load(first);
   library_->load(second);
   if (!sheet_) {
@@ -87,11 +101,12 @@ void PairGuide::showSheet() {
 
 void PairGuide::goToParting() {
   const auto [first, second] = pair();
-  if (!first || !second) return;
+  if (!first || !second) return askForTwo();
   bar_->withdraw(QLatin1String(pair_id));
   const auto parting = partingOf(*first, *second);
   if (!parting) {
-    bar_->post({QLatin1String(pair_id), RunState::idle, partingSentence(*first, *second), {}, {}});
+    told_ = {first, second};
+    say(partingSentence(*first, *second));
     return;
   }
   for (RunSeries* run : {first, second})

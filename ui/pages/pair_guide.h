@@ -32,6 +32,9 @@ class PairGuide : public QObject {
   Pair pair() const;
   void showMark();
   void goToParting();
+  void say(const QString& text);
+  /// Without two runs: how to choose them.
+  void askForTwo();
 
   const WindowActions& actions_;
   RunsPanel* runs_;
@@ -41,6 +44,7 @@ class PairGuide : public QObject {
   QWidget* window_;
   CompareSheet* sheet_ = nullptr;
   QTimer follow_;  ///< while a run of the pair trains
+  Pair told_;      ///< of whom the message speaks; compared only
 };
 
 }  // namespace accrue::ui

@@ -65,12 +65,18 @@ void RunOverlay::show(RunSeries* run) {
                "the runs differ in %2.")
                 .arg(left_out.size())
                 .arg(why);
-  bar_->post({QLatin1String(message_id), RunState::idle, text, tr("Overlay"), [this, left_out, run = QPointer(run)] {
-                offered_over_.clear();
-                for (const QPointer<RunSeries>& each : left_out)
-                  if (each) runs_->showAlso(each);
-                if (run) runs_->showAlso(run);
-              }});
+  bar_->post({.id = QLatin1String(message_id),
+              .tone = RunState::idle,
+              .text = text,
+              .action = tr("Overlay"),
+              .act =
+                  [this, left_out, run = QPointer(run)] {
+                    offered_over_.clear();
+                    for (const QPointer<RunSeries>& each : left_out)
+                      if (each) runs_->showAlso(each);
+                    if (run) runs_->showAlso(run);
+                  },
+              .ofPlots = true});
 }
 
 void RunOverlay::withdrawIfChanged() {

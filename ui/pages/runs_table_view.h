@@ -24,6 +24,8 @@ class RunsTableView final : public QTreeView {
   void mouseReleaseEvent(QMouseEvent* event) override;
   void mouseDoubleClickEvent(QMouseEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
+  /// Letters are keys of the menus; the filter finds a run.
+  void keyboardSearch(const QString&) override {}
   bool viewportEvent(QEvent* event) override;
 
  private:

@@ -75,6 +75,11 @@ void MessageBar::withdrawWithout(const std::function<bool(const QString&)>& is_t
   showTop();
 }
 
+void MessageBar::withdrawOfPlots() {
+  std::erase_if(messages_, [](const Message& message) { return message.ofPlots; });
+  showTop();
+}
+
 QString MessageBar::currentId() const {
   return messages_.empty() ? QString() : messages_.back().id;
 }

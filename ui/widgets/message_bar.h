@@ -24,6 +24,7 @@ struct Message {
   std::function<void()> dismissed = {};  ///< closed by the user without acting
   QString icon = {};                     ///< in place of the tone's
   QStringList runs = {};                 ///< folders of those that it speaks of
+  bool ofPlots = false;                  ///< speaks of the curves that are drawn: goes with them
 };
 
 /// Messages of the window, one at a time, the newest first, each with at most one button. Older ones come back when it
@@ -39,6 +40,8 @@ class MessageBar : public QWidget {
   void withdraw(const QString& id);
   /// The messages that speak of runs none of which is there any more.
   void withdrawWithout(const std::function<bool(const QString& folder)>& is_there);
+  /// The messages that speak of the curves.
+  void withdrawOfPlots();
   /// Of the shown message; empty if there is none.
   QString currentId() const;
   QString text() const;

@@ -321,10 +321,25 @@ class TestLessons : public QObject {
     QVERIFY(back);
     back->click();
     QCOMPARE(studio.player()->stepIndex(), std::size_t{1});
-    QVERIFY(!studio.offered("Take it back"));
+    QVERIFY(!studio.player()->canTakeResetBack());
+    QVERIFY(!back->isVisible());
     QCOMPARE(studio.window->plots()->runs().size(), 1);
     studio.press(Qt::Key_PageUp, Qt::AltModifier);
     QVERIFY(studio.sees(1));
+  }
+
+  void a_run_that_a_reset_ends_is_not_held_against_the_first_step() {
+    LessonStudio studio;
+    studio.begin();
+    studio.press(Qt::Key_F11);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, patience_ms);
+    studio.action("resetLessonAction")->trigger();
+    // The next run's end is the first that is judged.
+    QSignalSpy judged(studio.player(), &LessonPlayer::judged);
+    QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive(), patience_ms);
+    studio.press(Qt::Key_F5);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.sees(1), patience_ms);
+    QCOMPARE(judged.count(), 1);
   }
 
   void a_lesson_that_was_left_goes_on_where_it_was() {

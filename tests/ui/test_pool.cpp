@@ -288,7 +288,7 @@ class TestPool : public QObject {
     QHelpEvent help(QEvent::ToolTip, at, pool.mapToGlobal(at));
     QApplication::sendEvent(&pool, &help);
     QVERIFY2(QToolTip::text().startsWith(
-                 QStringLiteral("rank 0, slot 2: 50 % of the items; norm of the sum so far 0.820\n")),
+                 QStringLiteral("rank 0, slot 2: 8 of 16 items so far; norm of the sum so far 0.820\n")),
              qPrintable(QToolTip::text()));
     QToolTip::hideText();
     view.ranks.at(0).slots[1].norm = 0.0;
@@ -307,14 +307,31 @@ class TestPool : public QObject {
     QHelpEvent help(QEvent::ToolTip, at, pool.mapToGlobal(at));
     QApplication::sendEvent(&pool, &help);
     const auto says = [](const char* text) { return QToolTip::text().startsWith(QLatin1String(text)); };
-    QVERIFY2(says("rank 0, slot 1: 100 % of the items"), qPrintable(QToolTip::text()));
+    QVERIFY2(says("rank 0, slot 1: 8 of 8 items so far"), qPrintable(QToolTip::text()));
     tracker.take({micro(0, 2, 8), micro(1, 2, 8)});
     pool.setView(viewOf(tracker));
-    QVERIFY2(says("rank 0, slot 1: 50 % of the items"), qPrintable(QToolTip::text()));
+    QVERIFY2(says("rank 0, slot 1: 8 of 16 items so far"), qPrintable(QToolTip::text()));
     QToolTip::hideText();
     tracker.take({micro(0, 3, 8), micro(1, 3, 8)});
     pool.setView(viewOf(tracker));
     QTRY_VERIFY(!QToolTip::isVisible());
+  }
+
+  /// A share of what has come so far would fall with every micro-step.
+  void a_share_is_told_of_a_whole_window_alone() {
+    RankTracker tracker(planOf(EpochTail::flush, 10, 1));
+    GradientPool pool;
+    pool.resize(pool.sizeHint());
+    pool.show();
+    const QPoint at = pool.tankRect(0).topLeft() + QPoint(2, 2);
+    for (std::int64_t step = 1; step <= 4; ++step) {
+      tracker.take({micro(0, step, 8)});
+      pool.setView(viewOf(tracker));
+      QHelpEvent help(QEvent::ToolTip, at, pool.mapToGlobal(at));
+      QApplication::sendEvent(&pool, &help);
+      const bool tells_share = QToolTip::text().startsWith(QStringLiteral("rank 0, slot 1: 25 % of the items"));
+      QVERIFY2(tells_share == (step == 4), qPrintable(QToolTip::text()));
+    }
   }
 
   void a_share_is_written_with_its_sign_or_not_at_all() {

@@ -17,6 +17,7 @@
 #include "pages/status_row.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
+#include "widgets/message_bar.h"
 #include "widgets/state_chip.h"
 
 namespace test_states {
@@ -245,6 +246,8 @@ class TestStates : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(refused.count(), 1, patience_ms);
     QCOMPARE(studio.control->state(), RunState::idle);
     QVERIFY(studio.find("messageBar")->isVisible());
+    const QString said = studio.find<MessageBar>("messageBar")->text();
+    QVERIFY2(said.contains(QStringLiteral("Lowest rate")), qPrintable(said));
     // The field that must be mended has the focus.
     QVERIFY(QApplication::focusWidget());
     QVERIFY2(QApplication::focusWidget()->objectName().startsWith(QStringLiteral("field.")),

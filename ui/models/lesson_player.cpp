@@ -77,7 +77,10 @@ void LessonPlayer::rememberForReset() {
 
 void LessonPlayer::begin() {
   ++round_;
-  if (control_->isLive() && control_->run() == own_run_) control_->kill();
+  if (control_->isLive() && control_->run() == own_run_) {
+    discarded_ = own_run_;
+    control_->kill();
+  }
   step_ = 0;  // those of a lesson before may be more
   clocks_.assign(lesson_->steps.size(), {});
   Q_EMIT begun();
@@ -142,7 +145,9 @@ QString LessonPlayer::processorNote() const {
 
 // The record is read from the run's folder, as accrue-run does: one reader, and no copy of what the plots hold.
 void LessonPlayer::takeEnd(RunSeries* run) {
-  if (!lesson_) return;
+  const bool discarded = run == discarded_;
+  if (discarded) discarded_ = nullptr;
+  if (!lesson_ || discarded) return;
   jobs_.run([dir = std::filesystem::path(run->folder().toStdString())] { return read_run_facts(dir); },
             [this, round = round_](Result<RunFacts> facts) {
               if (round != round_) return;

@@ -103,6 +103,7 @@ class LessonPlayer : public QObject {
   std::string clock_;                             ///< of the plots now
   std::vector<std::vector<std::string>> clocks_;  ///< of the plots, in each step
   const RunSeries* own_run_ = nullptr;            ///< the last one that the lesson began; compared only
+  const RunSeries* discarded_ = nullptr;          ///< was ended by a reset, and its end does not count; compared only
   std::vector<CheckResult> results_;
   quint64 round_ = 0;  ///< runs of an earlier one do not count
   JobRunner jobs_;

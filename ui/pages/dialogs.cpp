@@ -55,7 +55,11 @@ std::optional<FigureSize> WidgetDialogs::askFigure(QWidget* parent, const Figure
 
 QString WidgetDialogs::exportFile(QWidget* parent, const QString& suggested, const QString& filter) {
   QString chosen = filter.section(QLatin1String(";;"), 0, 0);
-  return withSuffix(QFileDialog::getSaveFileName(parent, tr("Export"), suggested, filter, &chosen), chosen);
+  const QString start =
+      exported_to_.isEmpty() ? suggested : QDir(exported_to_).filePath(QFileInfo(suggested).fileName());
+  const QString file = withSuffix(QFileDialog::getSaveFileName(parent, tr("Export"), start, filter, &chosen), chosen);
+  if (!file.isEmpty()) exported_to_ = QFileInfo(file).absolutePath();
+  return file;
 }
 
 std::optional<BundleChoice> WidgetDialogs::askBundle(QWidget* parent, const QList<BundleRow>& rows) {

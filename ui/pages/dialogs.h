@@ -63,6 +63,9 @@ class WidgetDialogs final : public Dialogs {
   CloseChoice askClose(QWidget* parent, const QString& sentence) override;
   std::optional<std::int64_t> askSteps(QWidget* parent, std::int64_t now) override;
   std::optional<int> askSeeds(QWidget* parent) override;
+
+ private:
+  QString exported_to_;  ///< the folder of the last export; empty: the suggested one
 };
 
 }  // namespace accrue::ui

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/chunk_file.h"
+#include "models/findings_model.h"
 #include "models/run_control.h"
 #include "models/run_library.h"
 #include "models/run_text.h"
@@ -65,11 +66,15 @@ RunMessages::RunMessages(RunControl* control, RunLibrary* library, MessageBar* b
 }
 
 void RunMessages::showRefused(const std::vector<Finding>& findings) {
-  const auto errors = std::count_if(findings.begin(), findings.end(),
-                                    [](const Finding& finding) { return finding.severity == Severity::error; });
+  const auto is_error = [](const Finding& finding) { return finding.severity == Severity::error; };
+  const auto errors = std::ranges::count_if(findings, is_error);
+  const auto first = std::ranges::find_if(findings, is_error);
+  const QString which = first == findings.end() ? QString() : findingSentence(*first);
   bar_->post({QStringLiteral("refused"), RunState::failed,
-              errors == 1 ? tr("One error must be fixed before this can run")
-                          : tr("%n errors must be fixed before this can run", nullptr, static_cast<int>(errors)),
+              errors == 1 ? tr("One error must be fixed before this can run: %1").arg(which)
+                          : tr("%n errors must be fixed before this can run. The first is %1", nullptr,
+                               static_cast<int>(errors))
+                                .arg(which),
               tr("Show the first"), [this] { Q_EMIT errorFieldRequested(); }});
   Q_EMIT errorFieldRequested();
 }

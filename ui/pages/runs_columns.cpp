@@ -45,7 +45,7 @@ struct TextWidth {
 };
 constexpr TextWidth text_widths[] = {{RunTableModel::stateColumn, 160, 112, true},
                                      {RunTableModel::nameColumn, 420, 220, true},
-                                     {RunTableModel::exactColumn, 160, 112, true},
+                                     {RunTableModel::exactColumn, 180, 144, true},
                                      {RunTableModel::weightsColumn, 240, 84, false}};
 /// Rows that are measured, from the first in sight.
 constexpr int most_measured = 100;

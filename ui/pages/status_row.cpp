@@ -101,7 +101,9 @@ void StatusRow::refresh(const RunSeries* run, RunState state, RunHost host, cons
 void StatusRow::showOther(const RunSeries* run) {
   other_->setVisible(run != nullptr);
   if (!run) return;
-  other_->setText(tr("%1 is training: update %2").arg(run->name(), groupedNumber(run->last().update)));
+  const QString what =
+      run->state() == RunState::paused ? tr("%1 is paused: update %2") : tr("%1 is training: update %2");
+  other_->setText(what.arg(run->name(), groupedNumber(run->last().update)));
   other_->setToolTip(tr("Pause, the steps and Stop act on that run"));
 }
 

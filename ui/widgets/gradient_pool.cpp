@@ -37,11 +37,22 @@ struct Words {
   bool turned = false;
 };
 
-/// "25 %", and under it the norm of the sum so far, where it is known. The first that fits is written.
-std::vector<Words> slotWords(const PoolSlot& slot, std::int64_t sum) {
-  if (sum <= 0 || slot.micro_steps <= 0) return {};
-  const QString share =
-      tr("%1 %").arg(std::llround(100.0 * static_cast<double>(slot.tokens) / static_cast<double>(sum)));
+/// All its micro-steps are done: what share of it each one is, is known now.
+bool isWhole(const RankStatus& status) {
+  return status.window_size > 0 && status.filled >= status.window_size;
+}
+
+qint64 percentOf(const PoolSlot& slot, const RankStatus& status) {
+  return std::llround(100.0 * static_cast<double>(slot.tokens) / static_cast<double>(status.window_tokens));
+}
+
+/// "8 items", "25 %" once the window is whole, and under it the norm of the sum so far, where it is known. The first
+/// that fits is written.
+std::vector<Words> slotWords(const PoolSlot& slot, const RankStatus& status) {
+  if (status.window_tokens <= 0 || slot.micro_steps <= 0) return {};
+  const QString share = isWhole(status)    ? tr("%1 %").arg(percentOf(slot, status))
+                        : slot.tokens == 1 ? tr("1 item")
+                                           : tr("%1 items").arg(groupedNumber(slot.tokens));
   std::vector<Words> words{{share}};
   if (!(slot.norm > 0.0)) return words;
   const QString norm = tr("\u03a3\u2016%1\u2016").arg(valueText(slot.norm, 2));
@@ -274,7 +285,7 @@ void GradientPool::paintSlots(QPainter& painter, const QRect& tank, const RankSt
     // Of one width, whatever rounding gives a slot: their words fit all or none.
     const QRect slot_rect(left, tank.top(), tank.width() / count - gap, tank.height());
     if (carried) continue;
-    for (const Words& words : slotWords(filled, status.window_tokens))
+    for (const Words& words : slotWords(filled, status))
       if (paintWords(painter, slot_rect, bar, tint, words.text, words.turned)) break;
   }
 }
@@ -329,9 +340,11 @@ QString GradientPool::tipAt(const QPoint& at) const {
     const auto slot = static_cast<std::size_t>((at.x() - tank.left()) * count / std::max(tank.width(), 1));
     if (slot >= status.slots.size() || status.window_tokens <= 0) return {};
     const PoolSlot& filled = status.slots[slot];
-    const auto share =
-        std::llround(100.0 * static_cast<double>(filled.tokens) / static_cast<double>(status.window_tokens));
-    const QString text = tr("rank %1, slot %2: %3 % of the items").arg(rank).arg(slot + 1).arg(share);
+    const QString place_text = tr("rank %1, slot %2").arg(rank).arg(slot + 1);
+    const QString text = isWhole(status)
+                             ? tr("%1: %2 % of the items").arg(place_text).arg(percentOf(filled, status))
+                             : tr("%1: %2 of %3 items so far")
+                                   .arg(place_text, groupedNumber(filled.tokens), groupedNumber(status.window_tokens));
     return filled.norm > 0.0 ? tr("%1; norm of the sum so far %2").arg(text, valueText(filled.norm, 3)) : text;
   }
   return {};

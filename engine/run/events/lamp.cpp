@@ -20,6 +20,7 @@ std::string_view lamp_word(const ExactnessCheck& check) {
   const LampLight light = light_of(check);
   if (light != LampLight::close) return to_string(light);
   if (check.reason == "bug_idle") return "exact, bug idle";
+  if (check.reason == "schedule_clock") return "exact, wrong pace";
   if (check.verdict == "exact") return "exact, at a cost";
   return check.reason.empty() || check.reason == "order_of_sums" ? "close" : "cannot be exact";
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runs of the gallery are as small as a bug allows. Most train on sequences of unequal length: 21 of them, two at a
-// time on two ranks, so that an epoch ends with a short window whose last batch is short too. The others train on a
-// table.
+// time on two ranks, so that an epoch ends with a short window whose last batch is short too; or on 16 of these, which
+// fill their windows. The others train on a table.
 #include "accrue/run/bug_gallery.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ constexpr GalleryBug gallery[] = {
      "Clip once a window, after the reduction and before the optimizer."},
     {Bug::schedule_per_micro_step, "Schedule counts micro-steps",
      "The learning rate decays N times too fast, and training stalls.",
-     "The lamp is amber, and the rate reaches its end when the run is a quarter done.",
+     "The lamp is amber, and the rate reaches its end when a quarter of the updates is done.",
      "Advance the schedule once an update, after the optimizer."},
     {Bug::batch_norm, "Batch norm in each micro-batch", "No N gives the curve of the large batch.",
      "The lamp is amber: statistics of a micro-batch are not those of the window. The sum itself is right.",
@@ -110,6 +110,11 @@ RunSpec table_spec() {
   spec.data.samples = 44;
   spec.optimizer.lr = 0.2;
   return spec;
+}
+
+/// Bugs whose numbers are N times as large in a full window: all windows of their runs are full.
+bool needs_full_windows(Bug bug) {
+  return bug == Bug::no_sync_backward_only || bug == Bug::no_no_sync || bug == Bug::schedule_per_micro_step;
 }
 
 bool needs_table(Bug bug) {
@@ -213,6 +218,11 @@ RunSpec gallery_spec(Bug bug) {
   spec.run.epochs = 20;
   spec.evaluate.exactness_every = 1;
   spec.teaching.bug = bug;
+  if (needs_full_windows(bug)) {
+    spec.data.sequences.resize(16);
+    spec.data.labels.resize(16);
+    spec.run.epochs = 40;
+  }
   if (bug == Bug::clip_every_micro_step) {
     // Far below the norms of the first updates, so that clipping shapes the curve; each step is as long as without it.
     spec.optimizer.clip_norm = 0.03;

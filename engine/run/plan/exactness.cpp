@@ -35,7 +35,7 @@ constexpr Reason reasons[] = {
     {"part_not_reduced",
      "The ranks hold different gradients for some parameters, which were left out of the reduction."},
     {"wasted_reductions", "Gradients were exchanged more often than once a window, for the same result."},
-    {"schedule_clock", "The learning-rate schedule moves at another pace than planned."},
+    {"schedule_clock", "The sum is right, but the learning-rate schedule counts micro-steps and ends too early."},
     {"bug_idle", "The bug has nothing to act on in this window."},
     {"unexplained", "None of the known reasons accounts for the difference."},
 };

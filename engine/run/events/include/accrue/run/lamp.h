@@ -19,7 +19,7 @@ std::string_view to_string(LampLight light);
 /// Of one check.
 LampLight light_of(const ExactnessCheck& check);
 /// What the lamp says of one check. Amber has several causes, and "close" is the word of one: "exact, bug idle",
-/// "exact, at a cost", "cannot be exact" are the others.
+/// "exact, at a cost", "exact, wrong pace", "cannot be exact" are the others.
 std::string_view lamp_word(const ExactnessCheck& check);
 /// The check that decides: the worst so far, the largest difference among equals; nullptr before the first.
 const ExactnessCheck* worst_of(const std::vector<ExactnessCheck>& checks);

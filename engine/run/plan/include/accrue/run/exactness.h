@@ -35,7 +35,7 @@ enum class ExactnessReason {
   ranks_differ,        ///< the ranks hold different gradients
   part_not_reduced,    ///< they do so for some of the parameters
   wasted_reductions,   ///< more exchanges than the window needs
-  schedule_clock,      ///< the schedule moves at another pace than the plan's
+  schedule_clock,      ///< the schedule counts micro-steps in place of updates
   bug_idle,            ///< the run has a deliberate bug, which this window does not show
   unexplained
 };

@@ -602,7 +602,7 @@ class TestForm : public QObject {
       typeInto(steps, QStringLiteral("8x"));
     else
       studio.set("accumulation.steps", std::int64_t{8});
-    QTRY_VERIFY(studio.find("waiting.accumulation.steps")->isVisible());
+    QTRY_VERIFY(studio.find(pointer ? "finding.accumulation.steps" : "waiting.accumulation.steps")->isVisible());
     QTRY_VERIFY(formOf(studio)->verticalScrollBar()->value() > 0);
     QTRY_COMPARE(place(), before);
     QVERIFY(!steps->visibleRegion().isEmpty());

@@ -120,6 +120,13 @@ class TestRunName : public QObject {
              lines("Demo (2)|Demo|Demo (3)"));
   }
 
+  void a_number_gives_way_to_what_tells_the_run_apart() {
+    const RunSpec four = spec(4), sixteen = spec(16);
+    const QString name = text("Demo");
+    QCOMPARE(distinctNames({{name, &four}, {name, &four, text("Demo (2)")}, {name, &sixteen}}),
+             lines("Demo, N = 4|Demo, N = 4 (2)|Demo, N = 16"));
+  }
+
   void what_does_not_differ_is_numbered() {
     const RunSpec four = spec(4), sixteen = spec(16);
     QCOMPARE(distinctNames({{text("Demo"), &four}, {text("Demo"), &four}}), lines("Demo|Demo (2)"));

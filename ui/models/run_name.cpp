@@ -3,6 +3,7 @@
 
 #include <QCoreApplication>
 #include <QHash>
+#include <QRegularExpression>
 #include <QSet>
 #include <algorithm>
 #include <map>
@@ -99,6 +100,17 @@ std::vector<Members> byValue(const std::vector<NamedSpec>& runs, const Members& 
   return groups;
 }
 
+QString numbered(const QString& name, int number) {
+  //: A run's name, and a number where several have it
+  return tr("%1 (%2)").arg(name).arg(number);
+}
+
+/// "Demo (2)" of "Demo".
+bool isNumbered(const QString& text, const QString& name) {
+  static const QRegularExpression number(QStringLiteral("^ \\(\\d+\\)$"));
+  return text.startsWith(name) && number.match(text.mid(name.size())).hasMatch();
+}
+
 /// Adds to each member's settings those that tell it from the others: first the key with the most values.
 void tellApart(const std::vector<NamedSpec>& runs, Members members, std::size_t most,
                std::vector<QStringList>& settings) {
@@ -181,17 +193,20 @@ QStringList distinctNames(const std::vector<NamedSpec>& runs) {
   for (const auto& [name, members] : alike) tellApart(runs, members, mostSettings, settings);
   QStringList distinct;
   QSet<QString> taken;
-  for (const NamedSpec& run : runs) {
-    distinct << (taken.contains(run.kept) ? QString() : run.kept);
-    if (!run.kept.isEmpty()) taken.insert(run.kept);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const NamedSpec& run = runs[i];
+    // A number says nothing; settings that tell the run apart by now take its place, as they do for "Demo" itself.
+    const bool stays = settings[i].isEmpty() || !isNumbered(run.kept, run.name);
+    const QString kept = stays ? run.kept : QString();
+    distinct << (taken.contains(kept) ? QString() : kept);
+    if (!kept.isEmpty()) taken.insert(kept);
   }
   for (std::size_t i = 0; i < runs.size(); ++i) {
     QString& own = distinct[static_cast<qsizetype>(i)];
     if (!own.isEmpty()) continue;
     const QString name = (QStringList(runs[i].name) + settings[i]).join(QStringLiteral(", "));
     own = name;
-    //: A run's name, and a number where several have it
-    for (int number = 2; taken.contains(own); ++number) own = tr("%1 (%2)").arg(name).arg(number);
+    for (int number = 2; taken.contains(own); ++number) own = numbered(name, number);
     taken.insert(own);
   }
   return distinct;

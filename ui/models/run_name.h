@@ -20,7 +20,8 @@ struct NamedSpec {
 
 /// One name for each, in their order. Runs whose names agree get settings in which they differ, as few as tell them
 /// apart and three at most, the seed last; a run's own settings only: what it leaves out, its name does. Where these
-/// agree, too, a number: "Demo (2)". What a run was called before it stays, unless an earlier run is called so.
+/// agree, too, a number: "Demo (2)". What a run was called before it stays, unless an earlier run is called so, or it is
+/// such a number and settings tell the run apart by now.
 QStringList distinctNames(const std::vector<NamedSpec>& runs);
 
 /// Dotted keys in which the specs differ, in the order of a spec file; the run's name is none of them.

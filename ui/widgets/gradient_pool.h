@@ -16,9 +16,9 @@ struct PoolView {
 };
 
 /// The gradients of each rank as a tank with a slot for each micro-batch of the window. Each micro-batch fills its slot
-/// to the height of its share of the items and says how many they are, or their share of a whole window, and the norm of
-/// the sum after it where the run was held there; when the ranks reduce, all tanks show the same level; when the gradients are cleared, they drain. The tanks
-/// take the height that there is.
+/// to the height of its share of the items and says how many they are, or their share of a whole window, and the norm
+/// of the sum after it where the run was held there; when the ranks reduce, all tanks show the same level; when the
+/// gradients are cleared, they drain. The tanks take the height that there is.
 class GradientPool : public QWidget {
   Q_OBJECT
 

@@ -164,7 +164,7 @@ class TestSupervisedRanks : public QObject {
     host.checkpoint_and_stop();
     VERIFY_STORY(host.ends("stopped", 130, 60s));
     VERIFY_STORY(!host.warned_of_a_hang());
-    QCOMPARE(read_run(dir)->last_checkpoint, "step-" + std::to_string(host.end->updates));
+    QCOMPARE(QString::fromStdString(read_run(dir)->last_checkpoint), QStringLiteral("step-%1").arg(host.end->updates));
     const auto saved = host.wait_for<CheckpointDone>(0ms);
     VERIFY_STORY(saved && saved->seconds >= milliseconds / 1000.0);  // it was slow
   }

@@ -242,13 +242,17 @@ class TestLegible : public QObject {
       names.sort();
       return names;
     };
+    studio.window->resize(1366, 768);
+    QCoreApplication::processEvents();
     const QStringList before = shown();
+    const int width = studio.find("setupDock")->width();
     studio.action("presenterAction")->trigger();
     QCOMPARE(shown(), QStringList{QStringLiteral("windowDock")});
     QVERIFY(textScale() > 1.0);
     studio.action("presenterAction")->trigger();
     QCOMPARE(shown(), before);
     QCOMPARE(textScale(), 1.0);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.find("setupDock")->width(), width, patience_ms);
     // A line of text is a fortieth of the screen: 27 px of 1080.
     QCOMPARE(ViewSize::presenterScale(1080.0, 15.0), 1.8);
     QCOMPARE(ViewSize::presenterScale(400.0, 15.0), 1.0);

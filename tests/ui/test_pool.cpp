@@ -116,6 +116,9 @@ class TestPool : public QObject {
     QCOMPARE(tracker.inWindow().at(0).slots, (std::vector<PoolSlot>{{7, 1}}));
     QVERIFY(tracker.inWindow().at(1).slots.empty());
     QVERIFY(!tracker.inWindow().at(0).isReduced());
+    // Nor does the moment between the two, which is all that both ranks have told.
+    QCOMPARE(tracker.atOneMoment().at(0).filled, std::int64_t{0});
+    QVERIFY(!allReduced(tracker.atOneMoment()));
   }
 
   void a_full_window_is_full_before_its_last_micro_steps_are_told() {

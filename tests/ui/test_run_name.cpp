@@ -47,6 +47,15 @@ class TestRunName : public QObject {
         lines("Demo, learning rate = 0.001, N = 4|Demo, learning rate = 0.001, N = 16|Demo, learning rate = 0.01"));
   }
 
+  void what_is_left_out_is_said_as_what_it_comes_to() {
+    const RunSpec bare = spec(4);
+    RunSpec each = spec(4);
+    each.accumulation.knobs.reduce_when = ReduceWhen::every_micro_step;
+    QCOMPARE(settingValue(bare, "accumulation.reduce_when"), QStringLiteral("boundary"));
+    QCOMPARE(differencesText({{text("A"), &bare}, {text("B"), &each}}),
+             QStringLiteral("reduce when = boundary, every_micro_step"));
+  }
+
   void a_switch_is_on_or_off() {
     RunSpec without = spec(4), with = spec(4);
     with.model.batch_norm = true;

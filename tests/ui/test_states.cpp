@@ -254,6 +254,24 @@ class TestStates : public QObject {
              qPrintable(QApplication::focusWidget()->objectName()));
   }
 
+  void the_window_panel_speaks_of_one_moment() {
+    RunningStudio studio("micro_ms=20");
+    auto* count = studio.find<QLabel>("windowCount");
+    auto* phase = studio.find<QLabel>("windowPhase");
+    QSet<QString> seen;
+    const auto fits = [&] {
+      seen.insert(phase->text());
+      const bool full = count->text().startsWith(QStringLiteral("4 of 4"));
+      return full != (phase->text() == QStringLiteral("Accumulating"));
+    };
+    const qint64 updates = studio.control->run()->last().update + 20;
+    QTRY_VERIFY_WITH_TIMEOUT(!fits() || studio.control->run()->last().update >= updates, patience_ms);
+    QVERIFY2(fits(), qPrintable(count->text() + QStringLiteral(", ") + phase->text()));
+    QVERIFY2(seen.contains(QStringLiteral("Accumulating")) && seen.size() > 1,
+             qPrintable(QStringList(seen.values()).join(QStringLiteral(", "))));
+    studio.endRun();
+  }
+
   void without_a_run_the_status_row_speaks_of_the_set_up() {
     OpenStudio studio(smallSpec(3), "micro_ms=1");
     auto* status = studio.find<StatusRow>("statusRow");

@@ -190,6 +190,22 @@ class TestWindow : public QObject {
     QCOMPARE(studio.document.spec().accumulation.steps, 11);
   }
 
+  /// The curves stay, so the form comes to the front, and a message says what F5 trains.
+  void a_spec_opened_beside_the_curves_of_another_says_so() {
+    OpenStudio studio(smallSpec(3), "micro_ms=1");
+    auto* bar = studio.find<MessageBar>("messageBar");
+    studio.press(Qt::Key_F5);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
+    studio.find<QDockWidget>("plannerDock")->raise();
+    studio.action("newSpecAction")->trigger();
+    QVERIFY2(bar->text().contains(QStringLiteral("F5 trains it")), qPrintable(bar->text()));
+    QTRY_VERIFY_WITH_TIMEOUT(!studio.find("fieldForm")->visibleRegion().isEmpty(), patience_ms);
+    studio.openSpec(smallSpec(2));
+    studio.press(Qt::Key_F5);
+    QTRY_VERIFY_WITH_TIMEOUT(!bar->text().contains(QStringLiteral("F5 trains it")), patience_ms);
+    studio.endRun();
+  }
+
   void every_built_in_spec_opens_from_the_menu() {
     StudioFixture studio("micro_ms=5");
     studio.show();

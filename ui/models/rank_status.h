@@ -44,7 +44,7 @@ struct RankStatus {
   double factor = 0.0;  ///< what the update multiplies the sum by, once it was held after unscale; 0 = not known
   double clip = 0.0;    ///< and by this, once it was held after clip; 0 = not known, or nothing to clip
   /// The gradients after its last micro-step have been reduced: this rank holds the same sum as every other.
-  bool isReduced() const { return micro_step > 0 && reduced_at == micro_step; }
+  bool isReduced() const { return filled > 0 && reduced_at == micro_step; }
 };
 
 bool allReduced(const std::map<std::int64_t, RankStatus>& ranks);

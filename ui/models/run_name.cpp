@@ -155,9 +155,14 @@ std::vector<std::string> differingKeys(const std::vector<const accrue::RunSpec*>
 }
 
 QString settingValue(const accrue::RunSpec& spec, const std::string& key) {
-  if (accrue::find_field(key) == nullptr) return {};
+  const accrue::SpecField* field = accrue::find_field(key);
+  if (field == nullptr) return {};
   const QString value = writtenValue(spec, key);
-  return value.isEmpty() ? tr("not set") : value;
+  if (!value.isEmpty()) return value;
+  // What the dialect, or another key, makes of it.
+  const accrue::SpecValue derived = field->derived ? field->derived(spec) : accrue::SpecValue();
+  if (std::holds_alternative<std::monostate>(derived)) return tr("not set");
+  return utf8(accrue::format_value(derived)).remove(QLatin1Char('"'));
 }
 
 QString settingText(const accrue::RunSpec& spec, const std::string& key) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "models/number_text.h"
+#include "models/run_name.h"
 #include "models/run_series.h"
 #include "models/run_text.h"
 
@@ -41,13 +42,6 @@ Shared sharedPoints(const RunSeries& first, const RunSeries& second) {
   return shared;
 }
 
-QString plainValue(const std::string& text) {
-  QString value = QString::fromStdString(text);
-  if (value.size() > 1 && value.startsWith(QLatin1Char('"')) && value.endsWith(QLatin1Char('"')))
-    value = value.mid(1, value.size() - 2);
-  return value.isEmpty() ? RunPairText::tr("not set") : value;
-}
-
 }  // namespace
 
 std::vector<SpecDifference> changedKeys(const RunSeries& first, const RunSeries& second) {
@@ -55,8 +49,8 @@ std::vector<SpecDifference> changedKeys(const RunSeries& first, const RunSeries&
   std::vector<SpecDifference> differences = diff_specs(*first.spec(), *second.spec());
   std::erase_if(differences, [](const SpecDifference& difference) { return difference.key == "run.name"; });
   for (SpecDifference& difference : differences) {
-    difference.left = plainValue(difference.left).toStdString();
-    difference.right = plainValue(difference.right).toStdString();
+    difference.left = settingValue(*first.spec(), difference.key).toStdString();
+    difference.right = settingValue(*second.spec(), difference.key).toStdString();
   }
   return differences;
 }

@@ -47,7 +47,7 @@ AccumulationPanel::AccumulationPanel(RunControl* control, QWidget* parent)
   count_->setFont(tabularFont(TextSize::title));
   phase_->setObjectName(QStringLiteral("windowPhase"));
   phase_->setFont(textFont(TextSize::title, QFont::DemiBold));
-  phase_->setToolTip(tr("What rank 0 was doing a moment ago"));
+  phase_->setToolTip(tr("Where the window is, at the moment that the tanks show"));
   said_->setObjectName(QStringLiteral("windowSaid"));
   said_->setFont(tabularFont(TextSize::body));
   said_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
@@ -194,10 +194,16 @@ QString AccumulationPanel::phaseText() const {
                                                           : tr("Paused between micro-steps");
   }
   if (tracker().window() == 0) return tr("Not started");
-  // The phase was told before the update was.
+  // A heartbeat is of another moment than the tanks: it names only what is no part of a window.
+  const std::string& told = tracker().inWindow().begin()->second.phase;
+  if (told == "checkpoint" || told == "evaluate" || told == "verify" || told == "finish")
+    return QString::fromStdString(told);
+  if (shows_reduction_) return tr("Reduced");
   if (tracker().drained()) return tr("Between windows");
-  const std::string& phase = tracker().inWindow().begin()->second.phase;
-  return phase.empty() ? tr("Running") : QString::fromStdString(phase);
+  const auto ranks = tracker().atOneMoment();
+  if (allReduced(ranks)) return tr("Reduced");
+  const auto full = [](const auto& entry) { return entry.second.filled == entry.second.window_size; };
+  return std::ranges::all_of(ranks, full) ? tr("Window full") : tr("Accumulating");
 }
 
 void AccumulationPanel::showLamp(const ExactnessLamp& lamp) {
@@ -222,12 +228,12 @@ void AccumulationPanel::showPools() {
   const RankTracker& tracker = this->tracker();
   title_->setText(tr("Update %1").arg(groupedNumber(std::max<std::int64_t>(tracker.window(), 1))));
   count_->setText(countText());
-  const bool reduced = showsReductionFirst();
-  pool_->setView({tracker.atOneMoment(), tracker.lastEnd(), tracker.drained() && !reduced});
+  shows_reduction_ = showsReductionFirst();
+  pool_->setView({tracker.atOneMoment(), tracker.lastEnd(), tracker.drained() && !shows_reduction_});
   // Room for two lines, so that the widgets below do not move.
   said_->setMinimumHeight(2 * said_->fontMetrics().lineSpacing());
-  said_->setText(reduced ? tr("Reduced: all ranks hold the same gradient") : stateText());
-  if (reduced) later_.start(reduced_time);
+  said_->setText(shows_reduction_ ? tr("Reduced: all ranks hold the same gradient") : stateText());
+  if (shows_reduction_) later_.start(reduced_time);
   pool_->setAccessibleDescription(text());
 }
 

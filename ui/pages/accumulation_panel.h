@@ -75,6 +75,7 @@ class AccumulationPanel : public QWidget {
   StateChip* lamp_;
   QLabel* lamp_text_;
   QScrollArea* scroll_;
+  bool shows_reduction_ = false;  ///< of a window that has ended in the meantime
   QElapsedTimer since_shown_;
   QTimer later_;
   QElapsedTimer since_reduced_;

@@ -7,6 +7,8 @@
 #include <QJsonObject>
 #include <QLocale>
 #include <QWidget>
+#include <algorithm>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -130,11 +132,10 @@ void BundleExchange::importBundle(const QString& file) {
 
 void BundleExchange::showImported(const QString& file, const BundleContents& bundle) {
   takeNotes(bundle);
-  int fresh = 0;
-  for (const BundledRun& run : bundle.runs) {
-    fresh += run.was_there ? 0 : 1;
+  const auto fresh = static_cast<int>(std::ranges::count(bundle.runs, false, &BundledRun::was_there));
+  // The first of the bundle last: it is the focused run, and runs whose loss cannot be compared with its are not drawn.
+  for (const BundledRun& run : bundle.runs | std::views::reverse)
     parts_.library->open(QString::fromStdString(run.dir.string()));
-  }
   QStringList sentences;
   if (fresh > 0 || bundle.runs.empty()) sentences << tr("%1 imported").arg(countedRuns(fresh));
   if (const int there = static_cast<int>(bundle.runs.size()) - fresh; there > 0)

@@ -304,7 +304,7 @@ void MainWindow::connectRuns() {
   });
   connect(parts_.library, &RunLibrary::opened, this, [this](RunSeries* run) {
     centre_->showPlots();
-    runs_->showAlso(run);
+    overlay_->show(run);
     // A fitted view grows while the run's events arrive.
     if (!parts_.control->isLive()) centre_->plots()->fit();
   });
@@ -510,10 +510,25 @@ void MainWindow::showDocumentOpened() {
   centre_->messages()->withdraw(QStringLiteral("file"));
   centre_->showPlots();
   setup_dock_->show();
-  if (run_after_open_) {
-    run_after_open_ = false;
+  setup_dock_->raise();
+  if (std::exchange(run_after_open_, false))
     parts_.control->start();
-  }
+  else
+    sayWhatIsDrawn();
+}
+
+/// Otherwise a document that was opened changes nothing in sight but the form. A hint, which covers no message.
+void MainWindow::sayWhatIsDrawn() {
+  if (!centre_->messages()->currentId().isEmpty()) return;
+  const RunSeries* run = focusedRun();
+  if (runs_->shownRuns().isEmpty() || (run && run->spec() && *run->spec() == parts_.document->spec())) return;
+  centre_->messages()->post(
+      {.id = QStringLiteral("opened"),
+       .tone = RunState::idle,
+       .text = tr("%1 is open; F5 trains it. What is drawn was trained before.").arg(parts_.document->displayName()),
+       .action = {},
+       .act = {},
+       .ofPlots = true});
 }
 
 void MainWindow::openPath(const QString& path) {

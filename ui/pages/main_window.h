@@ -141,6 +141,7 @@ class MainWindow : public QMainWindow {
   void showEditsWaiting();
   void showRuns();
   void showDocumentOpened();
+  void sayWhatIsDrawn();
   void offerDraft();
   void openRunFolder(const RunSeries* run);
   void copyCommand();

@@ -134,8 +134,11 @@ void ViewSize::leavePresenter() {
   if (!presents()) return;
   const Before before = *std::exchange(before_, std::nullopt);
   apply(before.scale);
-  layOutNow();
-  window_->restoreState(before.layout);
+  // Twice: hidden docks ask for the room of the normal text once they are shown.
+  for (int round = 0; round < 2; ++round) {
+    window_->restoreState(before.layout);
+    layOutNow();
+  }
   const QSignalBlocker quiet(actions_.presenter);
   actions_.presenter->setChecked(false);
   Q_EMIT presenting(false);

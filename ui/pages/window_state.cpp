@@ -131,6 +131,7 @@ void MainWindow::showContinuations() {
 }
 
 void MainWindow::showRuns() {
+  centre_->messages()->withdraw(QStringLiteral("opened"));
   const QList<RunSeries*> shown = runs_->shownRuns();
   parts_.library->assignColors(shown);
   for (RunSeries* run : shown) parts_.library->load(run);

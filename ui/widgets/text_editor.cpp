@@ -8,6 +8,7 @@
 #include <QScopedValueRollback>
 
 #include "accrue/run/spec_io.h"
+#include "models/findings_model.h"
 #include "style/theme.h"
 
 namespace accrue::ui {
@@ -77,7 +78,7 @@ void TextEditor::takeText(const QString& text) {
   set_field(probe, std::string(field_.key) + "=" + listText(text).toStdString(), findings);
   rejected_ = has_errors(findings);
   if (rejected_) {
-    Q_EMIT problemChanged(QString::fromStdString(findings.front().message));
+    Q_EMIT problemChanged(findingText(findings.front()));
     return;
   }
   Q_EMIT problemChanged(QString());

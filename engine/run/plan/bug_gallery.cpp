@@ -35,10 +35,12 @@ constexpr GalleryBug gallery[] = {
      "Reduce in the last micro-step of the window, not in the first."},
     {Bug::no_sync_backward_only, "no_sync around the backward alone",
      "Accumulation saves no traffic: each step is as slow as without it.",
-     "The lamp is amber: more reductions than the window needs. The strip shows one in every micro-step.",
+     "The lamp is amber: more reductions than the window needs. Zoomed to a window (W), the strip shows one in every "
+     "micro-step.",
      "Put the forward into no_sync as well, because it decides whether the backward reduces."},
     {Bug::no_no_sync, "No no_sync at all", "Each update sends N times the bytes, for the same weights.",
-     "The lamp is amber: more reductions than the window needs. The strip shows one in every micro-step.",
+     "The lamp is amber: more reductions than the window needs. Zoomed to a window (W), the strip shows one in every "
+     "micro-step.",
      "Cover all micro-steps of a window but the last with no_sync."},
     {Bug::clip_every_micro_step, "Clipped in every micro-step",
      "Updates point elsewhere: the last micro-steps of a window count most. The curves part slowly.",

@@ -258,6 +258,7 @@ class TestStates : public QObject {
     RunningStudio studio("micro_ms=20");
     auto* count = studio.find<QLabel>("windowCount");
     auto* phase = studio.find<QLabel>("windowPhase");
+    QTRY_COMPARE_WITH_TIMEOUT(phase->text(), QStringLiteral("Accumulating"), patience_ms);
     QSet<QString> seen;
     const auto fits = [&] {
       seen.insert(phase->text());

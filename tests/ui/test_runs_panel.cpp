@@ -352,6 +352,11 @@ class TestRunsPanel : public QObject {
     QVERIFY2(!said.isEmpty(), "the two curves are the fake rank's, which do not part");
     studio.panel->showOnly({studio.run(0)});
     QVERIFY(bar->text() != said);
+    // The hint goes with what it was said of.
+    QTest::keyClick(studio.table, Qt::Key_D);
+    QVERIFY(bar->text().contains(QStringLiteral("Ctrl+click")));
+    studio.panel->showOnly({studio.run(1)});
+    QVERIFY(!bar->text().contains(QStringLiteral("Ctrl+click")));
     // What speaks of curves goes with them.
     QTest::keyClick(studio.table, Qt::Key_D);
     QVERIFY(bar->text().contains(QStringLiteral("Ctrl+click")));

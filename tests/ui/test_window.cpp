@@ -200,10 +200,21 @@ class TestWindow : public QObject {
     studio.action("newSpecAction")->trigger();
     QVERIFY2(bar->text().contains(QStringLiteral("F5 trains it")), qPrintable(bar->text()));
     QTRY_VERIFY_WITH_TIMEOUT(!studio.find("fieldForm")->visibleRegion().isEmpty(), patience_ms);
-    studio.openSpec(smallSpec(2));
+    // Of the newest one, and while a run is live F5 does something else.
+    studio.openSpec(smallSpec(100'000));
     studio.press(Qt::Key_F5);
     QTRY_VERIFY_WITH_TIMEOUT(!bar->text().contains(QStringLiteral("F5 trains it")), patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
+    studio.window->findChild<WindowFiles*>()->openPreset(QStringLiteral("ten-batches.accrue"),
+                                                         QStringLiteral("Ten batches"));
+    QCOMPARE(bar->text(),
+             QStringLiteral("Ten batches is open. It can be trained once the run that is live has ended."));
+    // The demo has to wait as well, until the run has ended.
+    studio.action("startPageAction")->trigger();
+    studio.press(Qt::Key_2);
+    QVERIFY2(bar->text().contains(QStringLiteral("before the demo begins")), qPrintable(bar->text()));
     studio.endRun();
+    QTRY_VERIFY_WITH_TIMEOUT(!bar->text().contains(QStringLiteral("before the demo begins")), patience_ms);
   }
 
   void every_built_in_spec_opens_from_the_menu() {

@@ -161,7 +161,7 @@ void LessonDesk::openFile(const QString& path) {
   if (!problems.isEmpty()) return say(problems.join(QLatin1Char('\n')));
   if (player_->isTakenByAnother()) {
     QAction* stop = parts_.actions->stop;
-    return parts_.centre->messages()->post({QStringLiteral("lesson"), RunState::failed,
+    return parts_.centre->messages()->post({QStringLiteral("taken"), RunState::failed,
                                             tr("A run has not ended. Stop it before a lesson begins."), tr("Stop"),
                                             [stop] { stop->trigger(); }});
   }

@@ -262,6 +262,8 @@ void MainWindow::connectRuns() {
   connect(parts_.control, &RunControl::stateChanged, this, &MainWindow::showState);
   connect(parts_.control, &RunControl::changed, this, [this] { numbers_moved_ = true; });
   connect(parts_.control, &RunControl::ended, planner_, &PlannerPanel::refresh);
+  connect(parts_.control, &RunControl::ended, this,
+          [this] { centre_->messages()->withdraw(QStringLiteral("taken")); });  // the run that was in the way
   connect(parts_.control, &RunControl::runBegun, this, [this](RunSeries* run) {
     centre_->plots()->fit();  // a view zoomed into another run could hide the new one
     centre_->showPlots();
@@ -519,13 +521,16 @@ void MainWindow::showDocumentOpened() {
 
 /// Otherwise a document that was opened changes nothing in sight but the form. A hint, which covers no message.
 void MainWindow::sayWhatIsDrawn() {
+  centre_->messages()->withdraw(QStringLiteral("opened"));
   if (!centre_->messages()->currentId().isEmpty()) return;
   const RunSeries* run = focusedRun();
   if (runs_->shownRuns().isEmpty() || (run && run->spec() && *run->spec() == parts_.document->spec())) return;
   centre_->messages()->post(
       {.id = QStringLiteral("opened"),
        .tone = RunState::idle,
-       .text = tr("%1 is open; F5 trains it. What is drawn was trained before.").arg(parts_.document->displayName()),
+       .text = (parts_.control->isLive() ? tr("%1 is open. It can be trained once the run that is live has ended.")
+                                         : tr("%1 is open; F5 trains it. What is drawn was trained before."))
+                   .arg(parts_.document->displayName()),
        .action = {},
        .act = {},
        .ofPlots = true});
@@ -536,7 +541,12 @@ void MainWindow::openPath(const QString& path) {
 }
 
 void MainWindow::runDemo() {
-  if (parts_.control->isLive()) return;
+  if (parts_.control->isLive()) {
+    centre_->messages()->post({QStringLiteral("taken"), RunState::failed,
+                               tr("A run has not ended. Stop it before the demo begins."), tr("Stop"),
+                               [this] { actions_.stop->trigger(); }});
+    return;
+  }
   run_after_open_ = true;
   if (!files_->openDemo()) run_after_open_ = false;
 }

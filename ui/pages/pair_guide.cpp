@@ -33,6 +33,9 @@ PairGuide::PairGuide(const WindowActions& actions, RunsPanel* runs, RunLibrary* 
   connect(runs_, &RunsPanel::shownRunsChanged, this, &PairGuide::showMark);
   connect(library_, &RunLibrary::loaded, this, &PairGuide::showMark);
   connect(library_->table(), &RunTableModel::baselineChanged, this, &PairGuide::showMark);
+  const auto withdraw = [this] { bar_->withdraw(QLatin1String(pair_id)); };
+  connect(runs_, &RunsPanel::shownRunsChanged, this, withdraw);
+  connect(library_->table(), &RunTableModel::baselineChanged, this, withdraw);
   showMark();
 }
 
@@ -51,7 +54,6 @@ PairGuide::Pair PairGuide::pair() const {
 void PairGuide::showMark() {
   const auto [first, second] = pair();
   const bool both = first && second;
-  if (told_ != Pair(first, second)) bar_->withdraw(QLatin1String(pair_id));
   for (QAction* action : {actions_.compareRuns, actions_.goToParting})
     action->setEnabled(library_->table()->rowCount() > 1);
   if (both && (first->isLive() || second->isLive()))
@@ -74,7 +76,6 @@ void PairGuide::say(const QString& text) {
 }
 
 void PairGuide::askForTwo() {
-  told_ = {};
   say(tr("Two runs are compared. Select both in the runs table (Ctrl+click), or set one as the baseline (%1) and "
          "select the other.")
           .arg(actions_.baseline->shortcut().toString(QKeySequence::NativeText)));
@@ -105,7 +106,6 @@ void PairGuide::goToParting() {
   bar_->withdraw(QLatin1String(pair_id));
   const auto parting = partingOf(*first, *second);
   if (!parting) {
-    told_ = {first, second};
     say(partingSentence(*first, *second));
     return;
   }

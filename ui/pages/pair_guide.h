@@ -32,6 +32,7 @@ class PairGuide : public QObject {
   Pair pair() const;
   void showMark();
   void goToParting();
+  /// Until other runs are shown, focused or compared with.
   void say(const QString& text);
   /// Without two runs: how to choose them.
   void askForTwo();
@@ -44,7 +45,6 @@ class PairGuide : public QObject {
   QWidget* window_;
   CompareSheet* sheet_ = nullptr;
   QTimer follow_;  ///< while a run of the pair trains
-  Pair told_;      ///< of whom the message speaks; compared only
 };
 
 }  // namespace accrue::ui

@@ -223,12 +223,14 @@ class TestForm : public QObject {
     }
   }
 
-  void the_wheel_edits_nothing_without_focus() {
+  void the_wheel_edits_nothing_with_the_focus_or_without() {
     OpenStudio studio;
     const RunSpec before = studio.document.spec();
     studio.find("fieldSearch")->setFocus();
-    for (const char* name : {"field.accumulation.steps", "field.model.kind", "field.optimizer.lr"}) {
+    for (const char* name :
+         {"field.accumulation.steps", "field.model.kind", "field.optimizer.lr", "field.accumulation.micro_batch"}) {
       QWidget* widget = studio.find(QLatin1String(name));
+      if (widget->objectName().endsWith(QStringLiteral("micro_batch"))) widget->setFocus();
       QWheelEvent wheel(QPointF(5, 5), widget->mapToGlobal(QPointF(5, 5)), QPoint(0, 0), QPoint(0, 120), Qt::NoButton,
                         Qt::NoModifier, Qt::NoScrollPhase, false);
       QCoreApplication::sendEvent(widget, &wheel);

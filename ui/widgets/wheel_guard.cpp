@@ -11,10 +11,8 @@ void WheelGuard::protect(QWidget* widget) {
   widget->installEventFilter(new WheelGuard(widget));
 }
 
-bool WheelGuard::eventFilter(QObject* object, QEvent* event) {
+bool WheelGuard::eventFilter(QObject*, QEvent* event) {
   if (event->type() != QEvent::Wheel) return false;
-  const auto* widget = qobject_cast<QWidget*>(object);
-  if (!widget || widget->hasFocus()) return false;
   event->ignore();
   return true;
 }

@@ -7,8 +7,8 @@ class QWidget;
 
 namespace accrue::ui {
 
-/// Keeps the wheel from editing a field that merely lies under the pointer: without focus, the event goes to the
-/// scrolled area.
+/// Keeps the wheel from editing a field: it scrolls the area around it. Even the field with the focus may come under
+/// the pointer by scrolling.
 class WheelGuard : public QObject {
   Q_OBJECT
 

@@ -15,6 +15,7 @@
 #include <QStatusBar>
 #include <QToolBar>
 #include <QUrl>
+#include <utility>
 
 #include "accumulation_panel.h"
 #include "bridge/event_pump.h"

@@ -30,12 +30,13 @@ PairGuide::PairGuide(const WindowActions& actions, RunsPanel* runs, RunLibrary* 
   connect(&follow_, &QTimer::timeout, this, &PairGuide::showMark);
   connect(actions_.compareRuns, &QAction::triggered, this, &PairGuide::showSheet);
   connect(actions_.goToParting, &QAction::triggered, this, &PairGuide::goToParting);
-  connect(runs_, &RunsPanel::shownRunsChanged, this, &PairGuide::showMark);
+  const auto other_pair = [this] {
+    bar_->withdraw(QLatin1String(pair_id));
+    showMark();
+  };
+  connect(runs_, &RunsPanel::shownRunsChanged, this, other_pair);
+  connect(library_->table(), &RunTableModel::baselineChanged, this, other_pair);
   connect(library_, &RunLibrary::loaded, this, &PairGuide::showMark);
-  connect(library_->table(), &RunTableModel::baselineChanged, this, &PairGuide::showMark);
-  const auto withdraw = [this] { bar_->withdraw(QLatin1String(pair_id)); };
-  connect(runs_, &RunsPanel::shownRunsChanged, this, withdraw);
-  connect(library_->table(), &RunTableModel::baselineChanged, this, withdraw);
   showMark();
 }
 

@@ -226,7 +226,7 @@ RunSpec gallery_spec(Bug bug) {
     spec.run.epochs = 40;
   }
   if (bug == Bug::clip_every_micro_step) {
-    // Far below the norms of the first updates, so that clipping shapes the curve; each step is as long as without it.
+    // The norm is far below those of the first updates, so every update is clipped. The larger rate keeps steps long.
     spec.optimizer.clip_norm = 0.03;
     spec.optimizer.lr = 2.0;
   }

@@ -19,6 +19,7 @@ int export_spec(const ExportOptions& options, CodeTarget target) {
   if (!plan) return status_refused;
   const auto code = export_code(*plan, target);
   if (!code) return report(code.error());
+  if (const auto named = check_file_name(*code, options.out); !named) return report(named.error());
   for (const NotCarried& each : code->not_carried)
     std::fprintf(stderr, "accrue-run: not carried over: %s\n", printable(each.text()).c_str());
   if (!options.out.empty()) {

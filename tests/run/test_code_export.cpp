@@ -356,6 +356,19 @@ class TestCodeExport : public QObject {
     }
   }
 
+  /// "import lightning" in a file of that name finds the file.
+  void a_script_may_not_have_the_name_of_what_it_imports() {
+    const CodeExport code = code_of(small_gpt(), CodeTarget::lightning);
+    for (const char* name : {"lightning.py", "/home/me/torch.py", "json.py"}) {
+      const auto refused = check_file_name(code, name);
+      QVERIFY2(!refused, name);
+      QVERIFY(refused.error().text().find("Choose another name") != std::string::npos);
+    }
+    for (const char* name :
+         {"train.py", "accelerate.py", "lightning.txt", "lightning/train.py", "my_lightning.py", "nn.py"})
+      QVERIFY2(check_file_name(code, name), name);
+  }
+
   /// Names and paths come from users; none of them may end a comment or a string.
   void text_of_a_spec_cannot_become_code() {
     RunSpec spec = small_gpt();

@@ -71,6 +71,11 @@ class TestExchange : public QObject {
     studio.dialogs.save_answer = studio.home->filePath(QStringLiteral("train.py"));
     save->click();
     QCOMPARE(read(studio.dialogs.save_answer), text->toPlainText());
+    studio.dialogs.save_answer = studio.home->filePath(QStringLiteral("torch.py"));
+    save->click();
+    QVERIFY(!QFile::exists(studio.dialogs.save_answer));
+    QVERIFY(
+        sheet->findChild<QLabel*>(QStringLiteral("exportVerdict"))->text().contains(QStringLiteral("another name")));
     // What a tool cannot take is refused by its key.
     studio.set("schedule.clock", std::string("samples"));
     QTRY_VERIFY_WITH_TIMEOUT(!save->isEnabled(), patience_ms);

@@ -159,6 +159,10 @@ void CodeExportSheet::save() {
   const QString suffix = suggested.section(QLatin1Char('.'), -1);
   const QString name = dialogs_->exportFile(this, suggested, tr("%1 file (*.%1)").arg(suffix));
   if (name.isEmpty()) return;
+  if (const auto named = check_file_name(*code_, std::filesystem::path(name.toStdString())); !named) {
+    verdict_->setText(QString::fromStdString(named.error().text()));
+    return;
+  }
   const QByteArray bytes = QByteArray::fromStdString(code_->text);
   QSaveFile file(name);
   if (file.open(QIODevice::WriteOnly) && file.write(bytes) == bytes.size() && file.commit())

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "accrue/run/choice_names.h"
 #include "accrue/run/version.h"
@@ -187,6 +188,22 @@ Result<CodeExport> export_code(const RunPlan& plan, CodeTarget target) {
   if (!text) return tl::unexpected(text.error());
   code.text = std::move(*text);
   return code;
+}
+
+Result<void> check_file_name(const CodeExport& code, const std::filesystem::path& file) {
+  if (file.extension() != ".py") return {};
+  const std::string module = file.stem().string();
+  std::istringstream lines(code.text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string keyword, name;
+    words >> keyword >> name;
+    if ((keyword != "import" && keyword != "from") || name.substr(0, name.find('.')) != module) continue;
+    return fail(ErrorCode::config,
+                fmt::format("the script imports {0}, and a script named {0}.py would import itself", module),
+                file.string(), "Choose another name, such as " + code.file_name);
+  }
+  return {};
 }
 
 std::string to_json(const CodeExport& code) {

@@ -175,6 +175,14 @@ def check_processes(found):
     if found != RANKS:
         raise SystemExit(f"this script is for RANKS = {RANKS} processes and was started with {found}: an update would hold another number of samples")
 
+
+def leave_processes():
+    """Gloo's thread needs the interpreter's lock to let go of its last call, and destroy_process_group() holds that lock
+    while it waits for the thread: without a pause the script may hang. A script that ends without destroying may abort."""
+    if RANKS > 1:
+        time.sleep(0.5)
+        torch.distributed.destroy_process_group()
+
 )py";
 
 constexpr std::string_view pytorch_loop = R"py(
@@ -206,11 +214,7 @@ def main():
             torch.distributed.all_reduce(window_loss)
         if rank == 0:
             report(update, window_loss.item() / RANKS, rate(update))
-    if RANKS > 1:
-        # Gloo's thread needs the interpreter's lock to let go of its last call, and destroy_process_group() holds that lock
-        # while it waits for the thread: without a pause the script may hang here.
-        time.sleep(0.5)
-        torch.distributed.destroy_process_group()
+    leave_processes()
 
 
 main()
@@ -242,11 +246,7 @@ def main():
         window_loss = accelerator.reduce(window_loss, reduction="mean")
         if accelerator.is_main_process:
             report(update, window_loss.item(), rate(update))
-    # It destroys the process group, for which Gloo's thread must have let go of its last call: without a pause the script
-    # may hang or abort here.
-    if accelerator.num_processes > 1:
-        time.sleep(0.5)
-    accelerator.end_training()
+    leave_processes()  # as end_training() does, which does not wait
 
 
 main()
@@ -310,6 +310,7 @@ def main():
         reload_dataloaders_every_n_epochs=@RELOAD@, logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
     )
     trainer.fit(Training())
+    leave_processes()  # which Lightning leaves to the end of the process
 
 
 main()

@@ -4,6 +4,7 @@
 // beside it; a spec whose training a script would get wrong is refused by the key that is to blame.
 #pragma once
 
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,6 +39,9 @@ struct CodeExport {
 
 /// Pure. Relative data paths become absolute by the plan's base_dir. Errors (config): what the target cannot train.
 Result<CodeExport> export_code(const RunPlan& plan, CodeTarget target);
+/// Errors (config): a file name by which Python would import the script itself in place of a module that it needs, such
+/// as lightning.py or json.py.
+Result<void> check_file_name(const CodeExport& code, const std::filesystem::path& file);
 /// {"to": ..., "file_name": ..., "not_carried": [{"key", "value", "why"}], "text": ...}
 std::string to_json(const CodeExport& code);
 

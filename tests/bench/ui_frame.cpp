@@ -89,12 +89,16 @@ void build(Scene& scene, std::int64_t points, int runs, int plots) {
   scene.window.show();
 }
 
-/// A whole frame: take the batch, reduce, paint the buffers, paint the widgets.
+/// A whole frame, all plots in one turn of the event loop: take the batch, reduce, paint the buffers, paint the
+/// widgets.
 double frame(Scene& scene, const std::vector<std::vector<RunEvent>>& batches) {
   QElapsedTimer timer;
   timer.start();
   for (std::size_t i = 0; i < scene.runs.size(); ++i) scene.runs[i]->append(batches[i]);
-  for (PlotArea* area : scene.areas) area->tick();
+  for (PlotArea* area : scene.areas) {
+    area->tick();
+    area->drawAll();
+  }
   QCoreApplication::sendPostedEvents();
   QCoreApplication::processEvents();
   return static_cast<double>(timer.nsecsElapsed()) * 1e-6;

@@ -60,19 +60,25 @@ class PlotsFixture {
     runs_.clear();
   }
 
+  /// A frame with all its turns.
+  void frame() {
+    area_->tick();
+    area_->drawAll();
+  }
+
   void show(const QList<RunSeries*>& runs) {
     area_->setRuns(runs);
     area_->setFocusedRun(runs.isEmpty() ? nullptr : runs.last());
-    area_->tick();
+    frame();
   }
 
   /// What the x axis shows now.
   QCPRange xRange() {
-    area_->tick();
+    frame();
     return loss().canvas().x()->range();
   }
   QImage picture() {
-    area_->tick();
+    frame();
     QCoreApplication::sendPostedEvents();
     return area_->grab().toImage();
   }

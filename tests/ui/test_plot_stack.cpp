@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The stack of plots: the sync strip and its windows, which plots there are, and how they leave the window.
+// The stack of plots: the sync strip and its windows, which plots there are, and in which turns they are drawn.
 #include <QClipboard>
 #include <QContextMenuEvent>
-#include <QRegularExpression>
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QTableView>
-#include <QTemporaryDir>
+#include <QTimer>
 #include <QtTest>
 #include <map>
 
 #include "models/number_text.h"
-#include "models/run_table_model.h"
 #include "models/run_text.h"
-#include "models/smoothing.h"
 #include "plots/curve_layer.h"
-#include "plots/plot_export.h"
 #include "plots/plot_header.h"
 #include "plots/plot_table.h"
 #include "plots_fixture.h"
@@ -235,124 +231,43 @@ class TestPlotStack : public QObject, PlotsFixture {
     auto* bar = strip().findChild<QScrollBar*>(QStringLiteral("syncScroll"));
     QVERIFY(bar->isVisible());
     bar->setValue(bar->maximum());
-    area_->tick();
+    frame();
     QCOMPARE(strip().canvas().y()->range().upper, 15.0);
   }
 
-  void pictures_are_written_whole_or_not_at_all() {
-    show({&add({}, 40, 0)});
-    const QTemporaryDir folder;
-    for (const char* name : {"a.png", "a.svg", "a.pdf"}) {
-      const QString file = folder.filePath(QLatin1String(name));
-      QCOMPARE(writePainted(paintFor(area_->figure({}), file), file), QString());
-      QFile written(file);
-      QVERIFY(written.open(QIODevice::ReadOnly));
-      QVERIFY(written.size() > 2000);
+  void new_data_draws_one_plot_in_a_turn_and_a_changed_view_all_at_once() {
+    const MadeRun made{.updates = 40000};
+    RunSeries& run = add(made, 50, 0);
+    run.setState(RunState::running);
+    show({&run});
+    QTRY_VERIFY(run.plannedEnd(Clock::update));
+    area_->setFollowLive(false);
+    frame();
+    int turn = 0;
+    QTimer beat;
+    connect(&beat, &QTimer::timeout, &beat, [&turn] { ++turn; });
+    beat.start(0);
+    std::vector<std::pair<QString, int>> drawn;
+    for (const PlotView* view : area_->allViews())
+      connect(&view->canvas(), &QCustomPlot::afterReplot, &beat,
+              [&drawn, &turn, name = view->objectName()] { drawn.emplace_back(name, turn); });
+
+    // Frames that come with more data before the last plot's turn do not keep it waiting.
+    for (int update = 50; update < 60; ++update) {
+      run.append(made.events(update + 1, update));
+      area_->tick();
     }
-    QVERIFY(
-        paintFor(area_->figure({}), folder.filePath(QStringLiteral("a.xyz"))).problem.contains(QStringLiteral(".png")));
-    const QString nowhere = folder.filePath(QStringLiteral("missing/a.png"));
-    QVERIFY(writePainted(paintFor(area_->figure({}), nowhere), nowhere).contains(nowhere));
-    QVERIFY(!QFile::exists(nowhere));
-    const QString small = folder.filePath(QStringLiteral("small.pdf"));
-    const PaintedFigure painted = paintFor(area_->figure({40.0, 40.0, 12.0}), small);
-    QVERIFY(writePainted(painted, small).contains(QStringLiteral("no room in 40 x 40 mm")));
-    QVERIFY(!QFile::exists(small));
-  }
-
-  void a_figure_says_which_run_is_which_and_has_its_size() {
-    RunSeries& few = add({}, 40, 0);
-    RunSeries& many = add({.steps = 8}, 20, 1);
-    few.setName(QStringLiteral("Demo"));
-    many.setName(QStringLiteral("Demo"));
-    RunTableModel table;
-    table.addRun(&few);
-    table.addRun(&many);
-    QTRY_VERIFY(few.name() != many.name());
-    show({&few, &many});
-    area_->setSmoothing(0.9);
-    const Figure figure = area_->figure({120.0, 90.0, 7.0});
-    QCOMPARE(figure.title, QStringLiteral("Demo"));
-    QCOMPARE(figure.legend.size(), std::size_t{2});
-    QVERIFY(figure.legend[0].text.contains(QStringLiteral("N = 4")));
-    QVERIFY(figure.legend[1].text.contains(QStringLiteral("N = 8")));
-    QVERIFY2(figure.caption.contains(QStringLiteral("N = 4, 8")), qPrintable(figure.caption));
-    QVERIFY(figure.caption.contains(smoothingFormula(0.9)));
-
-    const QImage picture = paintFigure(figure, 300.0);
-    QVERIFY(std::abs(picture.width() - 120.0 / 25.4 * 300.0) < 5.0);
-    QVERIFY(std::abs(picture.height() - 90.0 / 25.4 * 300.0) < 5.0);
-    QVERIFY(std::abs(picture.dotsPerMeterX() * 0.0254 - 300.0) < 0.1);
-    QVERIFY(count(picture, seriesColor(lightColors(), 0), picture.rect()) > 500);
-    QVERIFY(count(picture, seriesColor(lightColors(), 1), picture.rect()) > 500);
-    const QByteArray svg = svgOf(figure);
-    QVERIFY(svg.contains("width=\"120mm\"") || svg.contains("width=\"120.") || svg.contains("width=\"119."));
-    for (const char* text : {"N = 4", "N = 8", "Updates", "Learning rate"}) QVERIFY2(svg.contains(text), text);
-    const QByteArray pdf = pdfOf(figure);
-    // 120 mm are 340.2 points.
-    QVERIFY(pdf.contains("/MediaBox [0 0 340"));
-  }
-
-  /// One column of a journal: every rank, the last label of X and every entry of the legends are in the figure.
-  void a_narrow_figure_holds_all_that_the_plots_show() {
-    QList<RunSeries*> runs;
-    for (int i = 0; i < 4; ++i) {
-      runs << &add({.steps = 4, .ranks = 4}, 40, i);
-      runs.back()->setName(QStringLiteral("Accumulation over four ranks, learning rate %1").arg(i));
+    QCOMPARE(drawn.size(), 0U);
+    QTRY_COMPARE(drawn.size(), 3U);
+    for (qsizetype i = 0; i < 3; ++i) {
+      QCOMPARE(drawn[i].first, area_->shownPlots()[i]);
+      QVERIFY(i == 0 || drawn[i].second > drawn[i - 1].second);
     }
-    show(runs);
-    // Too low: it says how high the figure must be, and that is enough.
-    const QString problem = figureProblem(area_->figure({85.0, 60.0, 8.0}));
-    const QRegularExpressionMatch height =
-        QRegularExpression(QStringLiteral("take a height of ([0-9]+) mm")).match(problem);
-    QVERIFY2(height.hasMatch(), qPrintable(problem));
-    for (const FigureSize& size :
-         {FigureSize{85.0, height.captured(1).toDouble(), 8.0}, FigureSize{85.0, 60.0, 4.0}, FigureSize{}}) {
-      const Figure figure = area_->figure(size);
-      QCOMPARE(figureProblem(figure), QString());
-      const QByteArray svg = svgOf(figure);
-      for (const char* text : {">rank 0<", ">rank 1<", ">rank 2<", ">rank 3<", ">forward<", ">backward<", ">step<",
-                               ">collective<", ">waiting<", ">40<", ">Updates<"})
-        QVERIFY2(svg.contains(text), text);
-      for (const char* text : {"rate 0", "rate 1", "rate 2", "rate 3"}) QVERIFY2(svg.contains(text), text);
-      QVERIFY(!svg.contains(">+"));                                                        // "and so many more"
-      if (size.widthMm < 100.0 && size.fontPoints == 8.0) QVERIFY(!svg.contains(">30<"));  // the title of X lies there
-    }
-    picture();
-    QVERIFY(strip().canvas().axisRect()->right() == loss().canvas().axisRect()->right());
-  }
 
-  void a_figure_says_which_lanes_it_shows() {
-    show({&add({.ranks = 32}, 40, 0)});
-    const QByteArray svg = svgOf(area_->figure({}));
-    QVERIFY(svg.contains(">rank 3<"));
-    QVERIFY(!svg.contains(">rank 31<"));
-    QVERIFY(svg.contains("lanes 1 to "));
-    QVERIFY(svg.contains("of 32"));
-  }
-
-  void a_run_that_failed_before_it_measured_is_in_no_figure() {
-    RunSeries& failed = add({.steps = 8}, 0, 1);
-    failed.append({MadeRun::state("failed")});
-    show({&add({}, 40, 0), &failed});
-    const Figure figure = area_->figure({});
-    QCOMPARE(figure.legend.size(), std::size_t{1});
-    QCOMPARE(count(paintFigure(figure, 96.0), seriesColor(lightColors(), 1), QRect(0, 0, 4000, 4000)), 0);
-  }
-
-  void a_figure_is_for_paper_in_every_theme() {
-    show({&add({}, 40, 0)});
-    theme_->setMode(ThemeMode::dark);
-    QTRY_VERIFY(isDark(area_->palette()));
-    const QImage figure = paintFigure(area_->figure({}), 96.0);
-    QVERIFY(near(figure.pixel(2, 2), lightColors().surface, 4));
-    // Ink on paper is nearly as dark as the screen, but no ground: a whole row of it.
-    for (int y = 0; y < figure.height(); y += 3) {
-      int dark = 0;
-      for (int x = 0; x < figure.width(); ++x) dark += near(figure.pixel(x, y), darkColors().surface, 4) ? 1 : 0;
-      QVERIFY2(dark < figure.width() / 4, qPrintable(QStringLiteral("%1 pixels of row %2").arg(dark).arg(y)));
-    }
-    QVERIFY(near(picture().pixel(drawing(loss()).topRight() + QPoint(-3, 3)), darkColors().surface, 4));
+    drawn.clear();
+    area_->panX(0.1);
+    area_->tick();
+    QCOMPARE(drawn.size(), 3U);
   }
 
   void the_loss_has_the_most_room_and_the_strip_more_than_the_rate() {

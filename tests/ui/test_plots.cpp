@@ -49,7 +49,7 @@ class TestPlots : public QObject, PlotsFixture {
   /// What the header says of two seeds, of which the last has the focus.
   QString groupTextAt(double x) {
     area_->goTo(x);
-    area_->tick();
+    frame();
     const std::vector<HeaderItem>& items = loss().header().items();
     return items.size() > 2 ? items[2].text : QString();
   }
@@ -342,7 +342,7 @@ class TestPlots : public QObject, PlotsFixture {
     show({&add(made, 50, 0)});
     QVERIFY(!loss().header().badge().contains(QStringLiteral("log y")));
     area_->setLogY(true);
-    area_->tick();
+    frame();
     QVERIFY2(loss().header().badge().contains(QStringLiteral("log y: 10 points")), qPrintable(loss().header().badge()));
     const QCPRange range = loss().canvas().y()->range();
     QVERIFY(range.lower > 0.0 && range.lower < 6.0 && range.upper > 50.0);
@@ -428,7 +428,7 @@ class TestPlots : public QObject, PlotsFixture {
     show({&run});
     const QRect before = loss().canvas().axisRect()->rect();
     run.append(made.events(2000, 2));
-    area_->tick();
+    frame();
     QCOMPARE(loss().canvas().axisRect()->rect(), before);
     QCOMPARE(rate().canvas().axisRect()->left(), before.left());
     QCOMPARE(strip().canvas().axisRect()->right(), before.right());
@@ -442,12 +442,12 @@ class TestPlots : public QObject, PlotsFixture {
     QSignalSpy drawn(&loss().canvas(), &QCustomPlot::afterReplot);
     area_->hide();
     run.append(MadeRun{}.events(20, 10));
-    area_->tick();
+    frame();
     QCoreApplication::sendPostedEvents();
     QCOMPARE(drawn.count(), 0);
     area_->show();
     QVERIFY(QTest::qWaitForWindowExposed(area_.get()));
-    area_->tick();
+    frame();
     QTRY_VERIFY(drawn.count() > 0);
   }
 
@@ -633,7 +633,7 @@ class TestPlots : public QObject, PlotsFixture {
     };
     const int solid = inked();
     whole.setColorIndex(8);  // the first colour again, dashed
-    area_->tick();
+    frame();
     const int dashed = inked();
     QVERIFY2(dashed > solid / 4 && dashed < solid * 9 / 10,
              qPrintable(QStringLiteral("%1 of %2").arg(dashed).arg(solid)));
@@ -644,7 +644,7 @@ class TestPlots : public QObject, PlotsFixture {
     show({&run});
     QVERIFY(!loss().header().badge().contains(QStringLiteral("not drawn")));
     run.setTracesNotDrawn(12);
-    area_->tick();
+    frame();
     QVERIFY2(loss().header().badge().contains(QStringLiteral("12 traces not drawn; all are in the folder")),
              qPrintable(loss().header().badge()));
   }

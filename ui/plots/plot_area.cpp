@@ -345,8 +345,32 @@ void PlotArea::tick() {
   if (!isVisible()) return;
   hub_->advance();
   refreshKey();
-  for (PlotView* view : shown_) view->refreshIfNeeded();
+  if (std::ranges::any_of(shown_, &PlotView::viewChanged))
+    drawAll();
+  else if (!turn_.isActive() && std::ranges::any_of(shown_, &PlotView::outdated))
+    turn_.start(0, this);
   parting_->place(hub_->clock());
+}
+
+void PlotArea::drawAll() {
+  turn_.stop();
+  next_ = 0;
+  for (PlotView* view : shown_) view->refreshIfNeeded();
+}
+
+/// A frame that comes before the last plot's turn does not begin anew, else the last would never be drawn.
+void PlotArea::drawNext() {
+  while (next_ < shown_.size())
+    if (shown_[next_++]->refreshIfNeeded()) return;
+  turn_.stop();
+  next_ = 0;
+}
+
+void PlotArea::timerEvent(QTimerEvent* event) {
+  if (event->timerId() == turn_.timerId())
+    drawNext();
+  else
+    QWidget::timerEvent(event);
 }
 
 void PlotArea::setKeyShown(bool on) {

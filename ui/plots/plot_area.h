@@ -3,6 +3,7 @@
 // and calls tick() once per frame; the area draws what changed.
 #pragma once
 
+#include <QBasicTimer>
 #include <QImage>
 #include <QList>
 #include <QPointer>
@@ -97,8 +98,12 @@ class PlotArea : public QWidget {
   /// Says above the plots which colour is which run, while no table of runs does.
   void setKeyShown(bool on);
 
-  /// Called once per frame by the window's 33 ms timer. Draws only visible plots whose data or view changed.
+  /// Called once per frame by the window's 33 ms timer. Draws only visible plots whose data or view changed: all of
+  /// them at once after a change of the view, so that their axes agree on the screen; after new data alone one in each
+  /// turn of the event loop, so that no input waits for more than one.
   void tick();
+  /// Draws at once whatever changed.
+  void drawAll();
 
   /// All plots as one picture, at a pixel ratio.
   QImage renderImage(qreal devicePixelRatio = 1.0) const;
@@ -130,10 +135,12 @@ class PlotArea : public QWidget {
  protected:
   void keyPressEvent(QKeyEvent* event) override;
   void changeEvent(QEvent* event) override;
+  void timerEvent(QTimerEvent* event) override;
 
  private:
   void connectSignals();
   bool handleKey(int key, Qt::KeyboardModifiers modifiers);
+  void drawNext();
   void showEmptyState();
   void refreshKey();
   void buildViews();
@@ -152,6 +159,8 @@ class PlotArea : public QWidget {
   std::vector<PlotView*> all_;      ///< the loss first
   std::vector<PlotView*> shown_;    ///< from the top
   PartingMark* parting_ = nullptr;  ///< in the loss plot
+  QBasicTimer turn_;                ///< runs while plots of this frame wait for their turn
+  std::size_t next_ = 0;            ///< of the shown plots, the one whose turn it is
 };
 
 }  // namespace accrue::ui

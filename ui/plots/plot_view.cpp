@@ -48,12 +48,18 @@ void PlotView::setShowsClock(bool on) {
   stale_ = true;
 }
 
+bool PlotView::viewChanged() const {
+  return canBeSeen() && (stale_ || seenView_ != hub_.revision() || seenSize_ != canvas_->size());
+}
+
+bool PlotView::outdated() const {
+  return viewChanged() || (canBeSeen() && seenData_ != hub_.dataRevision());
+}
+
 bool PlotView::refreshIfNeeded() {
-  if (!isVisible() || canvas_->width() < 2 || canvas_->height() < 2) return false;
-  const std::uint64_t data = hub_.dataRevision();
-  if (!stale_ && seenView_ == hub_.revision() && seenData_ == data && seenSize_ == canvas_->size()) return false;
+  if (!outdated()) return false;
   seenView_ = hub_.revision();
-  seenData_ = data;
+  seenData_ = hub_.dataRevision();
   seenSize_ = canvas_->size();
   stale_ = false;
   prepare(canvas_->size(), canvas_->devicePixelRatioF());

@@ -29,7 +29,11 @@ class PlotView : public QWidget {
   const PlotHeader& header() const { return *header_; }
   void setShowsClock(bool on);
 
-  /// Draws if data, view or size changed since the last time and the plot is visible. True if it drew.
+  /// Something else than data changed since the plot was drawn, and it is visible.
+  bool viewChanged() const;
+  /// Data or view changed.
+  bool outdated() const;
+  /// Draws if it is outdated. True if it drew.
   bool refreshIfNeeded();
   void markStale() { stale_ = true; }
   /// One sentence: what the plot shows.
@@ -85,6 +89,7 @@ class PlotView : public QWidget {
   void showEvent(QShowEvent* event) override;
 
  private:
+  bool canBeSeen() const { return isVisible() && canvas_->width() >= 2 && canvas_->height() >= 2; }
   /// Draws for a canvas of this size, in logical pixels, at a pixel ratio.
   void prepare(const QSize& size, double ratio);
   void showCursor();

@@ -14,6 +14,7 @@
 
 #include "pages/exchange_jobs.h"
 #include "plots/plot_area.h"
+#include "plots/plot_export.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
 #include "widgets/message_bar.h"
@@ -43,6 +44,16 @@ class TestExports : public QObject {
     QVERIFY(QFile::exists(pdf));
     studio.action("exportPlotAction")->trigger();
     QCOMPARE(studio.dialogs.figure_asked_from, *studio.dialogs.figure_answer);  // remembered
+
+    // A height without room is refused, and the next time one that has room is proposed.
+    studio.dialogs.figure_answer = FigureSize{100.0, 40.0, 6.0};
+    studio.action("exportPlotAction")->trigger();
+    QVERIFY2(bar->text().contains(QStringLiteral("no room in 100 x 40 mm")), qPrintable(bar->text()));
+    studio.dialogs.figure_answer = {};
+    studio.action("exportPlotAction")->trigger();
+    const FigureSize proposed = studio.dialogs.figure_asked_from;
+    QVERIFY(proposed.widthMm == 100.0 && proposed.heightMm > 40.0 && proposed.fontPoints == 6.0);
+    QCOMPARE(figureProblem(studio.window->plots()->figure(proposed)), QString());
 
     QGuiApplication::clipboard()->clear();
     studio.press(Qt::Key_C, Qt::ControlModifier | Qt::ShiftModifier);

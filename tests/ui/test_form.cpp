@@ -193,8 +193,12 @@ class TestForm : public QObject {
     QVERIFY(note->text().contains(QStringLiteral("Too many")));
     auto* fix = note->findChild<QPushButton*>();
     QVERIFY(!fix->isHidden());
+    fix->setFocus();
     fix->click();
     QCOMPARE(studio.document.spec().accumulation.steps, 2);
+    // The button goes; who pressed it is at the field.
+    auto* field = studio.find("field.accumulation.steps");
+    QVERIFY(QApplication::focusWidget() == field || field->isAncestorOf(QApplication::focusWidget()));
   }
 
   void a_switch_is_on_or_off_in_every_word_about_it() {

@@ -360,6 +360,24 @@ class TestLessons : public QObject {
     QVERIFY(studio.sees(1));
   }
 
+  void edits_of_a_lesson_wait_in_it_while_another_is_open() {
+    LessonStudio studio;
+    studio.show();
+    studio.window->openPath(QStringLiteral(":/lessons/6-no-sync.accrue-lesson"));
+    const RunSpec given = studio.document.spec();
+    studio.set("accumulation.steps", given.accumulation.steps / 2);
+    const RunSpec edited = studio.document.spec();
+    QVERIFY(edited != given);
+    studio.window->openPath(QStringLiteral(":/lessons/2-unequal-counts.accrue-lesson"));
+    QVERIFY(!studio.document.isModified());
+    studio.window->openPath(QStringLiteral(":/lessons/6-no-sync.accrue-lesson"));
+    QVERIFY(studio.document.spec() == given);
+    QPushButton* there = studio.offered("Go on there");
+    QVERIFY(there);
+    there->click();
+    QVERIFY(studio.document.spec() == edited);
+  }
+
   void the_end_of_a_lesson_leads_to_the_next_one() {
     LessonStudio studio;
     studio.show();

@@ -60,6 +60,13 @@ class TestMeasuredCosts : public QObject {
     QVERIFY2(bar->text().contains(QStringLiteral(", measured ")), qPrintable(bar->text()));
     QVERIFY(bar->sizeHint().height() > height);
     QTRY_COMPARE_WITH_TIMEOUT(marks(bar), before + 1, patience_ms);
+    QVERIFY(!measured->text().contains(QStringLiteral("pauses")));
+    // The newest run is told of, and what it waited for a person is no time of its own.
+    studio.action("runPausedAction")->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, 2 * patience_ms);
+    studio.action("pauseAction")->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, 2 * patience_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(measured->text().endsWith(QStringLiteral(" without the pauses")), patience_ms);
   }
 
   void a_cell_of_the_explorer_shows_time_memory_and_exactness() {

@@ -96,6 +96,12 @@ class TestRunsPanel : public QObject {
     QCOMPARE(studio.panel->shownRuns().size(), 1);
     studio.clickEye(0);
     QVERIFY(studio.panel->shownRuns().isEmpty());
+    // Opened over the start page, it brings the curves.
+    studio.action("startPageAction")->trigger();
+    QVERIFY(!studio.window->plots()->isVisible());
+    studio.clickEye(0);
+    QVERIFY(studio.window->plots()->isVisible());
+    studio.clickEye(0);
     studio.clickName(0);
     QCOMPARE(studio.panel->shownRuns().size(), 1);
   }

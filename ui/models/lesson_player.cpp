@@ -21,7 +21,8 @@ LessonPlayer::LessonPlayer(SpecDocument* document, RunControl* control, QObject*
 }
 
 void LessonPlayer::open(Lesson lesson) {
-  keepProgress();
+  document_->endTyping();
+  keepProgress(lesson_ && document_->isModified());
   lesson_ = std::move(lesson);
   runs_.clear();
   before_reset_.reset();
@@ -34,7 +35,7 @@ void LessonPlayer::open(Lesson lesson) {
 void LessonPlayer::close() {
   if (!lesson_) return;
   ++round_;
-  keepProgress();
+  keepProgress(false);  // the form keeps its edits, or holds another document already
   document_->unlockKeys();
   lesson_.reset();
   runs_.clear();
@@ -44,12 +45,17 @@ void LessonPlayer::close() {
   Q_EMIT closed();
 }
 
-void LessonPlayer::keepProgress() {
-  if (!lesson_ || runs_.empty()) return;
-  if (stepsDone() < lesson_->steps.size())
-    left_[lesson_->title] = {.step = step_, .runs = runs_, .clocks = clocks_};
-  else
+void LessonPlayer::keepProgress(bool edits) {
+  if (!lesson_ || (runs_.empty() && !edits)) return;
+  if (stepsDone() == lesson_->steps.size() && !edits) {
     left_.erase(lesson_->title);
+    return;
+  }
+  left_[lesson_->title] = {.step = step_,
+                           .runs = runs_,
+                           .clocks = clocks_,
+                           .edited = edits ? std::optional(document_->spec()) : std::nullopt,
+                           .lock = edits ? document_->sampleLock() : SampleLock::none};
 }
 
 bool LessonPlayer::isTakenByAnother() const {

@@ -86,7 +86,8 @@ class LessonPlayer : public QObject {
 
   void begin();
   void rememberForReset();
-  void keepProgress();
+  /// For when the lesson is opened again in this session.
+  void keepProgress(bool edits);
   void enter(std::size_t step);
   void lockKeys();
   void takeEnd(RunSeries* run);

@@ -59,6 +59,7 @@ FigureDialog::FigureDialog(const FigureSize& size, FigureCheck check, QWidget* p
   form->addRow(limits);
   problem_->setObjectName(QStringLiteral("figureProblem"));
   problem_->setWordWrap(true);
+  problem_->setMinimumWidth(60 * problem_->fontMetrics().averageCharWidth());
   problem_->setMinimumHeight(3 * problem_->fontMetrics().lineSpacing());  // the boxes do not move when it comes
   form->addRow(problem_);
   form->addRow(buttons);

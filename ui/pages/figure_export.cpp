@@ -41,7 +41,10 @@ FigureSize FigureExport::size() const {
   const auto stored = [this](const char* key, double otherwise) {
     return parts_.settings->value(QLatin1String(key), otherwise).toDouble();
   };
-  return {stored(width_key, usual.widthMm), stored(height_key, usual.heightMm), stored(font_key, usual.fontPoints)};
+  FigureSize size{stored(width_key, usual.widthMm), stored(height_key, usual.heightMm),
+                  stored(font_key, usual.fontPoints)};
+  size.heightMm = heightWithRoom(parts_.plots->figure(size)).value_or(size.heightMm);
+  return size;
 }
 
 QString FigureExport::suggestedFile(const char* suffix) const {

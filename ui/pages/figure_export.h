@@ -42,6 +42,7 @@ class FigureExport : public QObject {
   void exportData();
   /// Why the data cannot be exported now; empty if they can.
   QString dataProblem() const;
+  /// As it was chosen last, or higher where what is shown now takes more.
   FigureSize size() const;
   QString suggestedFile(const char* suffix) const;
   /// An empty problem: the file is there.

@@ -170,7 +170,7 @@ void LessonDesk::openFile(const QString& path) {
   player_->open(std::move(reading.lesson));
   if (player_->canTakeResetBack())
     parts_.centre->messages()->post({QStringLiteral("lesson"), RunState::idle,
-                                     tr("You left this lesson before its end."), tr("Go on there"),
+                                     tr("You left this lesson with work in it."), tr("Go on there"),
                                      [this] { takeResetBack(); }});
 }
 

@@ -213,8 +213,11 @@ void PlannerPanel::showSpec(const RunSpec& spec) {
   if (!measured) return;
   const std::int64_t updates = run->last().update;
   const QString length = updates == 1 ? tr("1 update") : tr("%1 updates").arg(groupedNumber(updates));
+  const bool paused = run->last().unpausedSeconds < run->last().seconds;
+  const QString took = durationText(run->last().unpausedSeconds);
   measured_->setText(tr("Measured in \u201C%1\u201D: %2 excluding the process; %3 took %4")
-                         .arg(run->name(), bytesText(heldBytes(*measured)), length, durationText(run->last().seconds)));
+                         .arg(run->name(), bytesText(heldBytes(*measured)), length,
+                              paused ? tr("%1 without the pauses").arg(took) : took));
 }
 
 void PlannerPanel::showSent(const RunSpec& spec) {

@@ -132,7 +132,10 @@ void RunsPanel::noteShown() {
 }
 
 void RunsPanel::toggleEye(const QModelIndex& index) {
-  if (RunSeries* run = runAt(index)) run->setShown(run->shown() == Shown::yes ? Shown::no : Shown::yes);
+  RunSeries* run = runAt(index);
+  if (!run) return;
+  run->setShown(run->shown() == Shown::yes ? Shown::no : Shown::yes);
+  if (run->shown() == Shown::yes) Q_EMIT lookedAt();
 }
 
 void RunsPanel::moveFocus(RunSeries* from, RunSeries* to) {

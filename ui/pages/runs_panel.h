@@ -59,7 +59,7 @@ class RunsPanel : public QWidget {
   void branchRequested(accrue::ui::RunSeries* run);
   void attachRequested(accrue::ui::RunSeries* run);
   void folderRequested(accrue::ui::RunSeries* run);
-  /// A click on a row: whatever lies over the plots goes.
+  /// A click on a row, or an eye that opens: whatever lies over the plots goes.
   void lookedAt();
   /// Double click or Enter: look at this run alone.
   void activated(accrue::ui::RunSeries* run);

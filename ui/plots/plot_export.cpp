@@ -183,26 +183,30 @@ QByteArray pngOf(const QImage& image) {
 
 }  // namespace
 
-QString figureProblem(const Figure& figure) {
+std::optional<double> heightWithRoom(const Figure& figure) {
   const QRect area = placesOf(figure).plots;
   const std::vector<int> least = leastHeights(figure, area);
   const int missing = std::accumulate(least.begin(), least.end(), 0) - area.height();
-  const bool wide = PlotCanvas::areaWidth(area.width()) >= leastWidth;
-  if (missing <= 0 && wide) return {};
+  if (PlotCanvas::areaWidth(area.width()) < leastWidth) return std::nullopt;
+  if (missing <= 0) return figure.size.heightMm;
+  return std::ceil((layoutOf(figure.size).height() + missing + 1) * scaleOf(figure.size) * millimetres / logicalDots);
+}
+
+QString figureProblem(const Figure& figure) {
+  const std::optional<double> enough = heightWithRoom(figure);
+  if (enough == figure.size.heightMm) return {};
   const QString problem =
       text(QT_TRANSLATE_NOOP("PlotExport", "The plots have no room in %1 x %2 mm with a font of %3 pt."))
           .arg(figure.size.widthMm)
           .arg(figure.size.heightMm)
           .arg(figure.size.fontPoints);
-  if (!wide)
+  if (!enough)
     return text(QT_TRANSLATE_NOOP("PlotExport", "%1 Make the figure larger or the font smaller.")).arg(problem);
-  const double enough =
-      (layoutOf(figure.size).height() + missing + 1) * scaleOf(figure.size) * millimetres / logicalDots;
   return text(QT_TRANSLATE_NOOP("PlotExport",
                                 "%1 At this width they take a height of %2 mm. Make the figure that high, the font "
                                 "smaller, or show fewer plots."))
       .arg(problem)
-      .arg(std::ceil(enough));
+      .arg(*enough);
 }
 
 QImage paintImage(const std::vector<ExportPart>& parts, int width, qreal devicePixelRatio) {

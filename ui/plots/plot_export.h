@@ -6,6 +6,7 @@
 #include <QByteArray>
 #include <QImage>
 #include <QString>
+#include <optional>
 #include <vector>
 
 #include "plots/figure_size.h"
@@ -35,6 +36,9 @@ QImage paintImage(const std::vector<ExportPart>& parts, int width, qreal deviceP
 QImage paintFigure(const Figure& figure, double dotsPerInch);
 QByteArray svgOf(const Figure& figure);
 QByteArray pdfOf(const Figure& figure);
+/// In millimetres: the figure's own height, or the least one that its plots take at its width; none where it is too
+/// narrow.
+std::optional<double> heightWithRoom(const Figure& figure);
 /// Why the figure cannot be drawn at its size, and what to do; empty if it can.
 QString figureProblem(const Figure& figure);
 /// A figure as a file will hold it.

@@ -2,6 +2,7 @@
 #include "field_row.h"
 
 #include <QAction>
+#include <QApplication>
 #include <QCoreApplication>
 #include <QGridLayout>
 #include <QLabel>
@@ -104,8 +105,11 @@ FieldRow::FieldRow(const SpecField& field, QGridLayout* grid, QWidget* parent)
     }
     if (turned) Q_EMIT textRejectedChanged(isTextRejected());
   });
-  connect(note_, &FindingNote::fixRequested, this,
-          [this](const QString& value) { Q_EMIT fixRequested(field_, value); });
+  connect(note_, &FindingNote::fixRequested, this, [this](const QString& value) {
+    // The button goes with its finding; the focus must not go on to whatever is next.
+    if (note_->isAncestorOf(QApplication::focusWidget())) editorWidget()->setFocus(Qt::OtherFocusReason);
+    Q_EMIT fixRequested(field_, value);
+  });
 }
 
 QWidget* FieldRow::editorWidget() const {

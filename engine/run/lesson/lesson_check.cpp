@@ -220,7 +220,8 @@ CheckResult judge_several(const LessonCheck& check, const Asked& asked) {
     return {check.kind == CheckKind::part ? CheckState::met : CheckState::missed,
             "A value of one of the runs is not finite."};
   return {alike == (check.kind != CheckKind::part) ? CheckState::met : CheckState::missed,
-          fmt::format("The largest relative difference is {:.1e}.", largest)};
+          largest == 0.0 ? "They are equal to the last digit."
+                         : fmt::format("The largest relative difference is {:.1e}.", largest)};
 }
 
 CheckResult judge_bits(const LessonCheck& check, const Lesson& lesson, const RunFacts& run) {

@@ -11,7 +11,9 @@
 
 #include "models/number_text.h"
 #include "models/run_text.h"
+#include "models/sync_timeline.h"
 #include "plots/curve_layer.h"
+#include "plots/lane_clock.h"
 #include "plots/plot_header.h"
 #include "plots/plot_table.h"
 #include "plots_fixture.h"
@@ -108,6 +110,42 @@ class TestPlotStack : public QObject, PlotsFixture {
     const int freed = together.collective - late.collective;
     QVERIFY2(late.waiting - together.waiting > freed / 16,
              qPrintable(QStringLiteral("%1, late %2").arg(together.waiting).arg(late.waiting)));
+  }
+
+  /// Two micro-steps of a second for each pass, with a pause of 100 s between them and one of 50 s within the second.
+  void a_pause_has_no_place_but_on_wall_time() {
+    const auto work = [](std::int64_t micro, ComputeKind kind, std::int64_t from) {
+      return Operations{{kind}, {micro}, {0}, {from * 1'000'000'000}, {(from + 1) * 1'000'000'000}};
+    };
+    SyncTimeline timeline;
+    timeline.take(0, work(1, ComputeKind::forward, 10));
+    timeline.take(0, work(1, ComputeKind::backward, 11));
+    timeline.pauseAt(12.5);
+    timeline.take(0, work(2, ComputeKind::forward, 112));
+    timeline.pauseAt(113.5);
+    timeline.pauseAt(120.0);
+    timeline.take(0, work(2, ComputeKind::backward, 163));
+    const Lane& lane = timeline.lanes().at(0);
+    const ClockTable none;
+    const LaneClock steps(lane, none, Clock::microStep);
+    QCOMPARE(steps.toX(11.0), 0.5);
+    QCOMPARE(steps.toX(12.0), 1.0);
+    QCOMPARE(steps.toX(60.0), 1.0);
+    QCOMPARE(steps.toX(113.0), 1.5);
+    QCOMPARE(steps.toX(163.0), 1.5);
+    QCOMPARE(steps.toX(164.0), 2.0);
+    QVERIFY(std::abs(steps.toTime(0.25) - 10.5) < 1e-9);
+    QVERIFY(std::abs(steps.toTime(1.25) - 112.5) < 1e-9);
+    QVERIFY(std::abs(steps.toTime(1.75) - 163.5) < 1e-9);
+    QCOMPARE(steps.shown(10.0, 164.0), 4.0);
+    const LaneClock wall(lane, none, Clock::seconds);
+    QCOMPARE(wall.toX(60.0), 60.0);
+    QCOMPARE(wall.shown(10.0, 164.0), 154.0);
+    // What comes again after a resume brings its own pauses.
+    timeline.rewind(1);
+    timeline.take(0, work(2, ComputeKind::forward, 12));
+    timeline.take(0, work(2, ComputeKind::backward, 13));
+    QCOMPARE(LaneClock(timeline.lanes().at(0), none, Clock::microStep).shown(10.0, 14.0), 4.0);
   }
 
   void a_collective_stands_out_of_its_lane() {

@@ -137,6 +137,14 @@ void BusyTime::truncate(double time) {
   past_.truncate(time);
 }
 
+void BusyTime::dropAfter(double time) {
+  while (!intervals_.empty() && intervals_.back().end > time) {
+    intervals_.pop_back();
+    before_.pop_back();
+  }
+  past_.truncate(time);
+}
+
 double Lane::begin() const {
   double first = std::numeric_limits<double>::infinity();
   if (!micro.empty()) first = std::min(first, micro.front().begin);
@@ -151,7 +159,14 @@ double Lane::end() const {
   return std::max(last, communication_.end());
 }
 
+void Lane::endPause(double begin) {
+  if (!pausedAt_ || begin < *pausedAt_) return;
+  if (const double before = end(); before < begin) paused_.add(before, begin);
+  pausedAt_.reset();
+}
+
 void Lane::push(accrue::ComputeKind kind, const ComputeSpan& span) {
+  endPause(span.begin);
   switch (kind) {
     case accrue::ComputeKind::forward:
       if (!forward.push(span) || (!micro.empty() && span.microStep <= micro.back().last())) return;
@@ -168,6 +183,7 @@ void Lane::push(accrue::ComputeKind kind, const ComputeSpan& span) {
 }
 
 void Lane::pushSync(const SyncSpan& span) {
+  endPause(span.begin);
   sync.insert(std::ranges::upper_bound(sync, span.begin, {}, &SyncSpan::begin), span);
   count(span);
 }
@@ -212,6 +228,7 @@ void Lane::eachTrack(Take take) {
   take(step);
   take(communication_);
   take(transfers_);
+  take(paused_);
   for (AxisUse& use : uses) take(use.time);
 }
 
@@ -277,6 +294,8 @@ void Lane::truncate(std::int64_t microStep) {
   transfers_.truncate(end);
   for (AxisUse& use : uses) use.time.truncate(end);
   for (const SyncSpan& span : sync) count(span);
+  paused_.dropAfter(this->end());
+  pausedAt_.reset();
 }
 
 std::vector<SyncSpan>::const_iterator Lane::syncReaching(double time) const {

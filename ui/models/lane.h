@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "accrue/run/run_event.h"
@@ -121,6 +122,8 @@ class BusyTime {
   void thin() { past_.thin(); }
   /// Forgets the intervals, and what is condensed after a time.
   void truncate(double time);
+  /// Forgets the intervals that end after a time, and what is condensed after it.
+  void dropAfter(double time);
 
  private:
   struct Interval {
@@ -162,11 +165,16 @@ class Lane {
   /// Time spent per kind before a moment: O(log n). The difference between two moments is the time spent between them;
   /// where spans are no longer kept it is that of the micro-steps that share a place, spread evenly.
   LaneShare spent(double time) const;
+  /// Seconds between two moments in which the run was paused.
+  double paused(double from, double to) const { return paused_.spent(to) - paused_.spent(from); }
   /// Largest payload of a collective that begins in [from, to).
   std::int64_t largestBytes(double from, double to) const;
   /// The collectives that end at or after a moment begin here or later.
   std::vector<SyncSpan>::const_iterator syncReaching(double time) const;
 
+  /// The run was paused at this moment: the rank's own pause is all of the gap between its spans before and after it,
+  /// for what it takes to stop and to go on is no part of the training.
+  void pauseAt(double time) { pausedAt_ = time; }
   void push(accrue::ComputeKind kind, const ComputeSpan& span);
   /// In any order: one that overlaps is reported when it is waited for, after others that began later.
   void pushSync(const SyncSpan& span);
@@ -178,6 +186,7 @@ class Lane {
   void truncate(std::int64_t microStep);
 
  private:
+  void endPause(double begin);
   void count(const SyncSpan& span);
   double beginAfter(std::int64_t microStep) const;
   void mergePlaces(std::size_t first, std::size_t last, std::size_t neighbours);
@@ -189,6 +198,8 @@ class Lane {
   std::int64_t microSteps_ = 0;
   BusyTime communication_;  // over all axes, with the waiting
   BusyTime transfers_;      // without
+  BusyTime paused_;
+  std::optional<double> pausedAt_;  // while no later span is known
 };
 
 }  // namespace accrue::ui

@@ -453,6 +453,7 @@ void RunSeries::takeState(const accrue::RunEvent& event, const accrue::StateChan
   if (!state) return;
   if (*state == accrue::RunState::paused) {
     if (!pausedSinceNs_) pausedSinceNs_ = event.time_ns;
+    timeline_.pauseAt(static_cast<double>(event.time_ns) * 1e-9 + timeOffset_);
   } else if (const auto since = std::exchange(pausedSinceNs_, std::nullopt)) {
     pausedSinceUpdate_ += static_cast<double>(event.time_ns - *since) * 1e-9;
   }

@@ -133,6 +133,10 @@ void SyncTimeline::clear() {
   grid_ = grid;
 }
 
+void SyncTimeline::pauseAt(double seconds) {
+  for (auto& [rank, lane] : lanes_) lane.pauseAt(seconds);
+}
+
 void SyncTimeline::rewind(std::int64_t microStep) {
   open_.clear();
   calls_.clear();

@@ -33,6 +33,8 @@ class SyncTimeline {
  public:
   void take(std::int64_t rank, const accrue::Operations& body);
   void take(std::int64_t rank, const accrue::Sync& body);
+  /// The run was paused, at a time that has the offset in it.
+  void pauseAt(double seconds);
   void clear();
   /// Drops everything after a micro-step: the run was resumed there. Where spans are no longer kept, the counts are
   /// then those of as many micro-steps on average.

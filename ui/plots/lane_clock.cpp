@@ -29,15 +29,23 @@ std::pair<double, double> LaneClock::period(std::size_t span) const {
   return {begin, span + 1 < lane_.micro.size() ? lane_.micro[span + 1].begin : std::max(lane_.end(), begin)};
 }
 
+double LaneClock::shown(double from, double to) const {
+  return clock_ == Clock::seconds ? to - from : to - from - lane_.paused(from, to);
+}
+
+double LaneClock::part(std::size_t span, double time) const {
+  const auto [begin, end] = period(span);
+  const double whole = shown(begin, end);
+  return whole > 0.0 ? std::clamp(shown(begin, time) / whole, 0.0, 1.0) : 0.0;
+}
+
 double LaneClock::toX(double time) const {
   if (clock_ == Clock::seconds || lane_.micro.empty()) return time;
   const auto after = std::upper_bound(lane_.micro.begin(), lane_.micro.end(), time,
                                       [](double t, const MicroPlace& place) { return t < place.begin; });
   if (after == lane_.micro.begin()) return startOf(0);
   const auto span = static_cast<std::size_t>(after - lane_.micro.begin() - 1);
-  const auto [begin, end] = period(span);
-  const double part = end > begin ? std::clamp((time - begin) / (end - begin), 0.0, 1.0) : 0.0;
-  return startOf(span) + (endOf(span) - startOf(span)) * part;
+  return startOf(span) + (endOf(span) - startOf(span)) * part(span, time);
 }
 
 double LaneClock::toTime(double x) const {
@@ -47,8 +55,15 @@ double LaneClock::toTime(double x) const {
   const auto [begin, end] = period(span);
   const double start = startOf(span);
   const double width = endOf(span) - start;
-  const double part = width > 0.0 ? std::clamp((x - start) / width, 0.0, 1.0) : 0.0;
-  return begin + (end - begin) * part;
+  const double wanted = width > 0.0 ? std::clamp((x - start) / width, 0.0, 1.0) : 0.0;
+  if (lane_.paused(begin, end) == 0.0) return begin + (end - begin) * wanted;
+  double low = begin;
+  double high = end;
+  for (int halvings = 0; halvings < 50; ++halvings) {
+    const double middle = (low + high) / 2.0;
+    (part(span, middle) < wanted ? low : high) = middle;
+  }
+  return high;
 }
 
 bool LaneClock::covers(double x) const {

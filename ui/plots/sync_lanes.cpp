@@ -216,13 +216,14 @@ void SyncLanes::drawShares(QCPPainter* painter, const Row& row, const LaneClock&
     const double end = edges[i + 1] < laneEnd ? clock.toTime(edges[i + 1]) : lane.end();
     const double left = std::max(std::round(key_->coordToPixel(edges[i])), rect.left());
     const double right = std::min(std::round(key_->coordToPixel(std::min(edges[i + 1], laneEnd))), rect.right() + 1.0);
-    if (!(end > begin) || right <= left) continue;
+    const double shown = clock.shown(begin, end);
+    if (!(shown > 0.0) || right <= left) continue;
     const double width = right - left >= leastColumn / 2.0 ? right - left - 1.0 : right - left;
     const LaneShare before = lane.spent(begin);
     const LaneShare after = lane.spent(end);
     double bottom = rect.bottom();
     const auto stack = [&](const QColor& color, double seconds) {
-      const double height = rect.height() * std::clamp(seconds / (end - begin), 0.0, 1.0);
+      const double height = rect.height() * std::clamp(seconds / shown, 0.0, 1.0);
       const double top = std::max(bottom - height, rect.top());
       if (bottom - top > 0.05) painter->fillRect(QRectF(left, top, width, bottom - top), color);
       bottom = top;

@@ -324,7 +324,8 @@ PlotTable SyncStrip::table() const {
     const std::array times = {after.forward - before.forward, after.backward - before.backward,
                               after.step - before.step, transfer};
     if (column < 6) return spanText(times[static_cast<std::size_t>(column) - 2]);
-    if (column == 6) return spanText(std::max(end - begin - times[0] - times[1] - times[2] - transfer, 0.0));
+    if (column == 6)
+      return spanText(std::max(clock.shown(begin, end) - times[0] - times[1] - times[2] - transfer, 0.0));
     std::int64_t bytes = 0;
     for (auto sync = lane.syncReaching(begin); sync != lane.sync.end() && sync->begin < end; ++sync)
       if (sync->begin >= begin) bytes += sync->bytes;

@@ -6,6 +6,7 @@
 #include <QTimer>
 #include <chrono>
 #include <string>
+#include <utility>
 
 #include "auto_run.h"
 #include "bridge/job_runner.h"
@@ -13,8 +14,10 @@
 #include "models/run_control.h"
 #include "models/run_library.h"
 #include "models/spec_document.h"
+#include "pages/close_guard.h"
 #include "pages/dialogs.h"
 #include "pages/main_window.h"
+#include "session_signals.h"
 #include "single_instance.h"
 #include "style/theme.h"
 
@@ -55,7 +58,9 @@ struct Studio::Parts {
   MainWindow window;
   AutoRun auto_run;
   SingleInstance instance;
+  SessionSignals signals;
   JobRunner jobs;
+  bool session_ends = false;
 };
 
 Studio::Studio(QApplication& application, const CommandLine& line, const AppPaths& paths)
@@ -68,6 +73,26 @@ Studio::Studio(QApplication& application, const CommandLine& line, const AppPath
     parts->window.raise();
     parts->window.activateWindow();
   });
+  QObject::connect(&parts->signals, &SessionSignals::received, &parts->window,
+                   [this](int number, bool insists) { endSession(number, insists); });
+  // A session manager asks before it ends the session, and may yet not end it.
+  QObject::connect(
+      &application, &QGuiApplication::commitDataRequest, &parts->window, [parts] { parts->window.keepEdits(); },
+      Qt::DirectConnection);
+}
+
+void Studio::endSession(int signal, bool insists) {
+  MainWindow& window = parts_->window;
+  if (insists) {
+    window.closeGuard()->stopNow();
+    return;
+  }
+  if (std::exchange(parts_->session_ends, true)) return;
+  QApplication::setQuitOnLastWindowClosed(false);  // which would exit with 0
+  QObject::connect(
+      &window, &MainWindow::closed, &window, [signal] { QCoreApplication::exit(128 + signal); },
+      Qt::SingleShotConnection);
+  window.endSession();
 }
 
 Studio::~Studio() = default;

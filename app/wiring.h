@@ -20,11 +20,14 @@ class Studio {
  public:
   Studio(QApplication& application, const CommandLine& line, const AppPaths& paths);
   ~Studio();
-  /// Shows the window and does what the command line requests.
+  /// Shows the window and does what the command line requests. A signal that ends the session closes the window, with
+  /// nothing lost and nothing asked; the event loop then ends with 128 + its number.
   void start();
 
  private:
   struct Parts;
+  void endSession(int signal, bool insists);
+
   std::unique_ptr<Parts> parts_;
 };
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A user's hour in a minute, on a real X server with a window manager: demo by a digit, pause and step by key, an edit,
-// a second run over samples, the studio killed and the run resumed, the window closed. What happened is read from the
-// run folders, the settings and the window's title.
+// a second run over samples, the studio killed and the run resumed, a log-out, the window closed. What happened is read
+// from the run folders, the settings and the window's title.
+#include <signal.h>
+
 #include <QDir>
 #include <QJsonObject>
 #include <QtTest>
@@ -111,6 +113,32 @@ class TestStory : public QObject, private StudioOnX {
       }
       last = number;
     }
+  }
+
+  void a_log_out_saves_the_run_and_the_newest_edit() {
+    const QString run = second_;
+    const qint64 finished = events(run, QStringLiteral("run_finished")).size();
+    answer("accumulation.micro_batch=7");
+    QVERIFY(waitUntil([this] { return x_.title(window_).contains(QLatin1Char('*')); }));
+    ::kill(static_cast<pid_t>(studio_.processId()), SIGTERM);
+    QVERIFY(studio_.waitForFinished(30000));
+    QCOMPARE(studio_.exitStatus(), QProcess::NormalExit);
+    QCOMPARE(studio_.exitCode(), 128 + SIGTERM);
+    QVERIFY(ranksAreGone(run));
+    QCOMPARE(events(run, QStringLiteral("run_finished")).size(), finished + 1);
+    const QDir folder(home_.filePath(QStringLiteral(".local/state/accrue")));
+    const QStringList drafts = folder.entryList({QStringLiteral("draft-*.accrue")});
+    QCOMPARE(drafts.size(), 1);
+    QFile draft(folder.filePath(drafts.first()));
+    QVERIFY(draft.open(QIODevice::ReadOnly));
+    QVERIFY(draft.readAll().contains("micro_batch = 7"));
+
+    const qsizetype joined = events(run, QStringLiteral("rank_ready")).size();
+    QVERIFY(startStudio({run}));
+    QVERIFY(waitUntil([&] {
+      if (events(run, QStringLiteral("rank_ready")).size() == joined) x_.key(QStringLiteral("ctrl+shift+r"));
+      return events(run, QStringLiteral("rank_ready")).size() > joined && state(run) == QStringLiteral("running");
+    }));
   }
 
   void closing_leaves_nobody_behind() {

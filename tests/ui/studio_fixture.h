@@ -7,6 +7,7 @@
 #include <QSettings>
 #include <QTemporaryDir>
 #include <QtTest>
+#include <functional>
 #include <memory>
 
 #include "bridge/engine_bridge.h"
@@ -51,6 +52,7 @@ class ScriptedDialogs final : public Dialogs {
   UnsavedAnswer askUnsaved(QWidget*, const QString&) override { return unsaved_answer; }
   CloseChoice askClose(QWidget*, const QString&) override {
     ++close_questions;
+    if (during_close_question) during_close_question();
     return close_answer;
   }
 
@@ -67,6 +69,7 @@ class ScriptedDialogs final : public Dialogs {
   QStringList items_asked;
   UnsavedAnswer unsaved_answer = UnsavedAnswer::discard;
   CloseChoice close_answer;
+  std::function<void()> during_close_question;
   std::optional<BundleChoice> bundle_answer;
   QList<BundleRow> bundle_rows;
   std::optional<FigureSize> figure_answer = FigureSize{};

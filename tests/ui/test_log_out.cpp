@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A session's end, which signals the studio and its ranks at once. The studio ends as it is asked to; the ranks hold
-// the run's lock, save at their next boundary as ranks without a supervisor do, and the run can be resumed.
+// A session's end, which signals the studio, or the studio and its ranks at once. The ranks save at their next
+// boundary, the studio ends once they have ended, and the run can be resumed.
 #include <signal.h>
+#include <string.h>
 
 #include <QDir>
 #include <QElapsedTimer>
@@ -47,13 +48,33 @@ class TestLogOut : public QObject {
   }
   void cleanup() { QCOMPARE(home_.leftovers(), std::string()); }
 
+  void a_studio_without_a_run_closes_with_the_signals_status_data() {
+    QTest::addColumn<int>("number");
+    for (const int number : {SIGTERM, SIGHUP, SIGINT}) QTest::addRow("%s", ::sigabbrev_np(number)) << number;
+  }
+  void a_studio_without_a_run_closes_with_the_signals_status() {
+    QFETCH(const int, number);
+    const QTemporaryDir folder;
+    const QString picture = folder.filePath(QStringLiteral("shown.png"));
+    test::Program studio(test::programPath("accrue"), {"--new-instance", "--screenshot", picture},
+                         {"HOME=" + folder.path(), "QT_QPA_PLATFORM=offscreen"});
+    QVERIFY2(eventually([&] { return QFile::exists(picture); }, 60s), studio.errors());
+    studio.signal(number);
+    QCOMPARE(studio.finish(30000).status, 128 + number);
+    QVERIFY(QFile::exists(folder.filePath(QStringLiteral(".local/state/accrue/studio.conf"))));
+  }
+
   void signals_of_a_log_out_leave_a_run_that_can_be_resumed_data() {
     QTest::addColumn<int>("number");
-    QTest::newRow("TERM") << SIGTERM;
-    QTest::newRow("HUP") << SIGHUP;
+    QTest::addColumn<bool>("all");
+    for (const int number : {SIGTERM, SIGHUP}) {
+      QTest::addRow("%s to all", ::sigabbrev_np(number)) << number << true;
+      QTest::addRow("%s to the studio", ::sigabbrev_np(number)) << number << false;
+    }
   }
   void signals_of_a_log_out_leave_a_run_that_can_be_resumed() {
-    QFETCH(int, number);
+    QFETCH(const int, number);
+    QFETCH(const bool, all);
     const QTemporaryDir folder;
     const fs::path home = folder.path().toStdString(), spec = home / "endless.accrue";
     std::ofstream(spec) << write_spec(small_plan({.updates = 10'000'000}).spec);
@@ -76,8 +97,9 @@ class TestLogOut : public QObject {
     QElapsedTimer since;
     since.start();
     studio.signal(number);
-    for (const pid_t rank : record.ranks) ::kill(rank, number);
-    studio.finish(30000);
+    if (all)
+      for (const pid_t rank : record.ranks) ::kill(rank, number);
+    QCOMPARE(studio.finish(30000).status, 128 + number);
     QVERIFY(eventually([&] { return !is_locked(dir); }, 30s));
     QVERIFY2(since.elapsed() < 30000, qPrintable(QStringLiteral("ended after %1 ms").arg(since.elapsed())));
     const auto left = read_run(dir);

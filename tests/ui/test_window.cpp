@@ -85,6 +85,35 @@ class TestWindow : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(!studio.window->isVisible(), patience_ms);
   }
 
+  void the_end_of_a_session_asks_nothing_and_keeps_runs_and_edits_data() {
+    QTest::addColumn<bool>("asked");
+    QTest::newRow("training") << false;
+    QTest::newRow("asked what should happen to it") << true;
+  }
+  void the_end_of_a_session_asks_nothing_and_keeps_runs_and_edits() {
+    QFETCH(const bool, asked);
+    RunningStudio studio("micro_ms=5");
+    studio.set("accumulation.micro_batch", std::int64_t{64});
+    const auto drafts = [&] { return QDir(studio.home->path()).entryList({QStringLiteral("draft-*.accrue")}).size(); };
+    QCOMPARE(drafts(), 0);
+    studio.dialogs.during_close_question = [&] {
+      QMessageBox question(studio.window.get());
+      QTimer::singleShot(0, studio.window.get(), &MainWindow::endSession);
+      question.exec();
+    };
+    if (asked)
+      QVERIFY(!studio.window->close());
+    else
+      studio.window->endSession();
+    QCOMPARE(drafts(), 1);
+    QTRY_VERIFY_WITH_TIMEOUT(!studio.window->isVisible(), patience_ms);
+    QCOMPARE(studio.dialogs.close_questions, asked ? 1 : 0);
+    const RunSeries& run = *studio.control->run();
+    QCOMPARE(run.outcome().outcome, QStringLiteral("stopped"));
+    QCOMPARE(run.checkpointUpdate(), run.outcome().updates);
+    QCOMPARE(drafts(), 1);
+  }
+
   void the_close_question_offers_three_ends_and_cancel() {
     WidgetDialogs dialogs;
     QStringList offered;

@@ -315,11 +315,7 @@ void RunControl::stop() {
     kill();
     return;
   }
-  const bool trains = actions().contains(RunAction::checkpoint);  // before that there is nothing to save
-  if (trains)
-    bridge_.checkpointAndStop();
-  else
-    bridge_.stop();
+  bridge_.checkpointAndStop();  // the engine knows whether there is anything to save; what is drawn is older
   showStopping();
 }
 

@@ -17,6 +17,9 @@ namespace {
 /// What a kill may take.
 constexpr std::chrono::seconds kill_deadline{5};
 
+/// Less than what a log-out waits for, with what killing takes.
+constexpr std::chrono::seconds session_deadline{20};
+
 constexpr auto remembered_key = "closing/answer";
 
 constexpr std::pair<CloseAnswer, const char*> remembered_words[] = {
@@ -47,12 +50,15 @@ bool CloseGuard::hosts() const {
 bool CloseGuard::mayClose() {
   if (given_up_ || !hosts()) return true;
   if (waiting_) {
+    if (session_ends_) return false;  // nobody is there to insist
     // Closed again while waiting: the user does not want to wait.
     force();
     return false;
   }
   // A run that only begins has trained nothing that could be kept.
-  answer_ = count(Hosting::trains) + count(Hosting::ends) > 0 ? ask() : CloseAnswer::stopNow;
+  const bool trained = count(Hosting::trains) + count(Hosting::ends) > 0;
+  answer_ = trained && !session_ends_ ? ask() : CloseAnswer::stopNow;
+  if (session_ends_) answer_ = CloseAnswer::checkpointAndStop;  // also where the question was still open
   if (answer_ == CloseAnswer::cancel) return false;
   // The runs may have ended while the question was open.
   if (!hosts()) return true;
@@ -76,7 +82,16 @@ void CloseGuard::carryOut() {
       each.place->saveAndEnd();
   }
   waiting_ = true;
-  deadline_.start(usual_deadline_);
+  startDeadline();
+}
+
+void CloseGuard::startDeadline() {
+  deadline_.start(session_ends_ ? session_deadline : usual_deadline_);
+}
+
+void CloseGuard::endSession() {
+  session_ends_ = true;
+  if (waiting_ && !killed_) startDeadline();
 }
 
 void CloseGuard::sayWaiting() {
@@ -108,7 +123,7 @@ void CloseGuard::review() {
   if (!awaited_.empty()) return;
   waiting_ = false;
   deadline_.stop();
-  if (!killed_ && (failed_ || !refusals_.isEmpty()))
+  if (!killed_ && !session_ends_ && (failed_ || !refusals_.isEmpty()))
     Q_EMIT stays(refusals_.join(QLatin1Char('\n')));
   else
     Q_EMIT readyToClose();
@@ -154,7 +169,7 @@ CloseAnswer CloseGuard::ask() {
 }
 
 void CloseGuard::passDeadline() {
-  if (killed_ || answer_ == CloseAnswer::stopNow) {
+  if (killed_ || session_ends_ || answer_ == CloseAnswer::stopNow) {
     force();
     return;
   }
@@ -162,7 +177,7 @@ void CloseGuard::passDeadline() {
   Q_EMIT stillSaving(
       tr("The ranks are still saving. The window closes when they are done; Stop now discards everything "
          "trained since the last checkpoint."));
-  deadline_.start(usual_deadline_);
+  startDeadline();
 }
 
 void CloseGuard::stopNow() {

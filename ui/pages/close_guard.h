@@ -45,6 +45,8 @@ class CloseGuard : public QObject {
   /// True: the window may close now. False: it stays open, because the user cancelled or until readyToClose().
   bool mayClose();
   bool isWaiting() const { return waiting_; }
+  /// From now on nothing is asked: closing saves the runs and ends them, and kills what has not ended after 20 s.
+  void endSession();
   /// Ends the runs that the window waits for, even while they save.
   void stopNow();
   bool remembersAnswer() const;
@@ -73,6 +75,7 @@ class CloseGuard : public QObject {
   bool hosts() const;
   CloseAnswer ask();
   void carryOut();
+  void startDeadline();
   void sayWaiting();
   void review();
   void letGoOn(const HostedRun& place);
@@ -92,6 +95,7 @@ class CloseGuard : public QObject {
   QStringList refusals_;  ///< why runs could not go on
   bool failed_ = false;   ///< one of those that were to go on
   bool waiting_ = false;
+  bool session_ends_ = false;
   bool killed_ = false;
   bool given_up_ = false;  ///< even the kill had no effect
 };

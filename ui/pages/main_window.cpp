@@ -626,6 +626,18 @@ void MainWindow::closeEvent(QCloseEvent* event) {
   drafts_->keep();
   saveLayout();
   event->accept();
+  Q_EMIT closed();
+}
+
+void MainWindow::keepEdits() {
+  drafts_->keep();
+}
+
+void MainWindow::endSession() {
+  keepEdits();  // saving the runs takes longer than a log-out may wait
+  close_guard_->endSession();
+  if (QWidget* question = QApplication::activeModalWidget()) question->close();
+  if (!close_guard_->isWaiting()) QMetaObject::invokeMethod(this, &MainWindow::close, Qt::QueuedConnection);
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {

@@ -97,6 +97,14 @@ class MainWindow : public QMainWindow {
   /// Draws pending changes and returns the window as an image.
   QImage picture();
   RunSeries* focusedRun() const;
+  /// Writes the draft of unsaved edits now.
+  void keepEdits();
+  /// Closes as at a log-out: nobody answers a question, so hosted runs are saved and end.
+  void endSession();
+
+ Q_SIGNALS:
+  /// The window has accepted to close.
+  void closed();
 
  protected:
   void closeEvent(QCloseEvent* event) override;

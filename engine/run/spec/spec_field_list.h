@@ -146,6 +146,43 @@ class FieldRow {
   SpecField& field_;
 };
 
+const RunSpec& default_spec();
+
+/// Where a member lies in a spec.
+using MemberPlace = void* (*)(RunSpec&);
+
+/// Reads and sets a member of that type; most fields share it with others, so that little is compiled for each.
+template <typename Member>
+struct MemberAccess {
+  MemberPlace place;
+
+  static constexpr bool is_optional = IsOptional<Member>::value;
+
+  Member& of(RunSpec& spec) const { return *static_cast<Member*>(place(spec)); }
+  const Member& of(const RunSpec& spec) const { return of(const_cast<RunSpec&>(spec)); }
+
+  SpecValue get(const RunSpec& spec) const {
+    const Member& member = of(spec);
+    if constexpr (is_optional)
+      return member ? to_value(*member) : SpecValue();
+    else
+      return to_value(member);
+  }
+  void set(RunSpec& spec, const SpecValue& value) const {
+    Member& member = of(spec);
+    const bool left_out = std::holds_alternative<std::monostate>(value);
+    if constexpr (is_optional) {
+      if (left_out) return member.reset();
+      from_value(member.emplace(), value);
+    } else {
+      if (left_out)
+        member = of(default_spec());
+      else
+        from_value(member, value);
+    }
+  }
+};
+
 class FieldList {
  public:
   template <typename Access>
@@ -162,37 +199,27 @@ class FieldList {
     field.key = key;
     field.label = label;
     field.help = help;
-    field.applies = [](const RunSpec&) { return true; };
-    if constexpr (IsOptional<Member>::value) {
-      using Inner = typename Member::value_type;
-      field.optional = true;
-      fill_type<Inner>(field);
-      field.get = [access](const RunSpec& spec) {
-        const auto& member = access(spec);
-        return member ? to_value<Inner>(*member) : SpecValue();
-      };
-      field.set = [access](RunSpec& spec, const SpecValue& value) {
-        auto& member = access(spec);
-        if (std::holds_alternative<std::monostate>(value)) return member.reset();
-        from_value<Inner>(member.emplace(), value);
-      };
-    } else {
-      fill_type<Member>(field);
-      field.get = [access](const RunSpec& spec) { return to_value<Member>(access(spec)); };
-      field.set = [access](RunSpec& spec, const SpecValue& value) {
-        const RunSpec defaults;
-        if (std::holds_alternative<std::monostate>(value))
-          access(spec) = access(defaults);
-        else
-          from_value<Member>(access(spec), value);
-      };
-    }
+    fill<Member>(field, [](RunSpec& spec) -> void* { return &Access{}(spec); });
     return FieldRow(field);
   }
 
   std::vector<SpecField> fields;
 
  private:
+  template <typename Member>
+  static void fill(SpecField& field, MemberPlace place) {
+    const MemberAccess<Member> access{place};
+    field.applies = [](const RunSpec&) { return true; };
+    field.get = [access](const RunSpec& spec) { return access.get(spec); };
+    field.set = [access](RunSpec& spec, const SpecValue& value) { access.set(spec, value); };
+    if constexpr (IsOptional<Member>::value) {
+      field.optional = true;
+      fill_type<typename Member::value_type>(field);
+    } else {
+      fill_type<Member>(field);
+    }
+  }
+
   template <typename T>
   static void fill_type(SpecField& field) {
     field.type = type_of<T>();

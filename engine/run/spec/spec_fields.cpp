@@ -80,6 +80,11 @@ std::string format_list(const List& list, Format format) {
 
 }  // namespace
 
+const RunSpec& field_detail::default_spec() {
+  static const RunSpec defaults;
+  return defaults;
+}
+
 const std::vector<SpecField>& spec_fields() {
   static const std::vector<SpecField> fields = make_fields();
   return fields;

@@ -6,7 +6,7 @@
 
 #include <QProcess>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -357,8 +357,17 @@ class TestBundle : public QObject {
                                          .with_weights = true});
     QVERIFY2(program.find("does not hold weights") != std::string::npos, program.c_str());
     QVERIFY(tree_of(folder).empty());
-    QVERIFY(write_bundle({.runs = {zeros}}, folder / "x").has_value());
-    QCOMPARE(fs::status(folder / "x").permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  }
+
+  void others_may_read_a_bundle_as_far_as_the_umask_allows() {
+    const fs::path file = fresh(), run = made_run(fresh(), "r");
+    for (const auto& [mask, allowed] : {std::pair(022U, 0644U), std::pair(077U, 0600U)}) {
+      const mode_t before = ::umask(mask);
+      const bool written = write_bundle({.runs = {run}}, file).has_value();
+      ::umask(before);
+      QVERIFY(written);
+      QCOMPARE(static_cast<unsigned>(fs::status(file).permissions()), allowed);
+    }
   }
 
   void what_cannot_be_bundled_is_refused() {

@@ -4,6 +4,10 @@
 #include <QDockWidget>
 #include <QMenu>
 #include <QMessageBox>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QTimer>
 #include <QToolButton>
 #include <QTreeView>
 #include <algorithm>
@@ -101,10 +105,7 @@ class TestWindow : public QObject {
       QTimer::singleShot(0, studio.window.get(), &MainWindow::endSession);
       question.exec();
     };
-    if (asked)
-      QVERIFY(!studio.window->close());
-    else
-      studio.window->endSession();
+    asked ? void(studio.window->close()) : studio.window->endSession();
     QCOMPARE(drafts(), 1);
     QTRY_VERIFY_WITH_TIMEOUT(!studio.window->isVisible(), patience_ms);
     QCOMPARE(studio.dialogs.close_questions, asked ? 1 : 0);
@@ -112,6 +113,17 @@ class TestWindow : public QObject {
     QCOMPARE(run.outcome().outcome, QStringLiteral("stopped"));
     QCOMPARE(run.checkpointUpdate(), run.outcome().updates);
     QCOMPARE(drafts(), 1);
+  }
+
+  void a_question_whose_run_has_ended_is_withdrawn() {
+    RunningStudio studio("micro_ms=5");
+    studio.dialogs.during_close_question = [&] {
+      QMessageBox question(studio.window.get());
+      QTimer::singleShot(0, studio.control.get(), &RunControl::kill);
+      question.exec();
+    };
+    QVERIFY(studio.window->close());
+    QCOMPARE(studio.dialogs.close_questions, 1);
   }
 
   void the_close_question_offers_three_ends_and_cancel() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "close_guard.h"
 
+#include <QApplication>
 #include <QSettings>
 #include <QWidget>
 #include <algorithm>
@@ -57,7 +58,12 @@ bool CloseGuard::mayClose() {
   }
   // A run that only begins has trained nothing that could be kept.
   const bool trained = count(Hosting::trains) + count(Hosting::ends) > 0;
-  answer_ = trained && !session_ends_ ? ask() : CloseAnswer::stopNow;
+  answer_ = CloseAnswer::stopNow;
+  if (trained && !session_ends_) {
+    asking_ = true;
+    answer_ = ask();
+    if (!std::exchange(asking_, false)) return true;  // the runs have ended meanwhile
+  }
   if (session_ends_) answer_ = CloseAnswer::checkpointAndStop;  // also where the question was still open
   if (answer_ == CloseAnswer::cancel) return false;
   // The runs may have ended while the question was open.
@@ -115,6 +121,10 @@ void CloseGuard::sayWaiting() {
 
 /// A run that begins while the window waits is none of those: it is asked about when they have ended.
 void CloseGuard::review() {
+  if (asking_ && !hosts()) {
+    asking_ = false;  // nothing is left that the question is about
+    if (QWidget* question = QApplication::activeModalWidget()) question->close();
+  }
   if (!waiting_) return;
   const auto over = [](const Awaited& each) { return each.place->hosting() == Hosting::none; };
   for (const Awaited& each : awaited_)

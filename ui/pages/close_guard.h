@@ -22,6 +22,8 @@ class RunQueue;
 /// the event loop runs. After a deadline it kills runs that were to stop now, and asks again about those that are
 /// saving.
 ///
+/// A question whose runs have ended is withdrawn, and the window closes.
+///
 /// What closing does with each run, wherever in the window it is:
 ///
 ///   hosting | keep running          | checkpoint and stop | stop now
@@ -94,6 +96,7 @@ class CloseGuard : public QObject {
   std::vector<Awaited> awaited_;
   QStringList refusals_;  ///< why runs could not go on
   bool failed_ = false;   ///< one of those that were to go on
+  bool asking_ = false;   ///< and there are still runs that the question is about
   bool waiting_ = false;
   bool session_ends_ = false;
   bool killed_ = false;

@@ -11,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -126,8 +125,10 @@ void InflateEnd::operator()(z_stream* stream) const {
 }
 
 Result<ArchiveWriter> ArchiveWriter::create(const std::filesystem::path& path) {
-  std::string part = (path.parent_path() / ".bundle-XXXXXX").string();
-  const int fd = ::mkostemp(part.data(), O_CLOEXEC);  // for this user alone to read
+  const std::string part = part_of(path).string();
+  ::unlink(part.c_str());  // left by a writer that was killed, or put there by another program
+  // For others to read as far as the umask allows: a bundle is made to be handed on.
+  const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (fd < 0) return disk_error(path, "cannot be written", errno);
   ArchiveWriter writer(path, part, fd);
   writer.stream_.reset(new z_stream{});

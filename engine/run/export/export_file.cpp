@@ -6,7 +6,7 @@
 namespace accrue {
 
 Result<void> write_export(const std::filesystem::path& file, std::string_view text) {
-  return write_file(file, text);
+  return write_file(file, text, 0644);
 }
 
 }  // namespace accrue

@@ -86,8 +86,9 @@ RunState state_of_outcome(const std::string& outcome) {
 
 Error not_trained(const RunSummary& run) {
   clear_dead_sockets(run.run_id);
-  return {ErrorCode::config, "no process trains this run: it is " + run.state, run.dir.string(),
-          run.state == "finished" ? "\"accrue-run show\" prints its summary" : "\"accrue-run resume\" continues it"};
+  return {
+      ErrorCode::config, "no process trains this run: it is " + run.state, run.dir.string(),
+      run.state == "finished" ? "Open its record (accrue-run show DIR)" : "Resume it to go on (accrue-run resume DIR)"};
 }
 
 Result<std::string> ask_run(const fs::path& folder, const HostCommand& command) {

@@ -9,7 +9,8 @@
 
 namespace accrue {
 
-/// Writes the file whole, in place of one that is there, or leaves it as it was. Errors (disk): the path, and why.
+/// Writes the file whole, in place of one that is there, or leaves it as it was; others may read it as far as the umask
+/// allows. Errors (disk): the path, and why.
 Result<void> write_export(const std::filesystem::path& file, std::string_view text);
 
 }  // namespace accrue

@@ -24,12 +24,12 @@ std::string divisor_of(const MicroPlan& plan) {
 
 /// Keys, order and spelling are fixed: other tools read these lines.
 void append_line(std::string& out, const MicroPlan& plan, double lr) {
-  fmt::format_to(std::back_inserter(out),
-                 R"({{"micro_step": {}, "epoch": {}, "batch": {}, "window": {}, "position": {}, "window_size": {}, )"
-                 R"("divisor": {}, "sync": {}, "update": {}, "reason": "{}", "schedule_position": {}, "lr": {}}})"
-                 "\n",
-                 plan.micro_step, plan.epoch, plan.batch, plan.window, plan.position, plan.window_size,
-                 divisor_of(plan), plan.sync, plan.update, to_string(plan.reason), plan.schedule_position, lr);
+  out +=
+      fmt::format(R"({{"micro_step": {}, "epoch": {}, "batch": {}, "window": {}, "position": {}, "window_size": {}, )"
+                  R"("divisor": {}, "sync": {}, "update": {}, "reason": "{}", "schedule_position": {}, "lr": {}}})"
+                  "\n",
+                  plan.micro_step, plan.epoch, plan.batch, plan.window, plan.position, plan.window_size,
+                  divisor_of(plan), plan.sync, plan.update, to_string(plan.reason), plan.schedule_position, lr);
 }
 
 void print_steps(const RunPlan& plan) {

@@ -9,14 +9,13 @@
 #include <cmath>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
-#include "run/base/json_limits.h"
 #include "run/base/json_number.h"
+#include "run/base/json_text.h"
 
 namespace accrue {
 namespace {
@@ -30,8 +29,6 @@ constexpr std::int64_t max_count = std::int64_t{1} << 53;
 /// As accumulation.steps.
 constexpr std::int64_t max_steps = 1 << 20;
 constexpr const char* earlier_hint = "The checkpoint is damaged or incomplete: an earlier one can be used.";
-
-using Json = nlohmann::ordered_json;
 
 tl::unexpected<Error> damaged(std::string what) {
   return fail(ErrorCode::protocol, std::move(what), "manifest.json", earlier_hint);
@@ -138,7 +135,7 @@ std::string hex_of(XXH128_hash_t hash) {
 /// Of the whole manifest but this hash itself: a flipped digit in the cursor must not pass.
 std::string self_hash(Json json) {
   json.erase(self_hash_key);
-  const std::string text = json.dump();
+  const std::string text = json_text(json);
   return hex_of(XXH3_128bits(text.data(), text.size()));
 }
 
@@ -245,7 +242,7 @@ std::string to_json(const Manifest& manifest) {
   for (const ManifestFile& file : manifest.files)
     files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"xxh3", file.xxh3}});
   json[self_hash_key] = self_hash(json);
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 namespace {
@@ -272,7 +269,7 @@ Result<void> check_head(const Json& json) {
 Result<Manifest> parse_manifest(const std::string& text) {
   if (json_depth(text) > max_json_depth)
     return damaged("it is nested deeper than " + std::to_string(max_json_depth) + " levels");
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = parse_json(text);
   if (auto head = check_head(json); !head) return tl::unexpected(head.error());
   Manifest manifest;
   for (const char* section : {"cursor", "window", "identity", "files"})

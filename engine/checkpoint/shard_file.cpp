@@ -1,25 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/shard_file.h"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "run/base/json_limits.h"
+#include "run/base/json_text.h"
 
 namespace accrue {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t max_dims = 64;
 
 std::string part_text(const PlacedTensor& part) {
-  return Json{{"name", part.name},
-              {"shape", part.slice.shape},
-              {"offset", part.slice.offset},
-              {"extent", part.slice.extent},
-              {"first", part.slice.range.offset}}
-      .dump();
+  return json_text({{"name", part.name},
+                    {"shape", part.slice.shape},
+                    {"offset", part.slice.offset},
+                    {"extent", part.slice.extent},
+                    {"first", part.slice.range.offset}});
 }
 
 bool read_sizes(const Json& json, const char* key, std::vector<std::int64_t>& to) {
@@ -62,7 +58,7 @@ Result<StoredPart> stored_part(const ArchiveEntry& entry, const std::map<std::st
   const auto said = metadata.find(entry.name);
   if (said == metadata.end()) return StoredPart{entry.name, whole_slice(entry.shape)};
   if (json_depth(said->second) > 2) return refuse(entry, "what its metadata says is nested too deep");
-  const Json json = Json::parse(said->second, nullptr, /*allow_exceptions=*/false);
+  const Json json = parse_json(said->second);
   StoredPart part;
   if (!json.is_object() || !json.contains("name") || !json["name"].is_string() || !json.contains("first") ||
       !json["first"].is_number_integer() || !read_sizes(json, "shape", part.slice.shape) ||

@@ -2,15 +2,15 @@
 // Numbers in JSON, finite or not.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "accrue/run/non_finite.h"
+#include "json_text.h"
 
 namespace accrue {
 
-inline nlohmann::ordered_json json_number(double value) {
-  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(non_finite_name(value));
+inline Json json_number(double value) {
+  return std::isfinite(value) ? Json(value) : Json(non_finite_name(value));
 }
 
 /// None where the member is neither a number nor the name of one.

@@ -6,15 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "json_text.h"
 #include "posix_file.h"
 
 namespace accrue {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t most_bytes = std::size_t{16} << 20;
 constexpr std::int64_t most_tokens = std::numeric_limits<std::int32_t>::max();
@@ -136,7 +134,7 @@ std::string to_json(const DatasetSidecar& sidecar) {
   json["continues"] = runs_of(sidecar.special.continues);
   json["largest_token"] = sidecar.largest_token;
   json["sentences"] = sidecar.sentences;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json) + "\n";
 }
 
 Result<DatasetSidecar> parse_sidecar(const std::string& json, const std::string& where) {
@@ -144,17 +142,8 @@ Result<DatasetSidecar> parse_sidecar(const std::string& json, const std::string&
     return fail(ErrorCode::protocol, "the description of the dataset is damaged: " + what, where,
                 "Build the dataset again, or remove the file");
   };
-  // Depth is bounded: a file of opening brackets must not use up the stack.
-  int depth = 0;
-  bool too_deep = false;
-  const auto shallow = [&](int, Json::parse_event_t event, Json&) {
-    if (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start)
-      too_deep |= ++depth > 8;
-    if (event == Json::parse_event_t::object_end || event == Json::parse_event_t::array_end) --depth;
-    return !too_deep;
-  };
-  const Json parsed = Json::parse(json, shallow, false);
-  if (too_deep || parsed.is_discarded()) return damaged("it is not JSON");
+  const Json parsed = parse_json(json, 8);
+  if (parsed.is_discarded()) return damaged("it is not JSON");
   try {
     return sidecar_from(parsed);
   } catch (const Damage& damage) {

@@ -7,12 +7,11 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
 #include "index_layout.h"
-#include "json_limits.h"
+#include "json_text.h"
 #include "part_file.h"
 #include "posix_file.h"
 
@@ -94,8 +93,7 @@ Result<IndexedDatasetBuilder> IndexedDatasetBuilder::resume(const std::filesyste
   if (!is_there(files.bin) && is_there(bin_path(prefix))) ::rename(bin_path(prefix).c_str(), files.bin.c_str());
   const auto text = read_file(files.checkpoint, 1 << 20);
   if (!text) return tl::unexpected(text.error());
-  const auto json =
-      json_depth(*text) <= max_json_depth ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
+  const auto json = parse_json(*text);
   const auto number = [&json](const char* key) -> std::int64_t {
     const auto found = json.find(key);
     if (found == json.end() || !found->is_number_integer()) return -1;
@@ -188,14 +186,14 @@ Result<void> IndexedDatasetBuilder::add_index(const std::filesystem::path& prefi
 Result<void> IndexedDatasetBuilder::checkpoint(const std::string& place) {
   for (PartFile* file : {&state_->bin, &state_->lengths, &state_->documents})
     if (auto synced = file->sync(); !synced) return synced;
-  const nlohmann::ordered_json json = {{"dtype", static_cast<int>(dtype())},
-                                       {"tokens", tokens()},
-                                       {"open_tokens", open_tokens()},
-                                       {"sequences", sequences()},
-                                       {"documents", documents()},
-                                       {"documented", state_->documented},
-                                       {"place", place}};
-  return write_file(state_->files.checkpoint, json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
+  const Json json = {{"dtype", static_cast<int>(dtype())},
+                     {"tokens", tokens()},
+                     {"open_tokens", open_tokens()},
+                     {"sequences", sequences()},
+                     {"documents", documents()},
+                     {"documented", state_->documented},
+                     {"place", place}};
+  return write_file(state_->files.checkpoint, json_ascii(json));
 }
 
 /// The lengths are read again for the column of byte offsets; no column is held in memory.

@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <nlohmann/json.hpp>
+
+#include "json_text.h"
 
 namespace accrue {
 namespace {
@@ -27,7 +28,7 @@ std::string enclosed(char open, const std::vector<std::string>& lines, char clos
 }  // namespace
 
 PythonJson PythonJson::of(std::string_view value) {
-  return {nlohmann::json(value).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace)};
+  return {json_ascii(Json(value))};
 }
 
 PythonJson PythonJson::of(double value) {

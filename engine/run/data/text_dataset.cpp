@@ -8,7 +8,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "accrue/run/indexed_dataset_builder.h"
 #include "accrue/run/sha256.h"
 #include "accrue/run/system_error.h"
+#include "json_text.h"
 #include "text_cut.h"
 
 namespace accrue {
@@ -76,7 +76,7 @@ class TextBuild {
   bool gathers() const { return request_.tokenizer != nullptr || request_.sentences; }
 
   Result<void> look_at_texts() {
-    nlohmann::json texts = nlohmann::json::array();
+    Json texts = Json::array();
     for (const auto& path : request_.texts) {
       struct stat facts {};
       if (::stat(path.c_str(), &facts) != 0) return text_error(path, errno);
@@ -106,12 +106,12 @@ class TextBuild {
     auto resumed = IndexedDatasetBuilder::resume(request_.prefix);
     if (!resumed) return tl::unexpected(resumed.error());
     builder_.emplace(*std::move(resumed));
-    const auto place = nlohmann::json::parse(builder_->place(), nullptr, false);
+    const auto place = parse_json(builder_->place());
     const auto count = [&place](const char* key) {
       const auto found = place.find(key);
       return found != place.end() && found->is_number_unsigned() ? found->get<std::int64_t>() : 0;
     };
-    if (!place.is_object() || place.value("build", nlohmann::json()) != build_)
+    if (!place.is_object() || place.value("build", Json()) != build_)
       return fail(ErrorCode::config, "an interrupted build of this dataset had other texts or options",
                   request_.prefix.string(),
                   "Name the same texts, unchanged, or remove the hidden files that begin with its name");
@@ -149,14 +149,13 @@ class TextBuild {
     const auto now = TextClock::now();
     if (goes_on && now - saved_ < checkpoint_every) return {};
     // What was gathered of a text and is not encoded yet is read again.
-    const nlohmann::json place = {{"build", build_},
-                                  {"file", file_},
-                                  {"offset", text_.empty() ? offset_ : text_begin_},
-                                  {"newlines", text_.empty() ? newlines_ : 0},
-                                  {"document_open", sentences_open_ ? 1U : 0U},
-                                  {"largest", static_cast<std::uint64_t>(largest_ + 1)}};
-    if (auto saved = builder_->checkpoint(place.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace)); !saved)
-      return saved;
+    const Json place = {{"build", build_},
+                        {"file", file_},
+                        {"offset", text_.empty() ? offset_ : text_begin_},
+                        {"newlines", text_.empty() ? newlines_ : 0},
+                        {"document_open", sentences_open_ ? 1U : 0U},
+                        {"largest", static_cast<std::uint64_t>(largest_ + 1)}};
+    if (auto saved = builder_->checkpoint(json_ascii(place)); !saved) return saved;
     saved_ = TextClock::now();
     if (goes_on) return {};
     return fail(ErrorCode::cancelled, "the build was stopped", request_.prefix.string(),
@@ -291,7 +290,7 @@ class TextBuild {
 
   const TextDatasetRequest& request_;
   const TextWatch& watch_;
-  nlohmann::json build_;  ///< what must be the same for an interrupted build to go on
+  Json build_;  ///< what must be the same for an interrupted build to go on
   std::vector<std::int64_t> sizes_;
   std::optional<IndexedDatasetBuilder> builder_;
   std::size_t file_ = 0;

@@ -11,16 +11,13 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "event_fields.h"
-#include "json_limits.h"
 #include "json_number.h"
+#include "json_text.h"
 
 namespace accrue {
 namespace {
-
-using Json = nlohmann::json;
 
 // ------------------------------------------------------------------------------------------------------- writing
 
@@ -55,7 +52,7 @@ void put(std::string& out, std::string_view text) {
     out += '"';
   } else {
     // Log tails may hold anything: bytes that are not UTF-8 become U+FFFD.
-    out += Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+    out += json_text(Json(text));
   }
 }
 
@@ -98,9 +95,8 @@ void put(std::string& out, const NamedLosses& values) {
 
 /// Embedded JSON on one line; anything that is not an object becomes {}.
 std::string one_line_object(const std::string& text) {
-  if (json_depth(text) > max_json_depth - 1) return "{}";
-  const auto object = nlohmann::ordered_json::parse(text, nullptr, false);
-  return object.is_object() ? object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) : "{}";
+  const Json object = parse_json(text, max_json_depth - 1);
+  return object.is_object() ? json_text(object) : "{}";
 }
 
 template <typename Text>
@@ -222,7 +218,7 @@ bool read(const Json& json, std::optional<T>& value) {
 template <typename Text>
 bool read(const Json& json, event_fields::RawJson<Text> raw) {
   if (!json.is_object()) return false;
-  raw.text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  raw.text = json_text(json);
   return true;
 }
 
@@ -337,7 +333,7 @@ Result<RunEvent> decode_event(std::string_view text) {
     return damaged(fmt::format("a line of {} bytes is longer than the {} allowed", text.size(), max_event_bytes));
   if (json_depth(text) > max_json_depth)
     return damaged(fmt::format("brackets are nested deeper than the {} levels allowed", max_json_depth));
-  const Json line = Json::parse(text, nullptr, false);
+  const Json line = parse_json(text);
   if (line.is_discarded()) return damaged("not valid JSON");
   if (!line.is_object()) return damaged(fmt::format("expected an object, found {}", line.type_name()));
   if (auto version = check_version(line); !version) return tl::unexpected(version.error());

@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <nlohmann/json.hpp>
 
-#include "json_limits.h"
+#include "json_text.h"
 
 namespace accrue {
 namespace {
@@ -51,12 +50,12 @@ Result<RankCommand> decode_command(std::string_view line) {
     return fail(ErrorCode::protocol, std::move(message), "rank command");
   };
   if (line.size() > max_command_bytes || json_depth(line) > 4) return damaged("too long or too deep");
-  const auto json = nlohmann::json::parse(line, nullptr, false);
+  const auto json = parse_json(line);
   if (!json.is_object()) return damaged("not a JSON object");
   const auto version = json.find("v");
   if (version == json.end() || *version != command_version)
     return damaged(fmt::format("version {} where this program knows version {}",
-                               version == json.end() ? "none" : version->dump(), command_version));
+                               version == json.end() ? "none" : json_text(*version), command_version));
   const auto name = json.find("command");
   if (name == json.end() || !name->is_string()) return damaged("field \"command\" is missing");
 

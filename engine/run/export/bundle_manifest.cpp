@@ -4,20 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "accrue/run/run_plan.h"
 #include "accrue/run/version.h"
 #include "bundle_archive.h"
-#include "json_limits.h"
+#include "json_text.h"
 #include "posix_file.h"
 
 namespace accrue {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int bundle_version = 1;
 constexpr std::string_view runs_folder = "runs/";
@@ -59,12 +56,12 @@ class ManifestReader {
   ManifestReader(std::int64_t file_bytes, const std::string& where) : file_bytes_(file_bytes), where_(where) {}
 
   Result<BundleManifest> read(const std::string& text) {
-    const Json json = json_depth(text) > max_json_depth ? Json() : Json::parse(text, nullptr, false);
+    const Json json = parse_json(text);
     if (!json.is_object() || !json.contains("accrue_bundle")) return refused("is not a bundle of Accrue");
     if (const Json& version = json["accrue_bundle"]; version != bundle_version)
       return fail(ErrorCode::protocol,
                   fmt::format("is a bundle of version {}, and this Accrue reads version {}",
-                              quotable(version.dump(-1, ' ', true)), bundle_version),
+                              quotable(json_ascii(version)), bundle_version),
                   where_, "Import it with a newer Accrue");
     BundleManifest manifest;
     if (auto taken = take_runs(json, manifest); !taken) return tl::unexpected(taken.error());
@@ -88,7 +85,7 @@ class ManifestReader {
       const auto name = each.find("name");
       if (id == each.end() || !id->is_string() || !is_portable_id(id->get<std::string>()))
         return refused(fmt::format("holds a run whose id cannot name a folder: {}",
-                                   id == each.end() ? "none" : quotable(id->dump(-1, ' ', true))));
+                                   id == each.end() ? "none" : quotable(json_ascii(*id))));
       ManifestRun run{.run_id = id->get<std::string>()};
       if (name != each.end() && name->is_string()) run.name = quotable(name->get<std::string>());
       if (!ids_.insert(lowered(run.run_id)).second) return refused(fmt::format("holds the run {} twice", run.run_id));
@@ -129,7 +126,7 @@ class ManifestReader {
     if (!entries_.insert(lowered(file.entry)).second) return refused(fmt::format("names \"{}\" twice", shown));
     if (bytes == each.end() || !bytes->is_number_unsigned() || bytes->get<std::uint64_t>() > std::uint64_t(limit))
       return refused(fmt::format("\"{}\" has a size that no bundle holds: {}", shown,
-                                 bytes == each.end() ? "none" : quotable(bytes->dump(-1, ' ', true))));
+                                 bytes == each.end() ? "none" : quotable(json_ascii(*bytes))));
     if (hash == each.end() || !hash->is_string() || !is_hash(hash->get<std::string>()))
       return refused(fmt::format("\"{}\" has no SHA-256", shown));
     file.bytes = bytes->get<std::int64_t>();
@@ -204,7 +201,7 @@ std::string to_json(const BundleManifest& manifest) {
   json["files"] = Json::array();
   for (const ManifestFile& file : manifest.files)
     json["files"].push_back({{"path", file.entry}, {"bytes", file.bytes}, {"sha256", file.sha256}});
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json, 1) + "\n";
 }
 
 Result<BundleManifest> read_manifest(const std::string& text, std::int64_t file_bytes, const std::string& where) {

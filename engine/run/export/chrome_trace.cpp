@@ -189,8 +189,7 @@ class TraceWriter {
       const std::string& axis = spans_.names[static_cast<std::size_t>(span.axis)];
       const std::string& op = spans_.names[static_cast<std::size_t>(span.op)];
       const std::int64_t track = track_of(rank, span.axis, span);
-      TraceFile::Json told = {
-          {"axis", axis}, {"bytes", span.bytes}, {"update", span.update}, {"micro_step", span.micro_step}};
+      Json told = {{"axis", axis}, {"bytes", span.bytes}, {"update", span.update}, {"micro_step", span.micro_step}};
       if (span.purpose != CollectivePurpose::unknown) told["purpose"] = to_string(span.purpose);
       file_.event({{"ph", "X"},
                    {"name", op},
@@ -216,15 +215,15 @@ class TraceWriter {
       std::ranges::sort(ends, {}, [](const FlowEnd& end) { return std::tuple(end.begin_ns, end.rank); });
       ++counts_.flows;
       for (std::size_t i = 0; i < ends.size(); ++i) {
-        TraceFile::Json event = {{"ph", i == 0                 ? "s"
-                                        : i + 1 == ends.size() ? "f"
-                                                               : "t"},
-                                 {"name", spans_.names[static_cast<std::size_t>(std::get<1>(key))]},
-                                 {"cat", "collective"},
-                                 {"id", counts_.flows},
-                                 {"pid", ends[i].rank},
-                                 {"tid", ends[i].track},
-                                 {"ts", microseconds(ends[i].begin_ns)}};
+        Json event = {{"ph", i == 0                 ? "s"
+                             : i + 1 == ends.size() ? "f"
+                                                    : "t"},
+                      {"name", spans_.names[static_cast<std::size_t>(std::get<1>(key))]},
+                      {"cat", "collective"},
+                      {"id", counts_.flows},
+                      {"pid", ends[i].rank},
+                      {"tid", ends[i].track},
+                      {"ts", microseconds(ends[i].begin_ns)}};
         if (i + 1 == ends.size()) event["bp"] = "e";  // binds to the span it lies in
         file_.event(event);
       }

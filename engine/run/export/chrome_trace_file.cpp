@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t flush_bytes = 1 << 20;
 
-std::string as_text(const TraceFile::Json& json) {
-  return json.dump(-1, ' ', false, TraceFile::Json::error_handler_t::replace);
+std::string as_text(const Json& json) {
+  return json_text(json);
 }
 
 }  // namespace

@@ -3,16 +3,15 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "accrue/run/result.h"
+#include "json_text.h"
 
 namespace accrue {
 
 class TraceFile {
  public:
-  using Json = nlohmann::ordered_json;
   static Result<TraceFile> create(const std::filesystem::path& path);
   TraceFile(TraceFile&& other) noexcept;
   TraceFile& operator=(TraceFile&&) = delete;

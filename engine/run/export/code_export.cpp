@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "accrue/run/choice_names.h"
 #include "accrue/run/version.h"
 #include "export_rules.h"
+#include "json_text.h"
 #include "other_formats.h"
 #include "script_parts.h"
 
@@ -207,14 +207,14 @@ Result<void> check_file_name(const CodeExport& code, const std::filesystem::path
 }
 
 std::string to_json(const CodeExport& code) {
-  nlohmann::ordered_json json;
+  Json json;
   json["to"] = to_name(code.target);
   json["file_name"] = code.file_name;
-  json["not_carried"] = nlohmann::ordered_json::array();
+  json["not_carried"] = Json::array();
   for (const NotCarried& each : code.not_carried)
     json["not_carried"].push_back({{"key", each.key}, {"value", each.value}, {"why", each.why}});
   json["text"] = code.text;
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_text(json, 2);
 }
 
 }  // namespace accrue

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source of the keys: DeepSpeed's configuration reference (docs/_pages/config-json.md).
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "accrue/run/choice_names.h"
 #include "export_rules.h"
+#include "json_text.h"
 #include "other_formats.h"
 
 namespace accrue::export_detail {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json optimizer_of(const OptimizerSpec& optimizer) {
   Json params{{"lr", optimizer.lr}, {"weight_decay", optimizer.weight_decay}};
@@ -91,7 +89,7 @@ std::string deepspeed_json(const RunPlan& plan, const std::vector<NotCarried>& m
                     {"updates", plan.totals.updates},
                     {"arithmetic", one_line(plan.arithmetic())},
                     {"not_carried", std::move(list)}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace accrue::export_detail

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "accrue/run/choice_names.h"
+#include "json_text.h"
 #include "script_parts.h"
 
 namespace accrue::export_detail {
@@ -189,7 +189,7 @@ std::string items_code(const ModelSpec& model) {
 }  // namespace
 
 std::string python(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return json_ascii(Json(text));
 }
 
 std::string python(double number) {

@@ -17,9 +17,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
-#include "json_limits.h"
+#include "json_text.h"
 #include "run_id.h"
 
 namespace accrue {
@@ -126,19 +125,20 @@ bool send_line(int fd, std::string line) {
   return ::send(fd, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(line.size());
 }
 
-Result<nlohmann::json> parse_line(std::string_view line) {
+Result<Json> parse_line(std::string_view line) {
   if (line.size() > max_line_bytes || json_depth(line) > 4)
     return fail(ErrorCode::protocol, "a control line is too long or too deep");
-  auto json = nlohmann::json::parse(line, nullptr, false);
+  auto json = parse_json(line);
   if (!json.is_object()) return fail(ErrorCode::protocol, "a control line is not a JSON object");
   const auto version = json.find("v");
   if (version == json.end() || *version != control_version)
-    return fail(ErrorCode::protocol, fmt::format("control protocol version {} where this program speaks {}",
-                                                 version == json.end() ? "none" : version->dump(), control_version));
+    return fail(ErrorCode::protocol,
+                fmt::format("control protocol version {} where this program speaks {}",
+                            version == json.end() ? "none" : json_text(*version), control_version));
   return json;
 }
 
-std::string text_of(const nlohmann::json& json, const char* key) {
+std::string text_of(const Json& json, const char* key) {
   const auto found = json.find(key);
   return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
@@ -170,12 +170,12 @@ Result<HostCommand> decode_control(std::string_view line) {
 }
 
 std::string encode_answer(const ControlAnswer& answer) {
-  nlohmann::ordered_json json;
+  Json json;
   json["v"] = control_version;
   json["ok"] = answer.ok;
   json["state"] = answer.state;
   if (!answer.error.empty()) json["error"] = answer.error;
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_text(json);
 }
 
 Result<ControlAnswer> decode_answer(std::string_view line) {

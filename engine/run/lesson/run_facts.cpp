@@ -2,11 +2,11 @@
 #include "accrue/run/run_facts.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <variant>
 
 #include "accrue/run/event_reader.h"
 #include "accrue/run/run_store.h"
+#include "json_text.h"
 
 namespace accrue {
 
@@ -20,7 +20,7 @@ void take_by_update(std::vector<Reported>& list, const Reported& reported) {
 }
 
 std::string processor_of(const std::string& host_json) {
-  const auto host = nlohmann::json::parse(host_json, nullptr, false);
+  const auto host = parse_json(host_json);
   if (!host.is_object()) return {};
   const auto name = host.find("cpu_name");
   return name != host.end() && name->is_string() ? name->get<std::string>() : std::string();

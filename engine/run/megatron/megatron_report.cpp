@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "accrue/run/megatron_lowering.h"
+#include "json_text.h"
 #include "spec_text.h"
 
 namespace accrue {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string shown(const SpecValue& value) {
   const std::string text = format_value(value);
@@ -41,10 +39,10 @@ std::string effect_text(const MegatronEffect& effect) {
 }
 
 void append_line(std::string& out, const MegatronEffect& effect, std::size_t width) {
-  fmt::format_to(std::back_inserter(out), "  {:<{}}  {:<10}  {}\n", effect.name, width, shown(effect.value.value),
-                 origin_text(effect.value));
-  fmt::format_to(std::back_inserter(out), "  {:<{}}    {}\n", "", width, effect_text(effect));
-  if (!effect.remark.empty()) fmt::format_to(std::back_inserter(out), "  {:<{}}    {}\n", "", width, effect.remark);
+  out +=
+      fmt::format("  {:<{}}  {:<10}  {}\n", effect.name, width, shown(effect.value.value), origin_text(effect.value));
+  out += fmt::format("  {:<{}}    {}\n", "", width, effect_text(effect));
+  if (!effect.remark.empty()) out += fmt::format("  {:<{}}    {}\n", "", width, effect.remark);
 }
 
 Json value_json(const SpecValue& value) {
@@ -122,8 +120,7 @@ std::string megatron_json(const LoweredMegatron& lowered) {
   Json arguments = Json::array();
   for (const MegatronEffect& effect : lowered.fields) fields.push_back(effect_json(effect));
   for (const MegatronEffect& effect : lowered.arguments) arguments.push_back(effect_json(effect));
-  return Json{{"fields", std::move(fields)}, {"other_megatron_args", std::move(arguments)}}.dump(
-      2, ' ', false, Json::error_handler_t::replace);
+  return json_text(Json{{"fields", std::move(fields)}, {"other_megatron_args", std::move(arguments)}}, 2);
 }
 
 std::string megatron_reference() {

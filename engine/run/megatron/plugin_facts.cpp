@@ -5,22 +5,40 @@
 #include <array>
 #include <cerrno>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 #include "accrue/run/megatron_fields.h"
 #include "accrue/run/run_spec.h"
 #include "accrue/run/sha256.h"
 #include "accrue/run/system_error.h"
-#include "json_limits.h"
+#include "json_text.h"
 #include "spec_text.h"
 
 namespace accrue {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PluginEntry, field, name)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PluginFacts, file, name, sha256, entries, error)
-
 namespace {
+
+Json json_of(const PluginFacts& library) {
+  Json entries = Json::array();
+  for (const PluginEntry& each : library.entries) entries.push_back({{"field", each.field}, {"name", each.name}});
+  return {{"file", library.file},
+          {"name", library.name},
+          {"sha256", library.sha256},
+          {"entries", std::move(entries)},
+          {"error", library.error}};
+}
+
+PluginFacts facts_from(const Json& json) {
+  PluginFacts library;
+  json.at("file").get_to(library.file);
+  json.at("name").get_to(library.name);
+  json.at("sha256").get_to(library.sha256);
+  for (const Json& each : json.at("entries"))
+    library.entries.push_back({each.at("field").get<std::string>(), each.at("name").get<std::string>()});
+  json.at("error").get_to(library.error);
+  return library;
+}
 
 /// "focal, smooth", or that there is none.
 std::string names_for(std::span<const PluginFacts> libraries, std::string_view field) {
@@ -66,8 +84,9 @@ void check_twice(std::span<const PluginFacts> libraries, std::vector<Finding>& f
 }  // namespace
 
 std::string to_json(std::span<const PluginFacts> libraries) {
-  const nlohmann::json json = std::vector<PluginFacts>(libraries.begin(), libraries.end());
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  Json list = Json::array();
+  for (const PluginFacts& library : libraries) list.push_back(json_of(library));
+  return json_text(list);
 }
 
 Result<std::vector<PluginFacts>> plugin_facts_from_json(const std::string& text) {
@@ -75,10 +94,13 @@ Result<std::vector<PluginFacts>> plugin_facts_from_json(const std::string& text)
     return fail(ErrorCode::protocol, "what the plug-in libraries register cannot be read: " + what,
                 "accrue-rank plugins", "Use an accrue-rank of this version.");
   };
-  if (json_depth(text) > max_json_depth) return damaged("nested too deeply");
+  const Json list = parse_json(text);
+  if (!list.is_array()) return damaged("it is no list");
   try {
-    return nlohmann::json::parse(text).get<std::vector<PluginFacts>>();
-  } catch (const nlohmann::json::exception& error) {
+    std::vector<PluginFacts> libraries;
+    for (const Json& each : list) libraries.push_back(facts_from(each));
+    return libraries;
+  } catch (const Json::exception& error) {
     return damaged(error.what());
   }
 }

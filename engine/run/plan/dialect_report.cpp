@@ -2,17 +2,14 @@
 // A comparison of dialects as text for people and as JSON for programs.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "accrue/run/choice_names.h"
 #include "accrue/run/dialect_comparison.h"
 #include "accrue/run/name_of.h"
+#include "json_text.h"
 
 namespace accrue {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t most_listed = 10;
 
@@ -170,7 +167,7 @@ std::string dialect_json(const DialectComparison& comparison) {
       json["refused"] = error_text(answer);
     dialects.push_back(std::move(json));
   }
-  return Json{{"dialects", std::move(dialects)}}.dump(2);
+  return json_text(Json{{"dialects", std::move(dialects)}}, 2);
 }
 
 }  // namespace accrue

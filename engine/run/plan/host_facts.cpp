@@ -8,14 +8,14 @@
 
 #include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "accrue/run/program.h"
 #include "accrue/run/version.h"
 #include "host_sources.h"
-#include "json_limits.h"
+#include "json_text.h"
 
 namespace accrue {
 
@@ -122,23 +122,56 @@ HostFacts local_facts() {
   return facts;
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceFacts, name, memory_bytes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HostFacts, host_name, cores, memory_bytes, cpu_name, avx2, avx512, avx512_bf16,
-                                   torch_version, accrue_version, backends, cuda_devices, cuda_error)
-
 std::string to_json(const HostFacts& facts) {
-  return nlohmann::json(facts).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  Json devices = Json::array();
+  for (const DeviceFacts& each : facts.cuda_devices)
+    devices.push_back({{"name", each.name}, {"memory_bytes", each.memory_bytes}});
+  return json_text({{"host_name", facts.host_name},
+                    {"cores", facts.cores},
+                    {"memory_bytes", facts.memory_bytes},
+                    {"cpu_name", facts.cpu_name},
+                    {"avx2", facts.avx2},
+                    {"avx512", facts.avx512},
+                    {"avx512_bf16", facts.avx512_bf16},
+                    {"torch_version", facts.torch_version},
+                    {"accrue_version", facts.accrue_version},
+                    {"backends", facts.backends},
+                    {"cuda_devices", std::move(devices)},
+                    {"cuda_error", facts.cuda_error}});
 }
+
+namespace {
+
+HostFacts facts_from(const Json& json) {
+  HostFacts facts;
+  json.at("host_name").get_to(facts.host_name);
+  json.at("cores").get_to(facts.cores);
+  json.at("memory_bytes").get_to(facts.memory_bytes);
+  json.at("cpu_name").get_to(facts.cpu_name);
+  json.at("avx2").get_to(facts.avx2);
+  json.at("avx512").get_to(facts.avx512);
+  json.at("avx512_bf16").get_to(facts.avx512_bf16);
+  json.at("torch_version").get_to(facts.torch_version);
+  json.at("accrue_version").get_to(facts.accrue_version);
+  json.at("backends").get_to(facts.backends);
+  for (const Json& each : json.at("cuda_devices"))
+    facts.cuda_devices.push_back({each.at("name").get<std::string>(), each.at("memory_bytes").get<std::int64_t>()});
+  json.at("cuda_error").get_to(facts.cuda_error);
+  return facts;
+}
+
+}  // namespace
 
 Result<HostFacts> host_facts_from_json(const std::string& text) {
   const auto damaged = [](const std::string& what) {
     return fail(ErrorCode::protocol, "the host's facts cannot be read: " + what, "accrue-rank --probe",
                 "Use an accrue-rank of this version.");
   };
-  if (json_depth(text) > max_json_depth) return damaged("nested too deeply");
+  const Json json = parse_json(text);
+  if (json.is_discarded()) return damaged("it is not JSON");
   try {
-    return nlohmann::json::parse(text).get<HostFacts>();
-  } catch (const nlohmann::json::exception& error) {
+    return facts_from(json);
+  } catch (const Json::exception& error) {
     return damaged(error.what());
   }
 }

@@ -5,15 +5,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/choice_names.h"
 #include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
-#include "json_limits.h"
 #include "json_seal.h"
+#include "json_text.h"
 #include "plan_derivation.h"
 #include "plan_summary.h"
 #include "posix_file.h"
@@ -24,8 +23,6 @@
 namespace accrue {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int plan_format_version = 1;
 
@@ -44,7 +41,7 @@ Json data_json(const DataFacts& data) {
 std::int64_t whole(const Json& json) {
   const bool fits =
       json.is_number_integer() && !(json.is_number_unsigned() && json.get<std::uint64_t>() > std::uint64_t{INT64_MAX});
-  if (!fits) throw std::domain_error(json.dump() + " is not a whole number of 64 bits");
+  if (!fits) throw std::domain_error(json_text(json) + " is not a whole number of 64 bits");
   return json.get<std::int64_t>();
 }
 
@@ -257,8 +254,10 @@ std::string to_json(const RunOrder& order) {
 
 Result<RunOrder> run_order_from_json(const std::string& json) {
   if (json_depth(json) > max_json_depth) return damaged("it is nested too deeply");
+  const Json parsed = parse_json(json);
+  if (parsed.is_discarded()) return damaged("it is not JSON");
   try {
-    return order_from(Json::parse(json));
+    return order_from(parsed);
   } catch (const Json::exception& error) {
     return damaged(error.what());
   } catch (const std::domain_error& error) {
@@ -281,7 +280,7 @@ Result<void> write_plan_file(const std::string& json, const std::filesystem::pat
 }
 
 std::string plan_summary_json(const RunPlan& plan) {
-  return plan_summary(plan).dump();
+  return json_text(plan_summary(plan));
 }
 
 }  // namespace accrue

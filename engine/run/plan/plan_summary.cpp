@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan_summary.h"
 
-#include <nlohmann/json.hpp>
-
 #include "accrue/run/choice_names.h"
 #include "accrue/run/parameter_groups.h"
+#include "json_text.h"
 
 namespace accrue {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json knobs_json(const AccumulationKnobs& knobs) {
   Json json;

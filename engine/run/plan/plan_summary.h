@@ -2,12 +2,11 @@
 // The derived numbers of a plan as one JSON object.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "accrue/run/run_plan.h"
+#include "json_text.h"
 
 namespace accrue {
 
-nlohmann::ordered_json plan_summary(const RunPlan& plan);
+Json plan_summary(const RunPlan& plan);
 
 }  // namespace accrue

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "accrue/run/choice_names.h"
 #include "accrue/run/megatron_arguments.h"
 #include "accrue/run/megatron_lowering.h"
 #include "accrue/run/model_share.h"
+#include "json_text.h"
 #include "memory_estimate.h"
 #include "published_forms.h"
 #include "spec_text.h"
@@ -429,7 +429,7 @@ void replay_effect(Replay defect, const RunPlan& plan, Effect& effect) {
   }
 }
 
-nlohmann::ordered_json json_of(const UpstreamDefect& defect, const DefectEffect& effect) {
+Json json_of(const UpstreamDefect& defect, const DefectEffect& effect) {
   return {{"id", defect.id},
           {"system", defect.system},
           {"title", defect.title},
@@ -473,22 +473,20 @@ std::string differences_report(const RunPlan& plan) {
   std::string out = "What the originals would do otherwise with this spec\n";
   for (const UpstreamDefect& defect : defects) {
     const DefectEffect effect = effect_of(defect, plan);
-    fmt::format_to(std::back_inserter(out), "\n{}  {} ({})\n    there: {}\n    here: {}\n    {}{}\n", defect.id,
-                   defect.title, defect.system, defect.upstream, defect.here, effect.concerns ? "this spec: " : "",
-                   effect.sentence);
+    out += fmt::format("\n{}  {} ({})\n    there: {}\n    here: {}\n    {}{}\n", defect.id, defect.title, defect.system,
+                       defect.upstream, defect.here, effect.concerns ? "this spec: " : "", effect.sentence);
     if (effect.replayed)
       out += "    This run does as upstream.\n";
     else if (effect.can_replay)
-      fmt::format_to(std::back_inserter(out), "    --set '{}' does as upstream.\n",
-                     replay_setting(defect, plan.spec, true));
+      out += fmt::format("    --set '{}' does as upstream.\n", replay_setting(defect, plan.spec, true));
   }
   return out;
 }
 
 std::string differences_json(const RunPlan& plan) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  Json list = Json::array();
   for (const UpstreamDefect& defect : defects) list.push_back(json_of(defect, effect_of(defect, plan)));
-  return list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_text(list, 2);
 }
 
 }  // namespace accrue

@@ -10,16 +10,14 @@
 #include <bit>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "accrue/run/event_reader.h"
 #include "accrue/run/steps_record.h"
 #include "json_number.h"
+#include "json_text.h"
 
 namespace accrue {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 bool same_bits(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
@@ -166,7 +164,7 @@ std::string to_json(const RunComparison& comparison) {
   for (std::size_t i = 0; i < comparison.runs.size(); ++i) {
     Json run;
     run["dir"] = comparison.runs[i].dir.string();
-    run["summary"] = Json::parse(to_json(comparison.runs[i]));
+    run["summary"] = parse_json(to_json(comparison.runs[i]));
     run["problems"] = comparison.runs[i].problems;
     run["differences"] = Json::array();
     for (const auto& difference : comparison.differences[i])
@@ -191,7 +189,7 @@ std::string to_json(const RunComparison& comparison) {
       earliest = to_json(*distance.first_divergence);
   }
   json["largest_relative_difference"] = json_number(largest);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace accrue

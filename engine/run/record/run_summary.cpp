@@ -11,7 +11,6 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "accrue/run/choice_names.h"
@@ -21,9 +20,9 @@
 #include "accrue/run/sha256.h"
 #include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
-#include "json_limits.h"
 #include "json_number.h"
 #include "json_seal.h"
+#include "json_text.h"
 #include "plan_derivation.h"
 #include "posix_file.h"
 #include "run_folder.h"
@@ -32,8 +31,6 @@ namespace accrue {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
 constexpr std::int64_t slice_bytes = 1 << 20;
 constexpr int summary_version = 1;
 
@@ -49,8 +46,7 @@ void take(const Json& json, const char* key, double& value) {
 }
 
 Json parse_object(const std::string& text) {
-  if (json_depth(text) > max_json_depth) return Json::object();
-  auto json = Json::parse(text, nullptr, false);
+  Json json = parse_json(text);
   return json.is_object() ? json : Json::object();
 }
 
@@ -341,7 +337,7 @@ Json json_of(const RunSummary& summary) {
 }  // namespace
 
 std::string to_json(const RunSummary& summary) {
-  return json_of(summary).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json_of(summary), 2) + "\n";
 }
 
 std::string summary_record(const RunSummary& summary) {

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The field table as a JSON Schema, for editors that complete and check TOML.
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "accrue/run/name_of.h"
 #include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
+#include "json_text.h"
 
 namespace accrue {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json bound(double number) {
   if (number == std::trunc(number) && std::abs(number) < 1e17) return static_cast<std::int64_t>(number);
@@ -60,7 +58,7 @@ std::string json_schema() {
     if (!field.unit.empty()) schema["x-unit"] = std::string(field.unit);
     section["properties"][std::string(field.name())] = schema;
   }
-  return root.dump(2) + "\n";
+  return json_text(root, 2) + "\n";
 }
 
 }  // namespace accrue

@@ -32,9 +32,13 @@ if(ACCRUE_SANITIZE)
     -Wno-maybe-uninitialized)
   target_link_options(accrue_options INTERFACE -fsanitize=${ACCRUE_SANITIZE})
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ collects garbage from the first 100 MB on. A source here needs 0.5 to 1 GB, and ends before collecting pays off.
+  target_compile_options(accrue_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=1048576>)
+endif()
 find_package(Threads REQUIRED)
 
-# What waits for people and files and computes little: -O1 takes a quarter less time to compile than -O2.
+# What decides, waits for people and files, or calls LibTorch, and computes little itself: -O1 takes a fifth less time to compile than -O2.
 set(accrue_light_flags "$<$<CONFIG:RelWithDebInfo>:-O1>")
 
 # Sources that are compiled together are no headers, whatever g++ thinks of their unnamed namespaces.

@@ -10,63 +10,49 @@
 # One executable of several test classes, whose files t.cpp are compiled together, all or n at a time: what they share of LibTorch,
 # three seconds a file, is compiled once. Each is still a test of its own, with a process of its own: `program t [function]`; a
 # target t builds it. With a prefix, test_form.cpp is the test PREFIXform.
-set(accrue_sanitized core_record engine_models engine_checkpoint engine_memory engine_meeting engine_sources engine_systems
-  engine_accelerate test_accelerate_state test_rank_channel ranks_comm
+set(accrue_sanitized core_record engine_models engine_memory engine_systems engine_accelerate test_accelerate_state test_rank_channel
   ranks_parallel ranks_training ranks_resume)
 add_custom_target(sanitized)
 
 # A test is compiled far more often than its own code is waited for. What calls LibTorch computes next to nothing itself.
-set(accrue_test_core_optimisation -O1)
-set(accrue_test_torch_optimisation -O0)
+set(accrue_test_core_flags -O1 -g0)
+set(accrue_test_torch_flags -O0 -g0)
 if(ACCRUE_SANITIZE)
-  set(accrue_test_torch_optimisation -O1)  # as all code under sanitizers
+  # As all code under sanitizers.
+  set(accrue_test_core_flags -O1)
+  set(accrue_test_torch_flags -O1)
 endif()
-set(accrue_test_gui_optimisation -O1)
-set(accrue_test_svg_optimisation -O1)
 
-# accrue_test_support(variable libraries): the small library that every test links, with the precompiled headers of the
-# tests in it. One for each set of Qt's modules, because those are defined as macros, which the headers read, and one
-# with LibTorch's: half a million lines that a test would otherwise read for ten seconds.
-function(accrue_test_support variable libraries)
-  set(modules Core)
-  set(headers <QtTest> <QTemporaryDir> <filesystem> <fstream> <functional> <random> <tl/expected.hpp>)
-  set(torch "")
-  if(libraries MATCHES "accrue_ui(;|$)")
-    set(modules Core Gui Widgets PrintSupport Svg)
-    list(APPEND headers <QtWidgets>)
-  elseif(libraries MATCHES "accrue_ui_models|Qt6::Gui")
-    set(modules Core Gui)
-  endif()
-  list(GET modules -1 last)
-  string(TOLOWER "accrue_test_${last}" name)
-  if(libraries MATCHES "accrue_engine|Accrue::engine")
-    set(name accrue_test_torch)
-    set(torch accrue_engine)
-    list(APPEND headers <torch/nn/modules/linear.h> <torch/optim/sgd.h> <torch/optim/adamw.h> <ATen/ops/full.h>)
-  endif()
-  set(${variable} ${name} PARENT_SCOPE)
+# accrue_test_library_of(kind): accrue_test_core, which every test links, with headers that most tests read; or accrue_test_torch, which
+# those of the engine link as well, with half a million lines of LibTorch that each would otherwise read for ten seconds.
+function(accrue_test_library_of kind)
+  set(name accrue_test_${kind})
   if(TARGET ${name})
     return()
   endif()
-  add_library(${name} STATIC ${PROJECT_SOURCE_DIR}/tests/support/places.cpp ${PROJECT_SOURCE_DIR}/tests/support/test_program.cpp)
-  list(TRANSFORM modules PREPEND Qt6::)
-  target_link_libraries(${name} PRIVATE accrue_options Qt6::Test ${modules} ${torch})
+  set(support ${PROJECT_SOURCE_DIR}/tests/support)
+  set(headers <QTest> <QSignalSpy> <QTemporaryDir> <filesystem> <fstream> <functional> <random> <tl/expected.hpp>)
+  if(kind STREQUAL torch)
+    find_package(nlohmann_json 3.11 REQUIRED)
+    add_library(${name} STATIC ${support}/signed_checkpoint.cpp)
+    target_link_libraries(${name} PRIVATE accrue_engine nlohmann_json::nlohmann_json)
+    list(APPEND headers <torch/nn/modules/linear.h> <torch/optim/sgd.h> <torch/optim/adamw.h> <ATen/ops/full.h>)
+  else()
+    add_library(${name} STATIC ${support}/places.cpp ${support}/test_program.cpp)
+    # It needs next to nothing of what is precompiled here.
+    set_source_files_properties(${support}/places.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON
+      COMPILE_DEFINITIONS "ACCRUE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";ACCRUE_BIN_DIR=\"${CMAKE_RUNTIME_OUTPUT_DIRECTORY}\"")
+  endif()
+  target_link_libraries(${name} PRIVATE accrue_options Qt6::Test Qt6::Core)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${name} PRIVATE QT_NO_KEYWORDS)
-  if(NOT last STREQUAL Core)
-    target_compile_definitions(${name} PUBLIC QT_NO_CAST_FROM_ASCII QT_NO_FOREACH)  # as the studio's libraries ask for
-  endif()
-  # It needs next to nothing of what is precompiled here.
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/support/places.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON
-    COMPILE_DEFINITIONS "ACCRUE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";ACCRUE_BIN_DIR=\"${CMAKE_RUNTIME_OUTPUT_DIRECTORY}\"")
   # An executable's code, as that of the tests that use the headers.
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(${name} PRIVATE -fPIE ${${name}_optimisation})
+  target_compile_options(${name} PRIVATE -fPIE ${${name}_flags})
   accrue_precompile(${name} ${headers})
 endfunction()
 
-# accrue_moc_test(target source...): NAME.moc for the source that includes it. moc is given no include paths: a test's own
-# class is all it needs, and reading LibTorch's headers for it took longer than compiling many a test.
+# accrue_moc_test(target source...): NAME.moc for the source that includes it.
 function(accrue_moc_test target)
   foreach(source IN LISTS ARGN)
     file(STRINGS ${source} includes REGEX "^#include \".*\\.moc\"")
@@ -74,22 +60,34 @@ function(accrue_moc_test target)
       get_filename_component(name ${source} NAME_WE)
       get_filename_component(path ${source} ABSOLUTE)
       set(folder ${CMAKE_CURRENT_BINARY_DIR}/moc)
-      add_custom_command(OUTPUT ${folder}/${name}.moc COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
-        COMMAND Qt6::moc -o ${folder}/${name}.moc ${path} DEPENDS ${path} COMMENT "moc ${name}.cpp" VERBATIM)
+      accrue_moc_file(${folder}/${name}.moc ${path})
       target_sources(${target} PRIVATE ${folder}/${name}.moc)
       target_include_directories(${target} PRIVATE ${folder})
     endif()
   endforeach()
 endfunction()
 
-# accrue_compile_test(target libraries): as all code of tests is compiled.
+# accrue_compile_test(target libraries): as all code of tests is compiled. Where the libraries are the studio's, so is what was
+# precompiled, and the optimisation with it: Qt's modules are defined as macros, which headers read.
 function(accrue_compile_test target libraries)
   target_link_libraries(${target} PRIVATE accrue_options)
   target_compile_definitions(${target} PRIVATE QT_NO_KEYWORDS)
-  accrue_test_support(support "${libraries}")
-  target_link_libraries(${target} PRIVATE ${support})
-  target_precompile_headers(${target} REUSE_FROM ${support})
-  target_compile_options(${target} PRIVATE ${accrue_precompiled_flags} ${${support}_optimisation})
+  accrue_test_library_of(core)
+  set(kind core)
+  if(libraries MATCHES "accrue_engine|Accrue::engine")
+    set(kind torch)
+    accrue_test_library_of(torch)
+    target_link_libraries(${target} PRIVATE accrue_test_torch)
+  endif()
+  target_link_libraries(${target} PRIVATE accrue_test_core)
+  if(libraries MATCHES "accrue_ui(;|$)")
+    accrue_share_precompiled(${target} accrue_ui ${accrue_light_flags})
+  elseif(libraries MATCHES "accrue_ui_models")
+    accrue_share_precompiled(${target} accrue_ui_models)
+  else()
+    target_precompile_headers(${target} REUSE_FROM accrue_test_${kind})
+    target_compile_options(${target} PRIVATE ${accrue_precompiled_flags} ${accrue_test_${kind}_flags})
+  endif()
 endfunction()
 
 # accrue_test_library(name libraries source...): what several programs of tests share, compiled once.

@@ -4,7 +4,7 @@
 // loops that do not do everything through the Accelerator.
 #include <torch/optim/adamw.h>
 
-#include <QtTest/QTest>
+#include <QTest>
 
 #include "support/accelerate_cases.h"
 #include "support/test_program.h"

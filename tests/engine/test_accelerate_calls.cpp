@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of an Accelerator and of what it prepared that a loop makes now and then.
-#include <QtTest/QTest>
+#include <QTest>
 
 #include <torch/nn/modules/linear.h>
 

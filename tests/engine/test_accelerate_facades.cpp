@@ -3,7 +3,8 @@
 // clipping, saved state and the search for a batch that fits.
 #include <torch/optim/schedulers/step_lr.h>
 
-#include <QtTest/QTest>
+#include <QTemporaryDir>
+#include <QTest>
 #include <new>
 #include <set>
 

@@ -2,7 +2,7 @@
 // One loss scale, two optimizers that step at different times: whatever the loop does between a step and the next
 // backward, gradients of two scales are never added up, so a run with fp16's scaling gives the parameters of one
 // without, bit for bit, while its scale moves all the time.
-#include <QtTest/QTest>
+#include <QTest>
 
 #include "support/accelerate_cases.h"
 #include "support/test_program.h"

@@ -9,7 +9,7 @@
 #include <QDir>
 #include <QFile>
 #include <QTemporaryDir>
-#include <QtTest/QTest>
+#include <QTest>
 #include <filesystem>
 
 #include "support/accelerate_cases.h"

@@ -3,7 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/randperm.h>
 
-#include <QtTest>
+#include <QTest>
 
 #include <numeric>
 #include <set>

@@ -3,7 +3,7 @@
 // gradients and however.
 #include <torch/optim/sgd.h>
 
-#include <QtTest/QTest>
+#include <QTest>
 
 #include <cmath>
 

@@ -3,7 +3,8 @@
 // is refused with its place.
 #include <ATen/ops/equal.h>
 
-#include <QtTest>
+#include <QTemporaryDir>
+#include <QTest>
 #include <cstring>
 #include <fstream>
 

@@ -3,7 +3,7 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
-#include <QtTest/QTest>
+#include <QTest>
 
 #include "parallel/bucket_reducer.h"
 #include "parallel/grad_arena.h"

@@ -5,7 +5,7 @@
 
 #include <ATen/ops/tensor.h>
 
-#include <QtTest>
+#include <QTest>
 
 #include "accrue/models/model_part.h"
 #include "accrue/run/data_split.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much of two losses, each with a count of its own, a window's gradient holds. Derived by hand.
 #include <ATen/ops/ones.h>
-#include <QtTest>
+#include <QTest>
 
 #include <cmath>
 #include <vector>

@@ -6,7 +6,7 @@
 #include <ATen/record_function.h>
 
 #include <QTemporaryDir>
-#include <QtTest/QTest>
+#include <QTest>
 #include <algorithm>
 #include <cmath>
 #include <filesystem>

@@ -3,7 +3,7 @@
 // are.
 #include <ATen/ATen.h>
 
-#include <QtTest/QTest>
+#include <QTest>
 #include <cmath>
 #include <limits>
 #include <stdexcept>

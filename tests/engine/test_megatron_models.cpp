@@ -5,7 +5,7 @@
 #include <ATen/Parallel.h>
 
 #include <QTemporaryDir>
-#include <QtTest/QTest>
+#include <QTest>
 #include <cmath>
 
 #include "accrue/models/bert_classifier.h"

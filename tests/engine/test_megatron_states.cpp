@@ -3,7 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include <QTemporaryDir>
-#include <QtTest/QTest>
+#include <QTest>
 #include <cmath>
 #include <filesystem>
 #include <memory>

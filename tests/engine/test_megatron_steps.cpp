@@ -2,7 +2,7 @@
 // Batches, masks and losses of the Megatron-LM train steps, against values derived by hand.
 #include <ATen/ATen.h>
 
-#include <QtTest/QTest>
+#include <QTest>
 #include <cmath>
 #include <iterator>
 #include <stdexcept>

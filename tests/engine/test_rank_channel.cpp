@@ -5,7 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <QtTest>
+#include <QRegularExpression>
+#include <QTest>
 #include <algorithm>
 #include <atomic>
 #include <thread>

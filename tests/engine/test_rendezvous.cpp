@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include <QDir>
-#include <QtTest/QTest>
+#include <QTest>
 #include <cstdio>
 #include <map>
 #include <sstream>

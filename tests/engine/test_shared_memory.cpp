@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include <QDir>
-#include <QtTest/QTest>
+#include <QTest>
 #include <array>
 #include <atomic>
 #include <condition_variable>

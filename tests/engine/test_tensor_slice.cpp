@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where two cuts of one tensor meet: against copying element by element.
-#include <QtTest>
+#include <QTest>
 #include <algorithm>
 #include <limits>
 #include <numeric>

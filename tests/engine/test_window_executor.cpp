@@ -2,7 +2,7 @@
 // The window executor on one stage. ranks/test_pipeline_stages has it on several.
 #include <ATen/ops/equal.h>
 
-#include <QtTest/QTest>
+#include <QTest>
 
 #include "pipeline/message_link.h"
 #include "support/split_model.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gathering over two ranks whose batches are not alike: padding, shapes that differ, and a rank that has run out of
 // samples, which makes the same calls as the others.
-#include <QtTest/QTest>
+#include <QTemporaryDir>
+#include <QTest>
 
 #include "support/accelerate_cases.h"
 #include "support/joined_rank.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accelerate's accumulation on two ranks: the token recipe, what is reduced when, the schedule's compensation for the
 // ranks, sharding, and ranks with different numbers of batches, which neither hang nor mix groups.
-#include <QtTest/QTest>
+#include <QTemporaryDir>
+#include <QTest>
 #include <algorithm>
 #include <sstream>
 

@@ -3,7 +3,7 @@
 // ones, ones that do not reach every model, several optimizers, and ranks without a batch.
 #include <c10/util/Exception.h>
 #include <torch/nn/utils/clip_grad.h>
-#include <QtTest/QTest>
+#include <QTest>
 
 #include "support/accelerate_cases.h"
 #include "support/joined_rank.h"

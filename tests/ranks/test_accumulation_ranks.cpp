@@ -5,7 +5,7 @@
 #include <ATen/ops/ones.h>
 #include <torch/optim/sgd.h>
 
-#include <QtTest/QTest>
+#include <QTest>
 #include <limits>
 
 #include "accrue/accumulation/colossalai.h"

@@ -5,7 +5,8 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros.h>
 
-#include <QtTest>
+#include <QTemporaryDir>
+#include <QTest>
 #include <filesystem>
 #include <map>
 

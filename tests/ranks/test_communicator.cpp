@@ -6,7 +6,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
-#include <QtTest/QTest>
+#include <QTest>
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>

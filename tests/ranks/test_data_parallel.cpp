@@ -6,7 +6,7 @@
 #include <torch/optim/adamw.h>
 #include <unistd.h>
 
-#include <QtTest/QTest>
+#include <QTest>
 #include <cmath>
 
 #include "support/rank_cases.h"

@@ -5,7 +5,7 @@
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 
-#include <QtTest/QTest>
+#include <QTest>
 
 #include "support/rank_cases.h"
 #include "support/rank_checks.h"

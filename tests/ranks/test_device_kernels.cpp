@@ -3,7 +3,7 @@
 // there. Elsewhere they are skipped aloud; test_device_updates runs their bodies on the CPU.
 #include <ATen/ATen.h>
 
-#include <QtTest>
+#include <QTest>
 #include <cmath>
 
 #include "comm/device_loader.h"

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training on CUDA devices, where there are any; elsewhere only that a rank which is told to compute on one ends with
 // an error instead of training on the CPU.
-#include <QtTest>
+#include <QTest>
 #include <cmath>
 #include <fstream>
 #include <iterator>
 #include <string>
 
 #include "comm/device_loader.h"
+#include "support/rank_checks.h"
 #include "support/training_body.h"
+
+namespace test_device_training {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -192,4 +195,6 @@ class TestDeviceTraining : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestDeviceTraining, {{"probe", probe}, {"train", train_body}})
+
+}  // namespace test_device_training
 #include "test_device_training.moc"

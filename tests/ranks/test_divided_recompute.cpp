@@ -3,7 +3,7 @@
 // masks the ranks have in common.
 #include <ATen/ATen.h>
 
-#include <QtTest/QTest>
+#include <QTest>
 
 #include "accrue/comm/mesh.h"
 #include "accrue/parallel/random_streams.h"

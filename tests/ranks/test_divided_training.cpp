@@ -3,7 +3,8 @@
 // that every layout reads, and resumed runs that end at the same bits.
 #include <ATen/ATen.h>
 
-#include <QtTest>
+#include <QTemporaryDir>
+#include <QTest>
 #include <cmath>
 #include <filesystem>
 #include <map>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What must not change a divided model's weights by a bit: when gradients and parameters travel, the order of the
 // micro-steps in a pipeline, sharding the optimizer state, a loss scale that is a power of two.
-#include <QtTest>
+#include <QTest>
 #include <algorithm>
 #include <map>
 

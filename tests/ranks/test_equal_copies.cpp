@@ -5,7 +5,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
-#include <QtTest>
+#include <QTest>
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lamp: every bug of the gallery is found, for the right reason; runs without one are never accused.
-#include <QtTest>
+#include <QTest>
 
 #include <map>
 #include <tuple>

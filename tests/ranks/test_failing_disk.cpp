@@ -7,9 +7,10 @@
 // spread.
 #include <signal.h>
 
+#include <QMap>
 #include <QProcess>
 #include <QProcessEnvironment>
-#include <QtTest>
+#include <QTest>
 #include <cstring>
 #include <fstream>
 

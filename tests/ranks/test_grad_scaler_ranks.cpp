@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/optim/adam.h>
 
-#include <QtTest/QTest>
+#include <QTest>
 #include <limits>
 
 #include "accrue/accumulation/grad_scaler.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs on a blend of three indexed datasets: every layout reads the same samples, and so does a run that was killed in
 // the middle of its data.
-#include <QtTest>
+#include <QTest>
 #include <filesystem>
 
 #include "support/indexed_corpus.h"

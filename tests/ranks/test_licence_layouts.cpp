@@ -4,7 +4,7 @@
 // seconds; layers, heads, text, optimizer, schedule and accumulation are the preset's. `--full` trains it as wide and
 // on sequences as long as the preset says, which takes many minutes.
 #include <QFile>
-#include <QtTest>
+#include <QTest>
 #include <cstring>
 #include <map>
 

@@ -14,7 +14,7 @@
 #include <QElapsedTimer>
 #include <QFile>
 #include <QSet>
-#include <QtTest/QTest>
+#include <QTest>
 #include <cerrno>
 #include <csignal>
 

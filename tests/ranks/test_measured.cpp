@@ -2,7 +2,7 @@
 // What ranks count while they train against what the plan said before: state and bytes sent to the byte, activations
 // within a twentieth.
 #include <QDir>
-#include <QtTest>
+#include <QTest>
 
 #include "accrue/run/rank_cost.h"
 #include "support/training_body.h"

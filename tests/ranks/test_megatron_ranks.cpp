@@ -6,7 +6,7 @@
 #include <ATen/Parallel.h>
 
 #include <unistd.h>
-#include <QtTest/QTest>
+#include <QTest>
 
 #include <cmath>
 #include <filesystem>

@@ -6,7 +6,7 @@
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
-#include <QtTest/QTest>
+#include <QTest>
 #include <cmath>
 #include <limits>
 #include <optional>

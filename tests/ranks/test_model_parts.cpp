@@ -4,7 +4,7 @@
 // with smoothed losses too; stages alone to the bit. And sequence parallelism against tensor parallelism, to the bit.
 #include <ATen/ATen.h>
 
-#include <QtTest/QTest>
+#include <QTest>
 
 #include "accrue/comm/mesh.h"
 #include "accrue/run/choice_names.h"

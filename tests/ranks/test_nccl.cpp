@@ -8,7 +8,7 @@
 
 #include <QDir>
 #include <QTemporaryDir>
-#include <QtTest/QTest>
+#include <QTest>
 #include <cmath>
 
 #include "comm/device_loader.h"

@@ -3,7 +3,7 @@
 // norms of parameters that ranks hold parts of; and runs go on from a checkpoint to the same bits.
 #include <ATen/ATen.h>
 
-#include <QtTest>
+#include <QTest>
 #include <csignal>
 #include <filesystem>
 

@@ -5,7 +5,7 @@
 #include <QDir>
 #include <QDirIterator>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 #include <fstream>
 #include <map>
 

@@ -2,7 +2,7 @@
 // A run that is started paused and stepped through, phase by phase, over real ranks. The numbers are those of the toy
 // (points x = 1..8 on y = 2x, one weight that begins at 0, rate 0.02) by hand: a point's gradient is -2x(2x) = -4x^2,
 // the sum of all eight -816, their mean -102, the weight after one update 2.04.
-#include <QtTest>
+#include <QTest>
 #include <cmath>
 #include <map>
 

@@ -3,7 +3,7 @@
 // bit for bit, whatever the schedule, over shared memory and over Gloo.
 #include <ATen/Parallel.h>
 
-#include <QtTest/QTest>
+#include <QTest>
 
 #include "accrue/comm/mesh.h"
 #include "models/lent_threads.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The picture before a run and the events in it: over random specs of every dialect, what the plan says micro-step by
 // micro-step is what the ranks report.
-#include <QtTest>
+#include <QTest>
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two processes and a loader of torch::data with workers: each rank trains on its share, epochs may be left early, and
 // sources that differ are refused on both.
-#include <QtTest/QTest>
+#include <QTest>
 
 #include "support/accelerate_cases.h"
 #include "support/joined_rank.h"

@@ -4,8 +4,9 @@
 // nothing stays behind. `test_random_kills --kills 200 --seed 7` tries as many as that.
 #include <signal.h>
 
+#include <QElapsedTimer>
 #include <QRegularExpression>
-#include <QtTest>
+#include <QTest>
 #include <cstdlib>
 #include <cstring>
 #include <random>

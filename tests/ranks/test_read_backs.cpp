@@ -3,7 +3,7 @@
 // waits for all that was computed. Operators are counted as they are called, which is the same on every device.
 #include <ATen/record_function.h>
 
-#include <QtTest>
+#include <QTest>
 #include <atomic>
 #include <chrono>
 #include <cstring>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // K8's mechanisms in a run of real ranks: when and in how many pieces gradients are reduced is theirs, the numbers are
 // not.
-#include <QtTest>
+#include <QTest>
 #include <algorithm>
 #include <map>
 

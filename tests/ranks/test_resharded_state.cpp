@@ -3,7 +3,7 @@
 // two checkpoints is the same to the bit.
 #include <ATen/Parallel.h>
 
-#include <QtTest>
+#include <QTest>
 #include <map>
 
 #include "accrue/data/data_source.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The promise of checkpoints: every update up to the last commit survives, and what is computed again comes out to the
 // same bits.
-#include <QtTest>
+#include <QTest>
 #include <filesystem>
 #include <fstream>
 

@@ -5,7 +5,8 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
-#include <QtTest>
+#include <QTemporaryDir>
+#include <QTest>
 #include <cmath>
 #include <filesystem>
 #include <limits>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints inside a window: what each dialect keeps of it, and that Accrue keeps all of it.
-#include <QtTest>
+#include <QTest>
 #include <csignal>
 #include <filesystem>
 

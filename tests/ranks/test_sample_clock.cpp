@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What counts samples in a run of real ranks: the schedule, growing windows, a moving weight decay and the loss scale,
 // over overflows of one rank and over a resume.
-#include <QtTest>
+#include <QTest>
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // N set while the run runs: the ranks agree on the boundary though one alone was told, everything that walks the plan
 // with the record sees what they did, and a run that is killed and continued ends at the same bits.
-#include <QtTest>
+#include <QTest>
 #include <csignal>
 
 #include "support/training_body.h"

@@ -3,9 +3,10 @@
 // or killed, and signals that reach all of them. Time-outs are a fraction of the shipped ones, in the same proportions.
 #include <signal.h>
 
+#include <QElapsedTimer>
 #include <QJsonDocument>
 #include <QJsonObject>
-#include <QtTest>
+#include <QTest>
 #include <cstring>
 #include <fstream>
 #include <iterator>

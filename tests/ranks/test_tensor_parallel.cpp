@@ -3,7 +3,7 @@
 // input gradients and weight gradients, with and without sequence parallelism, over shared memory and Gloo.
 #include <ATen/ATen.h>
 
-#include <QtTest/QTest>
+#include <QTest>
 
 #include "accrue/parallel/tensor_layers.h"
 #include "support/joined_rank.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs small enough to be checked by hand: the documented samples of Hugging Face Accelerate's gradient-accumulation
 // guide. Every figure follows from arithmetic on paper.
-#include <QtTest>
+#include <QTest>
 #include <cmath>
 
 #include "support/inline_data.h"

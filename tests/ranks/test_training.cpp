@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What holds of any training run: layouts and backends agree, runs repeat to the bit, evaluation leaves no trace,
 // values that are not finite end as the rule says, and commands are obeyed by all ranks at the same place.
-#include <QtTest>
+#include <QTemporaryDir>
+#include <QTest>
 #include <cmath>
 
 #include "support/inline_data.h"

@@ -2,7 +2,8 @@
 // A BERT and a T5 learn the licence text, from an indexed dataset, on every kind of layout: 30 updates have the losses
 // of one rank, the weights do not depend on the layout, and a checkpoint goes on in any other.
 #include <QFile>
-#include <QtTest>
+#include <QTemporaryDir>
+#include <QTest>
 #include <map>
 
 #include "accrue/checkpoint/tensor_archive.h"

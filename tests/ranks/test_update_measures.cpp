@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an update's event says beyond its loss and norm: the parts of the loss, how far the weights moved and how long
 // they are, zeros in the gradient, the loss scale. By hand, by LibTorch directly, and in every layout as on one rank.
-#include <QtTest>
+#include <QTest>
 #include <cmath>
 
 #include "accrue/data/data_source.h"

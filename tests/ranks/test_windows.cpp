@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a window does in a run of real ranks: every tail and every way of sharing uneven data ends, half
 // precision skips what overflows, and exchanges are as many as the dialect's.
-#include <QtTest>
+#include <QTest>
 
 #include <cmath>
 #include <iomanip>

@@ -2,7 +2,8 @@
 // Each lesson as a learner goes through it on a real X server: it is chosen from the list, each step is done as its
 // text says, field by field and key by key, and what the lesson asks for is seen in the runs' folders and by the
 // studio. A picture of each step lies beside the results of the tests.
-#include <QtTest>
+#include <QJsonObject>
+#include <QTest>
 #include <algorithm>
 #include <array>
 #include <filesystem>

@@ -6,7 +6,8 @@
 
 #include <QDir>
 #include <QJsonObject>
-#include <QtTest>
+#include <QProcess>
+#include <QTest>
 #include <algorithm>
 
 #include "studio_on_x.h"

@@ -2,9 +2,12 @@
 // A class's thirty minutes on a real X server with a window manager and ranks that really train, with keys and clicks:
 // a first lesson, the pool, a bug, a comparison, what it cost, and something to take home. Each minute is judged by
 // what the studio's folders, files and title say; a picture of each lies beside the results of the tests.
+#include <QJsonObject>
+#include <QProcess>
 #include <QRegularExpression>
 #include <QStandardPaths>
-#include <QtTest>
+#include <QTemporaryDir>
+#include <QTest>
 #include <algorithm>
 #include <map>
 

@@ -2,8 +2,9 @@
 #include "x_session.h"
 
 #include <QFile>
+#include <QProcess>
+#include <QTest>
 #include <QtEndian>
-#include <QtTest>
 
 bool waitUntil(const std::function<bool()>& condition, int timeout_ms) {
   return QTest::qWaitFor(condition, timeout_ms);

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <QtTest>
+#include <QTest>
 #include <fstream>
 
 #include "accrue/run/preflight.h"

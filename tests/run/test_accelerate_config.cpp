@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Configuration files of Accelerate. The files of tests/run/accelerate were written by accelerate 1.9.0's own
 // ClusterConfig.to_yaml_file.
-#include <QtTest>
+#include <QTest>
 #include <random>
 
 #include "accrue/run/spec_io.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a window can be told while it is walked, and rules of single systems. tests/scenarios says what the five systems
 // do with ten batches; test_window_model compares the planner with a model of it over ten thousand random shapes.
-#include <QtTest>
+#include <QElapsedTimer>
+#include <QTest>
 
 #include <map>
 #include <random>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ways in which an update's size is found, against the numbers of Megatron-LM's calculators.
-#include <QtTest>
+#include <QTest>
 
 #include "accrue/run/batch_size.h"
 #include "support/test_program.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a branch may change of the run that it leaves, and where it may leave it.
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 #include <fstream>
 
 #include "accrue/run/branch.h"

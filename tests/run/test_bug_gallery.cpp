@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gallery: each bug has something to act on in its own run, and says so where it has nothing.
-#include <QtTest>
+#include <QTest>
 
 #include "accrue/run/bug_gallery.h"
 #include "accrue/run/choice_names.h"

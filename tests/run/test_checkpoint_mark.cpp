@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <QtTest>
+#include <QTest>
 
 #include "accrue/run/checkpoint_mark.h"
 #include "support/table.h"

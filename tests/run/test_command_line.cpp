@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What accrue-run says of a command line that it does not take.
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 
 #include "support/programs.h"
 #include "support/table.h"

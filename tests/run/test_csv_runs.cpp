@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Curves in csv files: tables of other tools, and what the studio writes.
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 #include <cmath>
 #include <filesystem>
 #include <random>

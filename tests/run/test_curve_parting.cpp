@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where two curves part, on pairs that were made to part at a known point.
-#include <QtTest>
+#include <QTest>
 #include <cmath>
 #include <limits>
 #include <random>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How data are counted, split and recognised again.
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 
 #include "accrue/run/csv_table.h"
 #include "accrue/run/data_facts.h"

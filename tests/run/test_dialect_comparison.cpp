@@ -4,7 +4,7 @@
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
-#include <QtTest>
+#include <QTest>
 
 #include "accrue/run/dialect_comparison.h"
 #include "accrue/run/spec_io.h"

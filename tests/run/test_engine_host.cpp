@@ -2,7 +2,8 @@
 // The supervisor with real processes: ranks that speak the protocol, train nothing, and die, hang or flood on cue.
 #include <signal.h>
 
-#include <QtTest>
+#include <QElapsedTimer>
+#include <QTest>
 #include <algorithm>
 #include <fstream>
 

@@ -2,7 +2,7 @@
 // What a run meets from outside: a slow disk, the signals of a log-out, somebody who tidies up its folder.
 #include <signal.h>
 
-#include <QtTest>
+#include <QTest>
 #include <filesystem>
 #include <fstream>
 

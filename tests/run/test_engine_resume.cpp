@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs that go on: restarted by the supervisor, resumed by a user, replayed, and refused where they must not go on.
-#include <QtTest>
+#include <QTest>
 #include <filesystem>
 #include <fstream>
 

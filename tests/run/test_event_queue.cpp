@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <QtTest>
+#include <QElapsedTimer>
+#include <QTest>
 #include <array>
 #include <thread>
 

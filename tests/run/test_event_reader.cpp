@@ -2,8 +2,9 @@
 
 #include <sys/stat.h>
 
+#include <QElapsedTimer>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 #include <fstream>
 
 #include "accrue/run/event_codec.h"

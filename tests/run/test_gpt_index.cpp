@@ -4,7 +4,7 @@
 #include "accrue/run/gpt_index.h"
 
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 #include <map>
 #include <set>
 

@@ -2,7 +2,7 @@
 // What is read of a host, on made-up file systems, and how a rank program's answer (or lack of one) is taken.
 #include <QElapsedTimer>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 
 #include "accrue/run/host_facts.h"
 #include "accrue/run/version.h"

@@ -4,7 +4,7 @@
 #include "accrue/run/indexed_corpus.h"
 
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 #include <map>
 #include <set>
 #include <thread>

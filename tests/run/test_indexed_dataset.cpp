@@ -4,7 +4,7 @@
 #include "accrue/run/indexed_dataset.h"
 
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 #include <cstring>
 #include <random>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // accrue-run launch: any program as the ranks of one world. The programs here are shell scripts: nothing in them knows
 // of Accrue.
+#include <QRegularExpression>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 
 #include "support/programs.h"
 #include "support/table.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lessons as text: what is wrong with one is said with its place, and what its runs show is judged as it prints.
-#include <QtTest>
+#include <QTest>
 #include <limits>
 
 #include "accrue/run/lesson_check.h"

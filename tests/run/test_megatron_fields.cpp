@@ -2,7 +2,7 @@
 // The 43 fields of the plug-in: defaults, environment, other_megatron_args, what follows from other fields, rules.
 // Where the original can be made without Megatron-LM, the values are those it had: accelerate 1.9.0,
 // MegatronLMPlugin().
-#include <QtTest>
+#include <QTest>
 #include <map>
 
 #include "accrue/run/megatron_fields.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the plug-in's fields to ordinary keys: what each sets, who wins, what stays the same when it is done again.
-#include <QtTest>
+#include <QRegularExpression>
+#include <QTest>
 #include <filesystem>
 #include <map>
 

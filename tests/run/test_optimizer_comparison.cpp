@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One spec under each of the seven optimizers: what stays, what goes back to its default, and what is refused.
-#include <QtTest>
+#include <QTest>
 
 #include "accrue/run/optimizer_comparison.h"
 #include "support/test_program.h"

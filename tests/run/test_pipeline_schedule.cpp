@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pipeline schedules, checked by playing them: once with blocking transfers that meet (rendezvous), once with a clock.
-#include <QtTest>
+#include <QTest>
 #include <algorithm>
 #include <map>
 #include <set>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which computations use the threads of idle stages, against schedules that are drawn by hand: a forward takes 1, a
 // backward 2.
-#include <QtTest>
+#include <QTest>
 #include <algorithm>
 #include <tuple>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The clock of a pipeline's window, against published figures and small schedules that are drawn by hand.
-#include <QtTest>
+#include <QTest>
 #include <algorithm>
 #include <cmath>
 #include <map>

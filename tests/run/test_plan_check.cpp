@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan's figures beside the ranks' counts.
-#include <QtTest>
+#include <QRegularExpression>
+#include <QTest>
 
 #include "accrue/run/plan_check.h"
 #include "support/test_program.h"

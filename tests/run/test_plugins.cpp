@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The capability matrix against preflight, pair by pair; what switches write; what a card says it costs.
-#include <QtTest>
+#include <QTest>
 
 #include "accrue/run/plugins.h"
 #include "accrue/run/preflight.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What preflight refuses or warns of, in its words, and that the fix it offers mends it.
-#include <QtTest>
+#include <QTest>
 
 #include <sys/resource.h>
 

@@ -3,7 +3,7 @@
 // parameters.
 #include "published_forms.h"
 
-#include <QtTest>
+#include <QTest>
 #include <cmath>
 
 #include "accrue/run/model_flops.h"

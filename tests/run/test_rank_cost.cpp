@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes held and sent by each rank of a grid, worked out by hand or published. That they are what ranks really hold and
 // send is test_measured's matter.
-#include <QtTest>
+#include <QTest>
 
 #include "accrue/run/rank_cost.h"
 #include "support/test_program.h"

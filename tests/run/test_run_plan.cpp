@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The derived numbers: golden lines for each dialect, ten thousand random specs against the micro-steps themselves, and
 // the way through plan.json.
+#include <QElapsedTimer>
+#include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QRandomGenerator>
 #include <QRegularExpression>
-#include <QtTest>
+#include <QTest>
 
 #include <numeric>
 #include <random>

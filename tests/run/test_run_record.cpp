@@ -6,8 +6,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <QJsonDocument>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 #include <cstring>
 #include <fstream>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Means, spreads and Welch's test, against values worked out by hand and against tables of Student's t.
-#include <QtTest>
+#include <QTest>
 #include <cmath>
 #include <limits>
 #include <vector>

@@ -6,7 +6,7 @@
 #include "accrue/run/t5_dataset.h"
 
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 
 #include "accrue/run/indexed_dataset_builder.h"
 #include "support/test_program.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The flat space of parameters, its buckets and shards, the parameters of each model, and what memory they take.
-#include <QtTest>
+#include <QTest>
 
 #include <cmath>
 #include <map>

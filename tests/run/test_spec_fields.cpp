@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The field table by itself: every row is whole, and what it sets comes back through the text of a spec.
-#include <QtTest>
+#include <QTest>
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 
 #include <fstream>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two judgements of the supervisor that need no process: where ranks stand still, and who makes no progress.
-#include <QtTest>
+#include <QTest>
 
 #include "control_channel.h"
 #include "engine_host_agreement.h"

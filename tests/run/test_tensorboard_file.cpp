@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TensorBoard's files byte by byte: the checksum's published check values, and an event encoded by hand.
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

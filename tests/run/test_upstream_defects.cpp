@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the originals would do otherwise with a plan, in its numbers.
-#include <QtTest>
+#include <QTest>
 
 #include "accrue/run/preflight.h"
 #include "accrue/run/spec_io.h"

@@ -4,7 +4,7 @@
 // run's limits, then what can only be known backwards (sizes of windows, the end of the run). The planner answers one
 // micro-step at a time, may be asked in the order of somebody else's loop, sought, restored and skipped ahead. All of
 // them have to say the same, on 10,000 random shapes.
-#include <QtTest>
+#include <QTest>
 
 #include "accrue/run/window_ends.h"
 #include "support/test_program.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A walk passes over what repeats. It has to arrive where single steps would, in every field of the position, on five
 // thousand long runs; and to take no longer for the longest runs there are.
-#include <QtTest>
+#include <QTest>
 
 #include <ctime>
 

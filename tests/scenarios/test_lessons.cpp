@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every lesson that comes with the program, gone through by accrue-run over real ranks: each step shows the digits that
 // the lesson prints.
-#include <QtTest>
+#include <QTemporaryDir>
+#include <QTest>
 
 #include "support/places.h"
 #include "support/programs.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the scenarios say of plans: letters, divisors, schedules, findings. No training.
-#include <QtTest>
+#include <QTest>
 
 #include "accrue/run/preflight.h"
 #include "accrue/run/spec_io.h"

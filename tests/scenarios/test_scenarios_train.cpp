@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains every scenario that names weights, losses, losses of one rank, branches, what coincides or parts, or what is
 // learned, as a person would: accrue-run and real rank processes.
-#include <QtTest>
+#include <QCryptographicHash>
+#include <QDirIterator>
+#include <QElapsedTimer>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QMap>
+#include <QProcess>
+#include <QTemporaryDir>
+#include <QTest>
 
 #include <cstring>
 

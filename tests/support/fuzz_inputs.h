@@ -4,7 +4,7 @@
 #pragma once
 
 #include <QCoreApplication>
-#include <QtTest>
+#include <QTest>
 #include <cstdlib>
 #include <cstring>
 #include <vector>

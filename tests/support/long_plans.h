@@ -3,7 +3,7 @@
 // than for a small one.
 #pragma once
 
-#include <QtTest>
+#include <QTest>
 #include <vector>
 
 #include "accrue/run/spec_io.h"

@@ -10,7 +10,7 @@
 #pragma once
 
 #include <QString>
-#include <QtTest/QTest>
+#include <QTest>
 #include <string>
 #include <vector>
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include <QCoreApplication>
-#include <QtTest/QTest>
+#include <QTest>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

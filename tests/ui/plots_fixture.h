@@ -3,7 +3,7 @@
 #pragma once
 
 #include <QApplication>
-#include <QtTest>
+#include <QTest>
 #include <array>
 #include <cmath>
 #include <memory>

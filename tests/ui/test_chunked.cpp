@@ -6,7 +6,7 @@
 #include <QSignalSpy>
 #include <QStorageInfo>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 #include <atomic>
 #include <bit>
 #include <cmath>

@@ -5,7 +5,7 @@
 #include <QImage>
 #include <QRegularExpression>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 
 #include "support/programs.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QSet>
-#include <QtTest>
+#include <QTest>
 #include <cmath>
 #include <limits>
 #include <random>

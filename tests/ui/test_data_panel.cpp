@@ -2,6 +2,7 @@
 // The data dock and the form of indexed data: what is read of each dataset, and what a sample is cut from.
 #include <QDockWidget>
 #include <QSpinBox>
+#include <QTemporaryDir>
 #include <fstream>
 
 #include "accrue/run/text_dataset.h"

@@ -4,6 +4,7 @@
 #include <QClipboard>
 #include <QLabel>
 #include <QPushButton>
+#include <QSignalSpy>
 #include <QTreeView>
 
 #include "models/dialect_runner.h"

@@ -3,7 +3,7 @@
 #include <QFile>
 #include <QSignalSpy>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 
 #include "models/findings_model.h"
 #include "models/run_actions.h"

@@ -7,8 +7,9 @@
 #include <QJsonObject>
 #include <QMenu>
 #include <QMimeData>
+#include <QTemporaryDir>
+#include <QTest>
 #include <QThread>
-#include <QtTest>
 #include <atomic>
 #include <memory>
 

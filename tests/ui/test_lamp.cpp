@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The lamp: the worst check counts, a resumed run's later checks are told again, and the table shows it where it burns.
-#include <QtTest>
+#include <QTest>
 
 #include "models/exactness_lamp.h"
 #include "models/run_series.h"

@@ -2,8 +2,10 @@
 // Where things are in the window: small screens, layouts, docks by key, full screen, and a restart.
 #include <QDockWidget>
 #include <QLineEdit>
+#include <QMap>
 #include <QSplitter>
 #include <QTabBar>
+#include <QTemporaryDir>
 #include <QToolBar>
 #include <QToolButton>
 #include <QToolTip>

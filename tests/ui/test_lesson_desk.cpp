@@ -6,6 +6,7 @@
 #include <QLabel>
 #include <QListWidget>
 #include <QScrollBar>
+#include <QTemporaryDir>
 
 #include "models/lesson_player.h"
 #include "pages/runs_panel.h"

@@ -4,9 +4,14 @@
 #include <QCheckBox>
 #include <QDialog>
 #include <QDockWidget>
+#include <QElapsedTimer>
 #include <QLabel>
 #include <QListWidget>
 #include <QPushButton>
+#include <QRegularExpression>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QTemporaryDir>
 
 #include "models/lesson_player.h"
 #include "pages/runs_panel.h"

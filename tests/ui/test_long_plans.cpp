@@ -3,7 +3,7 @@
 #include <sys/resource.h>
 
 #include <QSignalSpy>
-#include <QtTest>
+#include <QTest>
 
 #include "accrue/run/preflight.h"
 #include "models/plan_outline.h"

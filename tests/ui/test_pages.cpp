@@ -4,7 +4,10 @@
 #include <QDialog>
 #include <QDir>
 #include <QDockWidget>
+#include <QSettings>
 #include <QStyleFactory>
+#include <QTemporaryDir>
+#include <QTimer>
 #include <cstring>
 
 #include "models/lesson_player.h"

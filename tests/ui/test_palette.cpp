@@ -3,8 +3,9 @@
 // the simulations of Machado, Oliveira and Fernandes (2009) at full severity.
 #include <QApplication>
 #include <QLineEdit>
+#include <QSignalSpy>
+#include <QTest>
 #include <QtMath>
-#include <QtTest>
 #include <array>
 #include <cmath>
 

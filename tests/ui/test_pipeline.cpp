@@ -3,8 +3,9 @@
 // the two halves.
 #include <QDockWidget>
 #include <QLabel>
+#include <QSignalSpy>
 #include <QSpinBox>
-#include <QtTest>
+#include <QTest>
 #include <cmath>
 
 #include "made_run.h"

@@ -7,6 +7,7 @@
 #include <QLineEdit>
 #include <QSlider>
 #include <QTableWidget>
+#include <QTemporaryDir>
 #include <numeric>
 
 #include "accrue/run/iso_batch.h"

@@ -2,7 +2,7 @@
 // Plots as figures and pictures: what they say, and that every resolution shows the same.
 #include <QRegularExpression>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 
 #include "models/run_table_model.h"
 #include "models/smoothing.h"

@@ -5,8 +5,8 @@
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QTableView>
+#include <QTest>
 #include <QTimer>
-#include <QtTest>
 #include <map>
 
 #include "models/number_text.h"

@@ -5,7 +5,7 @@
 #include <QClipboard>
 #include <QElapsedTimer>
 #include <QSignalSpy>
-#include <QtTest>
+#include <QTest>
 #include <limits>
 
 #include "models/group_curve.h"

@@ -2,8 +2,8 @@
 // The gradient pool: what the events of ranks fill it with, and what it says in words.
 #include <QHelpEvent>
 #include <QScopeGuard>
+#include <QTest>
 #include <QToolTip>
-#include <QtTest>
 
 #include "made_run.h"
 #include "models/event_text.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Two runs side by side, and runs in groups.
-#include <QtTest>
+#include <QTest>
 #include <cmath>
 #include <memory>
 

@@ -5,6 +5,7 @@
 #include <QFile>
 #include <QLabel>
 #include <QResizeEvent>
+#include <QSignalSpy>
 #include <QTreeView>
 
 #include "made_run.h"

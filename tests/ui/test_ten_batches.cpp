@@ -3,6 +3,8 @@
 #include <QAction>
 #include <QLabel>
 #include <QPushButton>
+#include <QSignalSpy>
+#include <QTemporaryDir>
 
 #include "models/run_queue.h"
 #include "models/run_table_model.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "json_text.h"
 
-template class nlohmann::basic_json<nlohmann::ordered_map>;
-
 namespace accrue {
 
 Json parse_json(std::string_view text, int max_depth) {

@@ -9,8 +9,6 @@
 
 #include "json_limits.h"
 
-extern template class nlohmann::basic_json<nlohmann::ordered_map>;
-
 namespace accrue {
 
 /// Its members keep their order.

@@ -267,9 +267,9 @@ Result<void> check_head(const Json& json) {
 }  // namespace
 
 Result<Manifest> parse_manifest(const std::string& text) {
-  if (json_depth(text) > max_json_depth)
-    return damaged("it is nested deeper than " + std::to_string(max_json_depth) + " levels");
   const Json json = parse_json(text);
+  if (json.is_discarded() && json_depth(text) > max_json_depth)
+    return damaged("it is nested deeper than " + std::to_string(max_json_depth) + " levels");
   if (auto head = check_head(json); !head) return tl::unexpected(head.error());
   Manifest manifest;
   for (const char* section : {"cursor", "window", "identity", "files"})

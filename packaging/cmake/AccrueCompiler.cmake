@@ -54,7 +54,8 @@ function(accrue_precompile target)
   target_compile_options(${target} PRIVATE ${accrue_precompiled_flags})
 endfunction()
 # accrue_share_precompiled(target library option...): the headers that a library of ours precompiled. g++ takes them only where code
-# is made alike: programs are compiled as libraries are, and with those options of the library that define macros.
+# is made alike: programs are compiled as libraries are, and with those options of the library that define macros. Both must be compiled
+# with the same optimisation, which g++ does not check: version 12 ends in a segmentation fault where they are not.
 function(accrue_share_precompiled target library)
   target_precompile_headers(${target} REUSE_FROM ${library})
   set(flags ${accrue_precompiled_flags} ${ARGN})

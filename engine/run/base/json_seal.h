@@ -18,7 +18,7 @@ inline std::string sealed_text(Json record) {
 
 enum class Seal { none, whole, broken };
 
-/// What the hash says of a record that was parsed from such a text. The text's depth is to be checked before.
+/// What the hash says of a record that was parsed from such a text.
 inline Seal seal_of(Json record) {
   const auto found = record.find("sha256");
   if (found == record.end()) return Seal::none;

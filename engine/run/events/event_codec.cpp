@@ -331,9 +331,9 @@ std::string encode_event(const RunEvent& event) {
 Result<RunEvent> decode_event(std::string_view text) {
   if (text.size() > max_event_bytes)
     return damaged(fmt::format("a line of {} bytes is longer than the {} allowed", text.size(), max_event_bytes));
-  if (json_depth(text) > max_json_depth)
-    return damaged(fmt::format("brackets are nested deeper than the {} levels allowed", max_json_depth));
   const Json line = parse_json(text);
+  if (line.is_discarded() && json_depth(text) > max_json_depth)
+    return damaged(fmt::format("brackets are nested deeper than the {} levels allowed", max_json_depth));
   if (line.is_discarded()) return damaged("not valid JSON");
   if (!line.is_object()) return damaged(fmt::format("expected an object, found {}", line.type_name()));
   if (auto version = check_version(line); !version) return tl::unexpected(version.error());

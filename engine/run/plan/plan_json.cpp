@@ -253,9 +253,9 @@ std::string to_json(const RunOrder& order) {
 }
 
 Result<RunOrder> run_order_from_json(const std::string& json) {
-  if (json_depth(json) > max_json_depth) return damaged("it is nested too deeply");
   const Json parsed = parse_json(json);
-  if (parsed.is_discarded()) return damaged("it is not JSON");
+  if (parsed.is_discarded())
+    return damaged(json_depth(json) > max_json_depth ? "it is nested too deeply" : "it is not JSON");
   try {
     return order_from(parsed);
   } catch (const Json::exception& error) {

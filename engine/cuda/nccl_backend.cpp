@@ -7,7 +7,8 @@
 // is told to leave the process alone: it marks the group at the first error and at the time-out, and soon aborts what
 // still runs, so that the device goes on. The mark is read at every wait, and again and again where the host waits for
 // the result: at each boundary it does. Where it waits for the device alone, as for a loss in between, it goes on when
-// the call has been aborted. This was compiled and read, and not yet seen on devices.
+// the call has been aborted. The first message between two ranks connects them, and waits for a lost rank where the
+// watchdog does not see it: a supervisor does.
 //
 // After a failure the group is aborted. A clean end shuts it down before static destruction.
 #include "nccl_backend.h"
@@ -19,6 +20,7 @@
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAFunctions.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <functional>
@@ -36,9 +38,11 @@ namespace {
 constexpr std::chrono::milliseconds kNoDeadline = std::chrono::hours(24 * 365);
 constexpr std::chrono::microseconds kPollInterval{50};
 
-/// What the watchdog of a group that is made from here on does, unless the user has said it: ErrorHandlingMode's
-/// CleanUpOnly, and a quarter of the time that it leaves for a dump before it aborts, in ms.
-void keep_watchdog_from_ending_us() {
+/// For groups that are made from here on, unless the user has said it. NCCL connects all ranks when a group is made: a
+/// first call that connects them waits for a lost rank where the watchdog does not see it. And what the watchdog does:
+/// ErrorHandlingMode's CleanUpOnly, after a quarter of the time in ms that it leaves for a dump before it aborts.
+void set_up_nccl() {
+  ::setenv("NCCL_RUNTIME_CONNECT", "0", 0);
   ::setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "2", 0);
   ::setenv("TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC", "250", 0);
 }
@@ -113,14 +117,14 @@ class NcclCommunicator final : public Communicator {
 
   Call do_send(at::Tensor tensor, std::int64_t to, MessageLabel) override {
     std::vector<at::Tensor> tensors{on_device(tensor)};
-    return message("send", [this, tensors, to]() mutable { nccl_->send(tensors, static_cast<int>(to), 0); }, {});
+    return message("send", to, [this, tensors, to]() mutable { nccl_->send(tensors, static_cast<int>(to), 0); }, {});
   }
 
   Call do_receive(at::Tensor tensor, std::int64_t from, MessageLabel) override {
     at::Tensor mine = tensor.is_cuda() ? tensor : at::empty(tensor.sizes(), tensor.options().device(device_));
     std::vector<at::Tensor> tensors{mine};
     return message(
-        "receive", [this, tensors, from]() mutable { nccl_->recv(tensors, static_cast<int>(from), 0); },
+        "receive", from, [this, tensors, from]() mutable { nccl_->recv(tensors, static_cast<int>(from), 0); },
         back(tensor, mine));
   }
 
@@ -160,6 +164,8 @@ class NcclCommunicator final : public Communicator {
   }
 
   struct Message {
+    std::string op;
+    std::int64_t peer;
     std::function<void()> start;
     std::shared_ptr<NcclWork> work;
   };
@@ -183,10 +189,13 @@ class NcclCommunicator final : public Communicator {
 
   /// NCCL takes the messages of a pair in order, and a send ends with its receive: two ranks that send to each other
   /// would wait forever. So messages stay here until they are pushed, one is waited for or another call begins, and go
-  /// as one group.
-  Call message(const char* op, std::function<void()> start, Ending ending) {
+  /// as one group. Of several sends to a rank in one group NCCL would begin the second only when a receive beside the
+  /// first has ended, so the second waits here for the next group.
+  Call message(const char* op, std::int64_t peer, std::function<void()> start, Ending ending) {
+    if (std::ranges::any_of(messages_, [&](const Message& each) { return each.op == op && each.peer == peer; }))
+      send_off();
     auto operation = made(op, std::move(ending));
-    messages_.push_back({std::move(start), operation->work});
+    messages_.push_back({op, peer, std::move(start), operation->work});
     return operation;
   }
 
@@ -268,7 +277,7 @@ class NcclCommunicator final : public Communicator {
 Result<std::unique_ptr<Communicator>> make_nccl_group(const CommGroup& group,
                                                       const c10::intrusive_ptr<c10d::Store>& store, int device) {
   try {
-    keep_watchdog_from_ending_us();
+    set_up_nccl();
     c10::cuda::set_device(static_cast<c10::DeviceIndex>(device));
     auto options = c10d::ProcessGroupNCCL::Options::create();
     options->timeout = group.timeout;

@@ -49,6 +49,7 @@ LossSum loss_through_stages(Training& training, const Batch& batch) {
       x = parts[chunk]->empty_input(batch);
       training.link.receive({PipelineAction::receive_input, 0, index, (stage + stages - 1) % stages}, x);
     }
+    training.link.push();
     x = parts[chunk]->forward(batch, x);
     if (last) return parts[chunk]->loss(x, batch);
     training.link.send({PipelineAction::send_output, 0, index, (stage + 1) % stages}, x);

@@ -5,9 +5,10 @@
 //
 // A start_...() begins a call and returns at once; its tensors belong to the call until wait() has returned. Started
 // calls need no further help from this thread: two ranks may start to send to each other and wait afterwards. Two
-// backends ask for more care. NCCL sends a message together with the next call on the group, or at the next push():
-// both sides must start the message before any other call on the group, and wait for it before they wait for anything
-// else. Over shared memory the time-out of a started collective runs from its start.
+// backends ask for more care. NCCL sends a message together with the next call on the group, a second message to the
+// same rank excepted, or at the next push(): both sides must start the message before any other call on the group, and
+// wait for it before they wait for anything else. Over shared memory the time-out of a started collective runs from its
+// start.
 //
 // Errors: a lost peer or a time-out throws CommError (caught at the rank's one seam); nothing in memory is to be
 // trusted afterwards, and the group cannot be used again. std::invalid_argument: tensors or ranks that do not fit;

@@ -40,7 +40,7 @@ class DeviceBackend {
 };
 
 /// The library's one entry. abi: kDeviceBackendAbi of the caller; null where it differs from the library's.
-constexpr int kDeviceBackendAbi = 4;
+constexpr int kDeviceBackendAbi = 5;
 using DeviceBackendEntry = DeviceBackend* (*)(int abi);
 constexpr const char* kDeviceBackendSymbol = "accrue_device_backend";
 

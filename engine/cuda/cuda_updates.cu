@@ -14,7 +14,6 @@ namespace {
 /// The block of threads that runs this.
 struct ThreadBlock {
   __device__ std::int64_t index() const { return blockIdx.x; }
-  __device__ std::int64_t count() const { return gridDim.x; }
   __device__ BlockSums& sums() const {
     __shared__ BlockSums shared;
     return shared;
@@ -28,7 +27,7 @@ struct ThreadBlock {
 };
 
 template <typename Kernel>
-__global__ void __launch_bounds__(threads_per_block) run_kernel(const Kernel kernel) {
+__global__ void __launch_bounds__(threads_per_block) run_kernel(const __grid_constant__ Kernel kernel) {
   kernel(ThreadBlock());
 }
 

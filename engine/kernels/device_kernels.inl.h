@@ -3,11 +3,13 @@
 // all threads of a block before the next begins, so that whoever can run a step for every thread can run a kernel:
 // engine/cuda does on a device, and tests do on the CPU, in any order of the threads.
 //
-// Numbers are dealt to threads in turn, and sums of squares are folded in halves, so a result depends on the number of
-// elements alone: not on the device, nor on which block is done first.
+// Small tensors share a kernel: to start one takes longer than to update a thousand numbers. Numbers are dealt to
+// threads in turn, and sums of squares are folded in halves, so a result depends on the number of elements alone: not
+// on the device, nor on which tensors share a kernel or which block is done first.
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <type_traits>
 
 #include "kernels/device_updates.h"
@@ -56,12 +58,50 @@ ACCRUE_HOST_DEVICE void put(const DeviceColumn& column, std::int64_t i, T number
   static_cast<T*>(column.data)[i] = number;
 }
 
-/// use(i) for every number that belongs to the thread.
-template <typename Block, typename Use>
-ACCRUE_HOST_DEVICE void numbers_of(const Block& block, int thread, std::int64_t n, const Use& use) {
-  const std::int64_t stride = block.count() * threads_per_block;
-  for (std::int64_t i = block.index() * threads_per_block + thread; i < n; i += stride) use(i);
-}
+/// Tensors of one kernel, each with its rule: as many as its arguments, which are 4 KiB at most, have room for.
+template <typename Rule>
+struct TensorBatch {
+  static constexpr int most = 22;
+
+  void add(const DeviceColumns& columns, const Rule& rule, std::size_t place) {
+    tensors[count] = columns;
+    rules[count] = rule;
+    places[count] = static_cast<std::int32_t>(place);
+    first_block[count + 1] = first_block[count] + static_cast<std::int32_t>(blocks_for(columns.n));
+    ++count;
+  }
+  std::int64_t blocks() const { return first_block[count]; }
+
+  /// Whose block of the kernel this is.
+  ACCRUE_HOST_DEVICE int tensor_of(std::int64_t block) const {
+    int tensor = 0;
+    for (int end = count; end - tensor > 1;) {
+      const int middle = (tensor + end) / 2;
+      if (first_block[middle] <= block)
+        tensor = middle;
+      else
+        end = middle;
+    }
+    return tensor;
+  }
+  /// use(i) for each of the tensor's numbers that belong to a thread of the block.
+  template <typename Use>
+  ACCRUE_HOST_DEVICE void numbers_of(int tensor, std::int64_t block, int thread, const Use& use) const {
+    const std::int64_t stride = std::int64_t{first_block[tensor + 1] - first_block[tensor]} * threads_per_block;
+    const std::int64_t n = tensors[tensor].n;
+    for (std::int64_t i = (block - first_block[tensor]) * threads_per_block + thread; i < n; i += stride) use(i);
+  }
+  /// Where the block's two sums go, in the parts of all tensors of the call.
+  ACCRUE_HOST_DEVICE double* part_of(double* parts, int tensor, std::int64_t block) const {
+    return parts + 2 * (parts_of_sums * places[tensor] + block - first_block[tensor]);
+  }
+
+  DeviceColumns tensors[most];
+  Rule rules[most];
+  std::int32_t places[most];  ///< in the list of the call
+  std::int32_t first_block[most + 1] = {0};
+  std::int32_t count = 0;
+};
 
 /// Adds the threads' sums up and writes those of the block.
 template <typename Block>
@@ -86,10 +126,14 @@ struct UpdateKernel {
 
   template <typename Block>
   ACCRUE_HOST_DEVICE void operator()(const Block& block) const {
-    block.each_thread([&](int thread) { numbers_of(block, thread, columns.n, [&](std::int64_t i) { update(i); }); });
+    const int tensor = batch.tensor_of(block.index());
+    block.each_thread([&](int thread) {
+      batch.numbers_of(tensor, block.index(), thread,
+                       [&](std::int64_t i) { update(batch.tensors[tensor], batch.rules[tensor], i); });
+    });
   }
 
-  ACCRUE_HOST_DEVICE void update(std::int64_t i) const {
+  ACCRUE_HOST_DEVICE void update(const DeviceColumns& columns, const Rule& rule, std::int64_t i) const {
     T p = number_at<T>(columns.params, i);
     const T g = number_at<T>(columns.grads, i);
     if constexpr (has_moments) {
@@ -107,21 +151,22 @@ struct UpdateKernel {
     put(columns.params, i, p);
   }
 
-  DeviceColumns columns;
-  Rule rule;
+  TensorBatch<Rule> batch;
 };
 
 template <typename T>
 struct LambMomentsKernel {
   template <typename Block>
   ACCRUE_HOST_DEVICE void operator()(const Block& block) const {
+    const int tensor = batch.tensor_of(block.index());
+    const DeviceColumns& columns = batch.tensors[tensor];
     BlockSums& sums = block.sums();
     block.each_thread([&](int thread) {
       double of_params = 0.0, of_steps = 0.0;
-      numbers_of(block, thread, columns.n, [&](std::int64_t i) {
+      batch.numbers_of(tensor, block.index(), thread, [&](std::int64_t i) {
         const T p = number_at<T>(columns.params, i);
         T m = number_at<T>(columns.first, i), v = number_at<T>(columns.second, i);
-        const T u = rule(p, number_at<T>(columns.grads, i), m, v);
+        const T u = batch.rules[tensor](p, number_at<T>(columns.grads, i), m, v);
         put(columns.first, i, m);
         put(columns.second, i, v);
         of_params += static_cast<double>(p) * static_cast<double>(p);
@@ -130,11 +175,10 @@ struct LambMomentsKernel {
       sums.params[thread] = of_params;
       sums.steps[thread] = of_steps;
     });
-    fold(block, parts + 2 * block.index());
+    fold(block, batch.part_of(parts, tensor, block.index()));
   }
 
-  DeviceColumns columns;
-  MomentsRule<T> rule;
+  TensorBatch<MomentsRule<T>> batch;
   double* parts;
 };
 
@@ -142,27 +186,32 @@ template <typename T>
 struct LambApplyKernel {
   template <typename Block>
   ACCRUE_HOST_DEVICE void operator()(const Block& block) const {
+    const int tensor = batch.tensor_of(block.index());
+    const DeviceColumns& columns = batch.tensors[tensor];
     block.each_thread([&](int thread) {
-      numbers_of(block, thread, columns.n, [&](std::int64_t i) {
+      batch.numbers_of(tensor, block.index(), thread, [&](std::int64_t i) {
         T p = number_at<T>(columns.params, i);
-        rule(p, number_at<T>(columns.first, i), number_at<T>(columns.second, i));
+        batch.rules[tensor](p, number_at<T>(columns.first, i), number_at<T>(columns.second, i));
         put(columns.params, i, p);
       });
     });
   }
 
-  DeviceColumns columns;
-  LambRule<T> rule;
+  TensorBatch<LambRule<T>> batch;
 };
+
+struct NoRule {};
 
 template <typename T>
 struct SquareSumsKernel {
   template <typename Block>
   ACCRUE_HOST_DEVICE void operator()(const Block& block) const {
+    const int tensor = batch.tensor_of(block.index());
+    const DeviceColumns& columns = batch.tensors[tensor];
     BlockSums& sums = block.sums();
     block.each_thread([&](int thread) {
       double of_params = 0.0, of_grads = 0.0;
-      numbers_of(block, thread, columns.n, [&](std::int64_t i) {
+      batch.numbers_of(tensor, block.index(), thread, [&](std::int64_t i) {
         const auto p = static_cast<double>(number_at<T>(columns.params, i));
         of_params += p * p;
         if (columns.grads.data == nullptr) return;
@@ -172,10 +221,10 @@ struct SquareSumsKernel {
       sums.params[thread] = of_params;
       sums.steps[thread] = of_grads;
     });
-    fold(block, parts + 2 * block.index());
+    fold(block, batch.part_of(parts, tensor, block.index()));
   }
 
-  DeviceColumns columns;
+  TensorBatch<NoRule> batch;
   double* parts;
 };
 
@@ -205,42 +254,83 @@ class LaunchedUpdates final : public DeviceUpdates {
  public:
   explicit LaunchedUpdates(Launch launch) : launch_(std::move(launch)) {}
 
-  void update(const DeviceColumns& columns, const AdamWStep& step) const override { each<AdamWRule>(columns, step); }
-  void update(const DeviceColumns& columns, const SgdStep& step) const override { each<SgdRule>(columns, step); }
-  void update(const DeviceColumns& columns, const MomentsStep& step) const override {
-    each<FusedAdamRule>(columns, step);
+  void update(Tensors tensors, std::span<const AdamWStep> steps) const override { each<AdamWRule>(tensors, steps); }
+  void update(Tensors tensors, std::span<const SgdStep> steps) const override { each<SgdRule>(tensors, steps); }
+  void update(Tensors tensors, std::span<const MomentsStep> steps) const override {
+    each<FusedAdamRule>(tensors, steps);
   }
-  void update(const DeviceColumns& columns, const FusedSgdStep& step) const override {
-    each<FusedSgdRule>(columns, step);
+  void update(Tensors tensors, std::span<const FusedSgdStep> steps) const override {
+    each<FusedSgdRule>(tensors, steps);
   }
-  void update(const DeviceColumns& columns, const LarsStep& step) const override { each<LarsRule>(columns, step); }
+  void update(Tensors tensors, std::span<const LarsStep> steps) const override { each<LarsRule>(tensors, steps); }
 
-  void lamb_moments(const DeviceColumns& columns, const MomentsStep& step, double* parts) const override {
-    as_type(columns, [&]<typename T>(T) { return LambMomentsKernel<T>{columns, MomentsRule<T>(step), parts}; });
+  void lamb_moments(Tensors tensors, std::span<const MomentsStep> steps, double* parts) const override {
+    in_batches<MomentsRule>(
+        tensors, [&]<typename T>(T, std::size_t i) { return MomentsRule<T>(steps[i]); },
+        [&]<typename T>(T, const auto& batch) {
+          return LambMomentsKernel<T>{batch, parts};
+        });
   }
-  void lamb_apply(const DeviceColumns& columns, const MomentsStep& step, double rate) const override {
-    as_type(columns, [&]<typename T>(T) { return LambApplyKernel<T>{columns, LambRule<T>(step, rate)}; });
+  void lamb_apply(Tensors tensors, std::span<const MomentsStep> steps, std::span<const double> rates) const override {
+    in_batches<LambRule>(
+        tensors, [&]<typename T>(T, std::size_t i) { return LambRule<T>(steps[i], rates[i]); },
+        []<typename T>(T, const auto& batch) { return LambApplyKernel<T>{batch}; });
   }
-  void square_sums(const DeviceColumns& columns, double* parts) const override {
-    as_type(columns, [&]<typename T>(T) { return SquareSumsKernel<T>{columns, parts}; });
+  void square_sums(Tensors tensors, double* parts) const override {
+    in_batches<RuleOfNone>(
+        tensors, []<typename T>(T, std::size_t) { return NoRule(); },
+        [&]<typename T>(T, const auto& batch) {
+          return SquareSumsKernel<T>{batch, parts};
+        });
   }
   void add_parts(const double* parts, std::int64_t tensors, double* sums) const override {
     if (tensors > 0) launch_(AddPartsKernel{parts, sums}, tensors);
   }
 
  private:
+  using Tensors = std::span<const DeviceColumns>;
+  template <typename>
+  using RuleOfNone = NoRule;
+
   template <template <typename> typename Rule, typename Step>
-  void each(const DeviceColumns& columns, const Step& step) const {
-    as_type(columns, [&]<typename T>(T) { return UpdateKernel<T, Rule<T>>{columns, Rule<T>(step)}; });
+  void each(Tensors tensors, std::span<const Step> steps) const {
+    in_batches<Rule>(
+        tensors, [&]<typename T>(T, std::size_t i) { return Rule<T>(steps[i]); },
+        []<typename T>(T, const auto& batch) { return UpdateKernel<T, Rule<T>>{batch}; });
   }
-  /// Starts the kernel that make(a number) gives for the type that is computed in.
-  template <typename Make>
-  void as_type(const DeviceColumns& columns, const Make& make) const {
-    if (columns.n == 0) return;
-    if (columns.params.type == NumberType::float64)
-      launch_(make(double{}), blocks_for(columns.n));
-    else
-      launch_(make(float{}), blocks_for(columns.n));
+  /// Starts kernels that work on all tensors with numbers: kernel_of(T, batch), where T is what is computed in and the
+  /// batch holds rule_of(T, i) of its tensors.
+  template <template <typename> typename Rule, typename RuleOf, typename KernelOf>
+  void in_batches(Tensors tensors, const RuleOf& rule_of, const KernelOf& kernel_of) const {
+    for (std::size_t begin = 0; begin < tensors.size();) {
+      const bool wide = tensors[begin].params.type == NumberType::float64;
+      const auto stop = std::ranges::find_if(tensors.subspan(begin), [wide](const DeviceColumns& each) {
+        return (each.params.type == NumberType::float64) != wide;
+      });
+      const auto end = static_cast<std::size_t>(stop - tensors.begin());
+      if (wide)
+        of_type<Rule<double>>(double{}, tensors, begin, end, rule_of, kernel_of);
+      else
+        of_type<Rule<float>>(float{}, tensors, begin, end, rule_of, kernel_of);
+      begin = end;
+    }
+  }
+  template <typename Rule, typename T, typename RuleOf, typename KernelOf>
+  void of_type(T type, Tensors tensors, std::size_t begin, std::size_t end, const RuleOf& rule_of,
+               const KernelOf& kernel_of) const {
+    TensorBatch<Rule> batch;
+    const auto start = [&] {
+      const auto kernel = kernel_of(type, batch);
+      static_assert(sizeof(kernel) <= 4096);
+      if (batch.count > 0) launch_(kernel, batch.blocks());
+      batch.count = 0;
+    };
+    for (std::size_t i = begin; i < end; ++i) {
+      if (tensors[i].n == 0) continue;
+      if (batch.count == TensorBatch<Rule>::most) start();
+      batch.add(tensors[i], rule_of(type, i), i);
+    }
+    start();
   }
 
   Launch launch_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "kernels/kernels.h"
 
@@ -31,22 +32,25 @@ struct DeviceColumns {
 /// block has stays as it is.
 constexpr std::int64_t parts_of_sums = 1024;
 
-/// One device. Thread: training. Errors: throws ResultError (device) where a kernel does not start.
+/// One device. A call works on tensors that have a step each, and an empty one is left out. Thread: training. Errors:
+/// throws ResultError (device) where a kernel does not start.
 class DeviceUpdates {
  public:
+  using Tensors = std::span<const DeviceColumns>;
+
   virtual ~DeviceUpdates() = default;
-  virtual void update(const DeviceColumns& columns, const AdamWStep& step) const = 0;
-  virtual void update(const DeviceColumns& columns, const SgdStep& step) const = 0;
+  virtual void update(Tensors tensors, std::span<const AdamWStep> steps) const = 0;
+  virtual void update(Tensors tensors, std::span<const SgdStep> steps) const = 0;
   /// FusedAdam's.
-  virtual void update(const DeviceColumns& columns, const MomentsStep& step) const = 0;
-  virtual void update(const DeviceColumns& columns, const FusedSgdStep& step) const = 0;
-  virtual void update(const DeviceColumns& columns, const LarsStep& step) const = 0;
-  /// As lamb_moments() of FlatKernels. parts: [parts_of_sums, 2], of the parameters and of the steps.
-  virtual void lamb_moments(const DeviceColumns& columns, const MomentsStep& step, double* parts) const = 0;
-  virtual void lamb_apply(const DeviceColumns& columns, const MomentsStep& step, double rate) const = 0;
+  virtual void update(Tensors tensors, std::span<const MomentsStep> steps) const = 0;
+  virtual void update(Tensors tensors, std::span<const FusedSgdStep> steps) const = 0;
+  virtual void update(Tensors tensors, std::span<const LarsStep> steps) const = 0;
+  /// As lamb_moments() of FlatKernels. parts: [tensors, parts_of_sums, 2], of the parameters and of the steps.
+  virtual void lamb_moments(Tensors tensors, std::span<const MomentsStep> steps, double* parts) const = 0;
+  virtual void lamb_apply(Tensors tensors, std::span<const MomentsStep> steps, std::span<const double> rates) const = 0;
   /// Of the parameters and, where there are any, the gradients. parts as above.
-  virtual void square_sums(const DeviceColumns& columns, double* parts) const = 0;
-  /// parts: [tensors, parts_of_sums, 2], zero where a kernel left them. sums: [tensors, 2], added up in an order that
+  virtual void square_sums(Tensors tensors, double* parts) const = 0;
+  /// parts: as above, zero where a kernel left them. sums: [tensors, 2], added up in an order that
   /// depends on nothing.
   virtual void add_parts(const double* parts, std::int64_t tensors, double* sums) const = 0;
 };

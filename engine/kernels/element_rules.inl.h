@@ -15,6 +15,7 @@ namespace {
 
 template <typename T>
 struct AdamWRule {
+  AdamWRule() = default;
   explicit AdamWRule(const AdamWStep& step)
       : scale(static_cast<T>(step.grad_scale)),
         keep(static_cast<T>(1.0 - step.lr * step.weight_decay)),
@@ -40,6 +41,7 @@ struct AdamWRule {
 
 template <typename T>
 struct SgdRule {
+  SgdRule() = default;
   explicit SgdRule(const SgdStep& step)
       : scale(static_cast<T>(step.grad_scale)),
         decay(static_cast<T>(step.weight_decay)),
@@ -59,6 +61,7 @@ struct SgdRule {
 /// New moments and the direction that follows from them: u of MomentsStep.
 template <typename T>
 struct MomentsRule {
+  MomentsRule() = default;
   explicit MomentsRule(const MomentsStep& step)
       : scale(static_cast<T>(step.grad_scale)),
         l2(static_cast<T>(step.l2)),
@@ -86,6 +89,7 @@ struct MomentsRule {
 
 template <typename T>
 struct FusedAdamRule {
+  FusedAdamRule() = default;
   explicit FusedAdamRule(const MomentsStep& step) : moments(step), lr(static_cast<T>(step.lr)) {}
 
   ACCRUE_HOST_DEVICE void operator()(T& p, T g, T& first, T& second) const {
@@ -99,6 +103,7 @@ struct FusedAdamRule {
 /// The second half of a LAMB step, whose rate is the parameter's own.
 template <typename T>
 struct LambRule {
+  LambRule() = default;
   LambRule(const MomentsStep& step, double rate) : moments(step), size(static_cast<T>(rate)) {}
 
   ACCRUE_HOST_DEVICE void operator()(T& p, T m, T v) const { p -= size * moments.direction(p, m, v); }
@@ -109,6 +114,7 @@ struct LambRule {
 
 template <typename T>
 struct FusedSgdRule {
+  FusedSgdRule() = default;
   explicit FusedSgdRule(const FusedSgdStep& step)
       : scale(static_cast<T>(step.grad_scale)),
         lr(static_cast<T>(step.lr)),
@@ -133,6 +139,7 @@ struct FusedSgdRule {
 
 template <typename T>
 struct LarsRule {
+  LarsRule() = default;
   explicit LarsRule(const LarsStep& step)
       : scale(static_cast<T>(step.grad_scale)),
         lr(static_cast<T>(step.lr)),

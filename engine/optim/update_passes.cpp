@@ -213,13 +213,28 @@ DeviceColumns device_columns(const Piece<Step>& piece, Writes writes) {
   return {column(0), column(1), column(2), column(3), piece.tensors.params.numel()};
 }
 
+/// What a device's kernels take: every piece's memory and step.
+template <typename Step>
+struct DevicePieces {
+  DevicePieces(const std::vector<Piece<Step>>& pieces, Writes writes) {
+    tensors.reserve(pieces.size());
+    steps.reserve(pieces.size());
+    for (const Piece<Step>& piece : pieces) {
+      tensors.push_back(device_columns(piece, writes));
+      steps.push_back(piece.step);
+    }
+  }
+  std::vector<DeviceColumns> tensors;
+  std::vector<Step> steps;
+};
+
 template <typename Step>
 void update_on_device(const std::vector<Piece<Step>>& pieces, const DeviceUpdates& updates) {
-  for (const Piece<Step>& piece : pieces)
-    updates.update(device_columns(piece, Writes::parameters_and_state), piece.step);
+  const DevicePieces<Step> on_device(pieces, Writes::parameters_and_state);
+  updates.update(on_device.tensors, on_device.steps);
 }
 
-/// start(columns, step, parts): begins the kernel that writes the parts of a piece's sums.
+/// start(pieces, parts): begins the kernels that write the parts of the pieces' sums.
 template <typename Step, typename Start>
 at::Tensor summed_on_device(const std::vector<Piece<Step>>& pieces, Writes writes, const DeviceUpdates& updates,
                             const Start& start) {
@@ -227,11 +242,7 @@ at::Tensor summed_on_device(const std::vector<Piece<Step>>& pieces, Writes write
   if (tensors == 0) return at::zeros({0, 2}, at::kDouble);
   const auto options = pieces.front().tensors.params.options().requires_grad(false).dtype(at::kDouble);
   at::Tensor parts = at::zeros({tensors, parts_of_sums, 2}, options), sums = at::zeros({tensors, 2}, options);
-  double* part = parts.mutable_data_ptr<double>();
-  for (const Piece<Step>& piece : pieces) {
-    start(device_columns(piece, writes), piece.step, part);
-    part += 2 * parts_of_sums;
-  }
+  start(DevicePieces<Step>(pieces, writes), parts.mutable_data_ptr<double>());
   updates.add_parts(parts.const_data_ptr<double>(), tensors, sums.mutable_data_ptr<double>());
   return sums;
 }
@@ -434,10 +445,9 @@ at::Tensor lamb_moments_pass(const std::vector<Piece<MomentsStep>>& pieces, Upda
     return rows_of(numbers, pieces.empty() ? at::Tensor() : pieces.front().tensors.params);
   }
   if (path != UpdatePath::kernels)
-    return summed_on_device(pieces, Writes::state, path.updates(),
-                            [&](const auto& columns, const auto& step, double* parts) {
-                              path.updates().lamb_moments(columns, step, parts);
-                            });
+    return summed_on_device(pieces, Writes::state, path.updates(), [&](const auto& on_device, double* parts) {
+      path.updates().lamb_moments(on_device.tensors, on_device.steps, parts);
+    });
   return summed(pieces, Writes::state,
                 []<typename T>(T, const MomentsStep& step, const Pointers<T>& at, std::int64_t n) {
                   return flat_kernels<T>().lamb_moments(at[0], at[1], at[2], at[3], n, step);
@@ -454,8 +464,8 @@ void lamb_apply_pass(const std::vector<Piece<MomentsStep>>& pieces, const std::v
     });
   }
   if (path != UpdatePath::kernels) {
-    for (std::size_t i = 0; i < pieces.size(); ++i)
-      path.updates().lamb_apply(device_columns(pieces[i], Writes::parameters), pieces[i].step, rates[i]);
+    const DevicePieces<MomentsStep> on_device(pieces, Writes::parameters);
+    path.updates().lamb_apply(on_device.tensors, on_device.steps, rates);
     return;
   }
   for_blocks(pieces, Writes::parameters, row_of(pieces),
@@ -483,9 +493,9 @@ at::Tensor lars_sums_pass(const std::vector<Piece<LarsStep>>& pieces, UpdatePath
     return rows_of(numbers, pieces.empty() ? at::Tensor() : pieces.front().tensors.params);
   }
   if (path != UpdatePath::kernels)
-    return summed_on_device(
-        pieces, Writes::nothing, path.updates(),
-        [&](const auto& columns, const auto&, double* parts) { path.updates().square_sums(columns, parts); });
+    return summed_on_device(pieces, Writes::nothing, path.updates(), [&](const auto& on_device, double* parts) {
+      path.updates().square_sums(on_device.tensors, parts);
+    });
   return summed(pieces, Writes::nothing, []<typename T>(T, const LarsStep&, const Pointers<T>& at, std::int64_t n) {
     const auto sum = flat_kernels<T>().square_sum;
     return SquareSums{.params = sum(at[0], n), .steps = at[1] != nullptr ? sum(at[1], n) : 0.0};

@@ -40,13 +40,11 @@ std::vector<std::int64_t> in_turn(std::int64_t count, Turns turns) {
 /// One block. What its threads share begins as a device's memory does: as anything.
 class HostBlock {
  public:
-  HostBlock(std::int64_t index, std::int64_t count, const std::vector<std::int64_t>& threads)
-      : index_(index), count_(count), threads_(threads) {
+  HostBlock(std::int64_t index, const std::vector<std::int64_t>& threads) : index_(index), threads_(threads) {
     std::ranges::fill(sums_.params, std::nan(""));
     std::ranges::fill(sums_.steps, std::nan(""));
   }
   std::int64_t index() const { return index_; }
-  std::int64_t count() const { return count_; }
   BlockSums& sums() const { return sums_; }
   template <typename Step>
   void each_thread(const Step& step) const {
@@ -54,16 +52,19 @@ class HostBlock {
   }
 
  private:
-  std::int64_t index_, count_;
+  std::int64_t index_;
   const std::vector<std::int64_t>& threads_;
   mutable BlockSums sums_;
 };
 
+int kernels_started = 0;
+
 struct HostLaunch {
   template <typename Kernel>
   void operator()(const Kernel& kernel, std::int64_t blocks) const {
+    ++kernels_started;
     const auto threads = in_turn(threads_per_block, turns);
-    for (const std::int64_t block : in_turn(blocks, turns)) kernel(HostBlock(block, blocks, threads));
+    for (const std::int64_t block : in_turn(blocks, turns)) kernel(HostBlock(block, threads));
   }
   Turns turns;
 };
@@ -221,6 +222,50 @@ class TestDeviceUpdates : public QObject {
     QVERIFY(at::allclose(sums[1], sums[0], 1e-14, 0.0));
     QVERIFY(at::equal(sums[2], sums[1]) && at::equal(sums[3], sums[1]));
     QVERIFY(sums[1].min().item<double>() == 0.0 && sums[1][1].min().item<double>() > 0.0);
+  }
+
+  /// Each with its own step, some empty, of a wide type here and there: as if each were alone.
+  void tensors_share_kernels() {
+    std::vector<Piece<MomentsStep>> pieces;
+    std::vector<double> rates;
+    at::manual_seed(9);
+    for (int i = 0; i < 70; ++i) {
+      const at::ScalarType type = i >= 30 && i < 40 ? at::kDouble : at::kFloat;
+      const auto drawn = [&] { return at::rand({i % 9 * 300}).to(type); };
+      MomentsStep step = a_moments_step;
+      step.lr = 0.001 * i;
+      step.grad_scale = 1.0 / (1 + i);
+      pieces.push_back({{drawn(), drawn(), drawn(), drawn()}, step});
+      rates.push_back(0.01 * i);
+    }
+    const auto copy_of = [](const std::vector<Piece<MomentsStep>>& all) {
+      auto copies = all;
+      for (auto& [tensors, step] : copies)
+        tensors = {tensors.params.clone(), tensors.grads, tensors.first.clone(), tensors.second.clone()};
+      return copies;
+    };
+    const auto pass = [&rates](const std::vector<Piece<MomentsStep>>& all, UpdatePath path) {
+      fused_adam_pass(all, path);
+      const at::Tensor sums = lamb_moments_pass(all, path);
+      lamb_apply_pass(all, rates, path);
+      return sums;
+    };
+    const auto together = copy_of(pieces), alone = copy_of(pieces), on_cpu = copy_of(pieces);
+    const at::Tensor sums_on_cpu = pass(on_cpu, UpdatePath::kernels);
+    kernels_started = 0;
+    const at::Tensor sums = pass(together, device_in(Turns::shuffled));
+    // 22 tensors a kernel, of one type: 27 and 8 and 27 that are not empty make 2 + 1 + 2; and one adds the sums up.
+    QCOMPARE(kernels_started, 3 * 5 + 1);
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      fused_adam_pass({alone[i]}, device_in(Turns::ascending));
+      QVERIFY(at::equal(lamb_moments_pass({alone[i]}, device_in(Turns::ascending))[0], sums[std::int64_t(i)]));
+      lamb_apply_pass({alone[i]}, {rates[i]}, device_in(Turns::ascending));
+      for (const auto tensor : {&UpdateTensors::params, &UpdateTensors::first, &UpdateTensors::second}) {
+        QVERIFY(at::equal(together[i].tensors.*tensor, alone[i].tensors.*tensor));
+        QVERIFY(at::equal(together[i].tensors.*tensor, on_cpu[i].tensors.*tensor));
+      }
+    }
+    QVERIFY(at::allclose(sums, sums_on_cpu, 1e-14, 0.0));
   }
 
   /// 1 + 4 + 9 + ... + n^2, which is n (n + 1) (2 n + 1) / 6: every sum on the way is a whole number below 2^53.

@@ -75,6 +75,8 @@ class WindowExecutor {
   /// Whether forwards are counted: what they leave for their backwards, until it is known well enough.
   bool counts_kept() const { return counts_kept_; }
   void stop_counting_kept() { counts_kept_ = false; }
+  /// Between windows.
+  void count_kept_anew() { most_kept_bytes_ = 0; }
   /// Most bytes at once that forwards had left for backwards still to come, inputs of other stages included.
   std::int64_t most_kept_bytes() const { return most_kept_bytes_; }
 

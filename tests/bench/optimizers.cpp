@@ -3,12 +3,14 @@
 // of a GPT: at::_fused_adamw_, at::_fused_adam_ and at::_fused_sgd_, and foreach operators for LAMB and LARS. The two
 // take turns in one process; what is printed is the median time of each and their ratio, theirs over ours.
 //
-//   optimizers [--check] [rounds]     default 15
+//   optimizers [--check] [--cuda] [rounds]     default 15
 //
-// --check ends with 1 where a ratio is too low: below 1.0 for Adam and SGD, or below 2.0 for LAMB and LARS.
+// --check ends with 1 where a ratio is too low: below 1.0 for Adam and SGD, or below 2.0 for LAMB and LARS. --cuda
+// takes the first CUDA device instead of the CPU.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 #include <chrono>
@@ -27,10 +29,13 @@
 #include "accrue/optim/hybrid_adam.h"
 #include "accrue/optim/lamb.h"
 #include "accrue/optim/lars.h"
+#include "comm/device_loader.h"
 
 namespace {
 
 using Tensors = std::vector<at::Tensor>;
+
+at::Device device = at::kCPU;
 
 /// Twelve matrices of a block and its vectors, over again, up to 30 million numbers.
 Tensors tensors(bool drawn) {
@@ -42,7 +47,7 @@ Tensors tensors(bool drawn) {
                                     4 * width * width, width, width, width}) {
       const std::int64_t numel = std::min(size, left);
       if (numel == 0) break;
-      list.push_back(drawn ? at::randn({numel}) * 0.02 : at::zeros({numel}));
+      list.push_back(drawn ? at::randn({numel}, device) * 0.02 : at::zeros({numel}, device));
       left -= numel;
     }
   return list;
@@ -51,7 +56,7 @@ Tensors tensors(bool drawn) {
 struct Theirs {
   Tensors params = tensors(true), grads = tensors(true), first = tensors(false), second = tensors(false), steps;
   Theirs() {
-    for (std::size_t i = 0; i < params.size(); ++i) steps.push_back(at::zeros({}));
+    for (std::size_t i = 0; i < params.size(); ++i) steps.push_back(at::zeros({}, device));
   }
   void adam(bool adamw) {
     at::_foreach_add_(steps, 1);
@@ -101,8 +106,13 @@ struct Theirs {
 };
 
 double timed(const std::function<void()>& body) {
+  const auto wait = [] {
+    if (device.is_cuda()) c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(device.index());
+  };
+  wait();
   const auto begin = std::chrono::steady_clock::now();
   body();
+  wait();
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
 }
 
@@ -140,12 +150,21 @@ void compare(const char* name, const char* beside, double least, int rounds, con
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool check = argc > 1 && std::strcmp(argv[1], "--check") == 0;
-  const char* const given = argc > (check ? 2 : 1) ? argv[argc - 1] : "15";
-  const int rounds = std::max(1, std::atoi(given));
-  const at::NoGradGuard no_grad;
   using namespace accrue;
-  std::printf("30,000,000 float32 parameters, %d threads, median of %d\n", at::get_num_threads(), rounds);
+  bool check = false;
+  int rounds = 15;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--check") == 0) {
+      check = true;
+    } else if (std::strcmp(argv[i], "--cuda") == 0) {
+      device = at::Device(at::kCUDA, static_cast<at::DeviceIndex>(own_cuda_device(0).value()));
+    } else {
+      rounds = std::max(1, std::atoi(argv[i]));
+    }
+  }
+  const at::NoGradGuard no_grad;
+  std::printf("30,000,000 float32 parameters on %s, %d threads, median of %d\n", device.str().c_str(),
+              at::get_num_threads(), rounds);
   const auto adamw = [](Theirs& theirs) { theirs.adam(true); };
   const auto adam = [](Theirs& theirs) { theirs.adam(false); };
   compare<CPUAdam>("CPUAdam", "_fused_adamw_", least_of_fused, rounds, CPUAdamOptions().weight_decay(.1), adamw);

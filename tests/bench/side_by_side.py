@@ -2,8 +2,8 @@
 """What the comparisons of this folder share: Accrue's runs and those of Python scripts, and a watch over a run's updates and memory.
 
 Both sides train the same GPT from the same weights on the same tokens in the same order, one thread a rank; Accrue's idle pipeline stages lend
-theirs. The Python side imports the torch wheel that Accrue's build links. Runs are interleaved A-B-A-B, the first updates of each are dropped, and
-each ratio is taken within its pair.
+theirs. On CUDA each rank has a device of its own. The Python side imports the torch wheel that Accrue's build links. Runs are interleaved A-B-A-B,
+the first updates of each are dropped, and each ratio is taken within its pair.
 """
 import argparse
 import json
@@ -67,6 +67,7 @@ pipeline = {shape.pipeline}
 virtual_pipeline = {shape.chunks}
 [launch]
 threads_per_rank = 1
+device = "{shape.device}"
 [run]
 updates = {updates}
 """)
@@ -160,7 +161,7 @@ def run_accrue(build, work, name, shape, tokens, updates, lr=LEARNING_RATE):
     return watch(command, lines, b"accrue-rank", work / f"{name}.log"), folder
 
 
-def run_python(script, work, name, shape, updates, environment, options):
+def run_python(script, work, name, shape, updates, python, options):
     """One run of a training script under torchrun; it writes a JSON line per update (update, loss, seconds) to --out."""
     out = work / f"{name}.jsonl"
     out.unlink(missing_ok=True)
@@ -171,11 +172,13 @@ def run_python(script, work, name, shape, updates, environment, options):
         records = [json.loads(line) for line in out.read_text().splitlines(keepends=True) if line.endswith("\n")]
         return [(r["update"], r["loss"], r["seconds"]) for r in records]
 
-    command = [environment / "bin/python", "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={ranks_of(shape)}", script,
+    command = [python, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={ranks_of(shape)}", script,
                "--out", out, "--layers", shape.layers, "--width", shape.width, "--heads", shape.heads, "--context", shape.context,
                "--micro-batch", shape.micro_batch, "--accumulate", shape.accumulate, "--updates", updates, "--lr", LEARNING_RATE,
                "--clip-norm", CLIP_NORM, *options]
-    settings = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "GLOO_SOCKET_IFNAME": "lo", "TOKENIZERS_PARALLELISM": "false"}
+    settings = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "TOKENIZERS_PARALLELISM": "false"}
+    if shape.device == "cpu":
+        settings["CUDA_VISIBLE_DEVICES"] = ""
     return watch(command, lines, script.name.encode(), work / f"{name}.log", settings)
 
 

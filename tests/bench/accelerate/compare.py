@@ -7,6 +7,7 @@ tree (packaging/check).
 
     tests/bench/accelerate/compare.py                      6 layers, 384 wide, micro-batch 4 x 256, M = 4, two rounds: about ten minutes on two cores
     tests/bench/accelerate/compare.py --rounds 5 --warmup 10 --updates 30 --variant tuned
+    tests/bench/accelerate/compare.py --device cuda --ranks 1 --only training --python python3     with a PyTorch and Accelerate that are there
 """
 import argparse
 import json
@@ -21,9 +22,9 @@ from side_by_side import ROOT, initial_weights, ranks_of, read_events, run_accru
 SCRIPT = pathlib.Path(__file__).resolve().parent / "train_accelerate.py"
 
 
-def run_accelerate(args, work, name, shape, tokens, weights, updates, environment):
+def run_accelerate(args, work, name, shape, tokens, weights, updates, python):
     tuned = ["--tuned"] if args.variant == "tuned" else []
-    return run_python(SCRIPT, work, name, shape, updates, environment, ["--tokens", tokens, "--weights", weights, *tuned])
+    return run_python(SCRIPT, work, name, shape, updates, python, ["--tokens", tokens, "--weights", weights, "--device", shape.device, *tuned])
 
 
 def wire_bytes(folder):
@@ -41,7 +42,7 @@ def wire_bytes(folder):
     return sums, parameters
 
 
-def compare_training(args, work, shape, environment):
+def compare_training(args, work, shape, python):
     updates = max(args.updates, args.loss_updates, args.warmup + 2)
     tokens = work / "tokens.u16"
     write_tokens(tokens, updates * ranks_of(shape) * shape.accumulate * shape.micro_batch * shape.context + 1)
@@ -49,7 +50,7 @@ def compare_training(args, work, shape, environment):
     speeds, memories, worst = [], [], 0.0
     for number in range(args.rounds):
         ours, _ = run_accrue(args.build, work, f"accrue-{number}", shape, tokens, updates)
-        theirs = run_accelerate(args, work, f"accelerate-{number}", shape, tokens, weights, updates, environment)
+        theirs = run_accelerate(args, work, f"accelerate-{number}", shape, tokens, weights, updates, python)
         pair = ours.tokens_per_s(shape, args.warmup), theirs.tokens_per_s(shape, args.warmup)
         peaks = max(ours.peaks), max(theirs.peaks)
         say(f"round {number + 1}: Accrue {pair[0]:.0f} tokens/s, {peaks[0] / 1e9:.2f} GB a rank; Accelerate {pair[1]:.0f} tokens/s, {peaks[1] / 1e9:.2f} GB a rank")
@@ -61,7 +62,7 @@ def compare_training(args, work, shape, environment):
     print(f"loss over {args.loss_updates} updates, largest relative difference: {worst:.2e}")
 
 
-def compare_start(args, work, shape, environment):
+def compare_start(args, work, shape, python):
     small = argparse.Namespace(**{**vars(shape), "context": 64, "micro_batch": 1, "accumulate": 1})
     tokens = work / "tokens-small.u16"
     write_tokens(tokens, 64 * 256 + 1)
@@ -69,7 +70,7 @@ def compare_start(args, work, shape, environment):
     ours, theirs = [], []
     for number in range(max(args.rounds, 2)):
         ours.append(run_accrue(args.build, work, f"start-accrue-{number}", small, tokens, 3)[0].first_update_s)
-        theirs.append(run_accelerate(args, work, f"start-accelerate-{number}", small, tokens, weights, 3, environment).first_update_s)
+        theirs.append(run_accelerate(args, work, f"start-accelerate-{number}", small, tokens, weights, 3, python).first_update_s)
     print(f"launch to first update at 1x64, M = 1: Accrue {spread(ours)} s, Accelerate {spread(theirs)} s")
 
 
@@ -91,6 +92,8 @@ def arguments():
     for name, value in (("layers", 6), ("width", 384), ("heads", 6), ("context", 256), ("micro-batch", 4), ("accumulate", 4), ("ranks", 2),
                         ("updates", 20), ("warmup", 5), ("rounds", 2), ("loss-updates", 20)):
         parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--python", help="an interpreter that has PyTorch and the tools, instead of the environment that is made under build/")
     parser.add_argument("--variant", choices=("documented", "tuned"), default="documented")
     parser.add_argument("--only", choices=("training", "start", "bytes"), help="one of the three parts")
     return parser.parse_args()
@@ -103,16 +106,16 @@ def main():
     args.work.mkdir(parents=True, exist_ok=True)
     work = args.work.resolve()
     shape = argparse.Namespace(layers=args.layers, width=args.width, heads=args.heads, context=args.context, micro_batch=args.micro_batch,
-                               accumulate=args.accumulate, data=args.ranks, tensor=1, pipeline=1, chunks=1)
+                               accumulate=args.accumulate, data=args.ranks, tensor=1, pipeline=1, chunks=1, device=args.device)
     if args.only in (None, "bytes"):
         count_bytes(args, work, shape)
     if args.only == "bytes":
         return
-    environment = ensure_environment()
+    python = args.python or ensure_environment() / "bin/python"
     if args.only in (None, "start"):
-        compare_start(args, work, shape, environment)
+        compare_start(args, work, shape, python)
     if args.only in (None, "training"):
-        compare_training(args, work, shape, environment)
+        compare_training(args, work, shape, python)
 
 
 main()

@@ -56,6 +56,7 @@ def arguments():
     for name, kind in (("tokens", str), ("weights", str), ("out", str), ("layers", int), ("width", int), ("heads", int), ("context", int),
                        ("micro-batch", int), ("accumulate", int), ("updates", int), ("lr", float), ("clip-norm", float)):
         parser.add_argument(f"--{name}", type=kind, required=True)
+    parser.add_argument("--device", choices=("cpu", "cuda"), required=True)
     parser.add_argument("--tuned", action="store_true", help="fused AdamW, gradients as views of the buckets, static graph")
     return parser.parse_args()
 
@@ -65,7 +66,7 @@ def main():
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     torch.manual_seed(0)
     handlers = [DistributedDataParallelKwargs(gradient_as_bucket_view=True, static_graph=True)] if args.tuned else []
-    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=args.accumulate, kwargs_handlers=handlers)
+    accelerator = Accelerator(cpu=args.device == "cpu", gradient_accumulation_steps=args.accumulate, kwargs_handlers=handlers)
     config = GPT2Config(vocab_size=256, n_positions=args.context, n_embd=args.width, n_layer=args.layers, n_head=args.heads, resid_pdrop=0.0,
                         embd_pdrop=0.0, attn_pdrop=0.0, attn_implementation="sdpa", use_cache=False, bos_token_id=0, eos_token_id=0)
     model = GPT2LMHeadModel(config)
@@ -76,7 +77,7 @@ def main():
     model.train()
 
     report = open(args.out, "w", buffering=1) if accelerator.is_main_process else None
-    window_loss, micro_steps, updates = torch.zeros(()), 0, 0
+    window_loss, micro_steps, updates = torch.zeros((), device=accelerator.device), 0, 0
     while updates < args.updates:
         for inputs, targets in loader:
             with accelerator.accumulate(model):
@@ -93,7 +94,7 @@ def main():
                 updates += 1
                 if report:
                     report.write(json.dumps({"update": updates, "loss": mean.item(), "seconds": time.monotonic() - started}) + "\n")
-                window_loss, micro_steps = torch.zeros(()), 0
+                window_loss, micro_steps = torch.zeros((), device=accelerator.device), 0
                 if updates == args.updates:
                     break
     accelerator.wait_for_everyone()

@@ -30,19 +30,19 @@ def predicted_bytes(build, spec):
     return plan["memory_bytes_per_rank"]["total"]
 
 
-def compare(args, work, layout, environment):
+def compare(args, work, layout, python):
     """Prints how the two sides compare; the median of the rounds' ratios of tokens/s."""
     theirs_layout = "tensor" if layout == "tensor" else "pipeline"
     shape = argparse.Namespace(layers=args.layers, width=args.width, heads=args.heads, context=args.context, micro_batch=args.micro_batch,
                                accumulate=args.accumulate, data=1, tensor=2 if layout == "tensor" else 1, pipeline=1 if layout == "tensor" else 2,
-                               chunks=args.layers // 2 if layout == "interleaved" else 1)
+                               chunks=args.layers // 2 if layout == "interleaved" else 1, device="cpu")
     tokens = work / "tokens.u16"
     write_tokens(tokens, args.updates * shape.accumulate * shape.micro_batch * shape.context + 1)
     weights = initial_weights(args.build, work, shape, tokens)
     speeds, memories, peaks, worst = [], [], [], 0.0
     for number in range(args.rounds):
         ours, _ = run_accrue(args.build, work, f"accrue-{layout}-{number}", shape, tokens, args.updates)
-        theirs = run_python(SCRIPT, work, f"pytorch-{layout}-{number}", shape, args.updates, environment,
+        theirs = run_python(SCRIPT, work, f"pytorch-{layout}-{number}", shape, args.updates, python,
                             ["--tokens", tokens, "--weights", weights, "--layout", theirs_layout])
         pair = ours.tokens_per_s(shape, args.warmup), theirs.tokens_per_s(shape, args.warmup)
         say(f"{layout}, round {number + 1}: Accrue {pair[0]:.0f} tokens/s, {max(ours.peaks) / 1e9:.2f} GB a rank; "
@@ -76,9 +76,9 @@ def main():
     if not (args.build / "bin/accrue-run").exists():
         raise SystemExit(f"{args.build}/bin/accrue-run is not built: run packaging/check first")
     args.work.mkdir(parents=True, exist_ok=True)
-    environment = ensure_environment()
+    python = ensure_environment() / "bin/python"
     layouts = (args.only,) if args.only else LAYOUTS
-    medians = {layout: compare(args, args.work.resolve(), layout, environment) for layout in layouts}
+    medians = {layout: compare(args, args.work.resolve(), layout, python) for layout in layouts}
     slow = [f"{layout} {median:.3f}" for layout, median in medians.items() if median < args.require]
     if slow:
         raise SystemExit(f"below {args.require:g} times PyTorch's tokens/s: {', '.join(slow)}")

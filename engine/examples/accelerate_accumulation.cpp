@@ -56,4 +56,5 @@ int main() {
 
   std::printf("w/ accumulation, the final model weight is %.5f\n", model.weight.item<double>());
   std::printf("w/o accumulation, the final model weight is %.5f\n", clone.weight.item<double>());
+  return 0;
 }

@@ -80,4 +80,5 @@ int main() {
   prepared.model.train();
   for (const Batch& batch : prepared.loaders[0])
     std::printf("loss %.6f, by hand %.6f\n", prepared.model(batch).loss.item<double>(), 1.375 * std::log(256.0));
+  return 0;
 }

@@ -88,4 +88,5 @@ int main() {
   const auto beam =
       beam_search(logits, {the}, {.tokens_to_generate = 3, .beam_width = 20, .length_penalty = 1.5, .eod = end});
   for (std::size_t i = 0; i < 3; ++i) show("beam", beam.at(i));
+  return 0;
 }

@@ -92,4 +92,5 @@ int main() {
                              {.tokens_to_generate = 20, .top_k = 1, .longest = gpt.context});
   std::printf("%s\n", std::string(rows[0].tokens.begin(), rows[0].tokens.end()).c_str());
   std::filesystem::remove_all(folder);
+  return 0;
 }

@@ -10,7 +10,7 @@ function(accrue_moc_file output source)
     COMMAND Qt6::moc --no-notes -DQT_NO_KEYWORDS -o ${output} ${source} DEPENDS ${source} COMMENT "moc ${name}" VERBATIM)
 endfunction()
 
-# accrue_moc(target): for all headers of the target, once it has all its sources. They are compiled as one file.
+# accrue_moc(target): for all headers of the target, once it has all its sources. They are compiled with these.
 function(accrue_moc target)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${target}_moc)
   get_target_property(sources ${target} SOURCES)
@@ -25,6 +25,6 @@ function(accrue_moc target)
     string(APPEND all "#include \"moc_${name}.cpp\"\n")
   endforeach()
   file(CONFIGURE OUTPUT ${folder}/mocs.cpp CONTENT "${all}" @ONLY)
-  target_sources(${target} PRIVATE ${folder}/mocs.cpp)
-  set_source_files_properties(${folder}/mocs.cpp PROPERTIES OBJECT_DEPENDS "${outputs}" SKIP_UNITY_BUILD_INCLUSION ON)
+  set_source_files_properties(${outputs} PROPERTIES HEADER_FILE_ONLY ON)  # mocs.cpp includes them
+  target_sources(${target} PRIVATE ${folder}/mocs.cpp ${outputs})
 endfunction()

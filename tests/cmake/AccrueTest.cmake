@@ -10,17 +10,14 @@
 # One executable of several test classes, whose files t.cpp are compiled together, all or n at a time: what they share of LibTorch,
 # three seconds a file, is compiled once. Each is still a test of its own, with a process of its own: `program t [function]`; a
 # target t builds it. With a prefix, test_form.cpp is the test PREFIXform.
-set(accrue_sanitized core_record engine_models engine_memory engine_systems engine_accelerate test_accelerate_state test_rank_channel
-  ranks_parallel ranks_training ranks_resume)
+set(accrue_sanitized core_record engine_models engine_memory engine_systems engine_accelerate engine_states test_rank_channel
+  ranks_parallel ranks_training)
 add_custom_target(sanitized)
 
-# A test is compiled far more often than its own code is waited for. What calls LibTorch computes next to nothing itself.
-set(accrue_test_core_flags -O1 -g0)
-set(accrue_test_torch_flags -O0 -g0)
+# A test is compiled far more often than its own code is waited for: what it calls computes.
+set(accrue_test_flags -O0 -g0)
 if(ACCRUE_SANITIZE)
-  # As all code under sanitizers.
-  set(accrue_test_core_flags -O1)
-  set(accrue_test_torch_flags -O1)
+  set(accrue_test_flags -O1)  # as all code under sanitizers
 endif()
 
 # accrue_test_library_of(kind): accrue_test_core, which every test links, with headers that most tests read; or accrue_test_torch, which
@@ -48,7 +45,7 @@ function(accrue_test_library_of kind)
   target_compile_definitions(${name} PRIVATE QT_NO_KEYWORDS)
   # An executable's code, as that of the tests that use the headers.
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(${name} PRIVATE -fPIE ${${name}_flags})
+  target_compile_options(${name} PRIVATE -fPIE ${accrue_test_flags})
   accrue_precompile(${name} ${headers})
 endfunction()
 
@@ -86,7 +83,7 @@ function(accrue_compile_test target libraries)
     accrue_share_precompiled(${target} accrue_ui_models)
   else()
     target_precompile_headers(${target} REUSE_FROM accrue_test_${kind})
-    target_compile_options(${target} PRIVATE ${accrue_precompiled_flags} ${accrue_test_${kind}_flags})
+    target_compile_options(${target} PRIVATE ${accrue_precompiled_flags} ${accrue_test_flags})
   endif()
 endfunction()
 

@@ -16,6 +16,8 @@
 #include "support/rank_harness.h"
 #include "support/refusals.h"
 
+namespace test_accelerate_state {
+
 using namespace accrue;
 using namespace accrue::test;
 
@@ -257,4 +259,6 @@ class TestAccelerateState : public QObject {
 };
 
 ACCRUE_RANK_TEST_MAIN(TestAccelerateState, {{"saves", saves}})
+
+}  // namespace test_accelerate_state
 #include "test_accelerate_state.moc"

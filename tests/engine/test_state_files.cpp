@@ -15,6 +15,9 @@
 #include "accrue/optim/hybrid_adam.h"
 #include "optim/file_tier.h"
 #include "support/refusals.h"
+#include "support/test_program.h"
+
+namespace test_state_files {
 
 using namespace accrue;
 using namespace accrue::test;
@@ -181,5 +184,7 @@ class TestStateFiles : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestStateFiles)
+ACCRUE_TEST_MAIN(TestStateFiles)
+
+}  // namespace test_state_files
 #include "test_state_files.moc"

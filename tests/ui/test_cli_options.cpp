@@ -8,6 +8,7 @@
 #include <QTest>
 
 #include "support/programs.h"
+#include "support/test_program.h"
 
 using accrue::test::Outcome;
 
@@ -154,5 +155,5 @@ class TestCliOptions : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestCliOptions)
+ACCRUE_TEST_MAIN(TestCliOptions)
 #include "test_cli_options.moc"

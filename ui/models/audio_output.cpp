@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "models/audio_output.h"
 
-#include <QCoreApplication>
 #include <QLibrary>
 #include <cerrno>
 #include <chrono>
 #include <thread>
 
 #include "models/tone.h"
+#include "models/tr.h"
 
 namespace accrue::ui {
 
 namespace {
-
-QString tr(const char* text) {
-  return QCoreApplication::translate("AudioOutput", text);
-}
 
 // What is used of <alsa/asoundlib.h>, whose numbers are part of the library's binary interface.
 constexpr int playback = 0;            // SND_PCM_STREAM_PLAYBACK

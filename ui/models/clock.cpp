@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "models/clock.h"
 
-#include <QCoreApplication>
+#include "models/tr.h"
 
 namespace accrue::ui {
 
@@ -43,26 +43,22 @@ const ClockText& textOf(Clock clock) {
   return texts[static_cast<std::size_t>(clock)];
 }
 
-QString translated(const char* text) {
-  return QCoreApplication::translate("Clock", text);
-}
-
 }  // namespace
 
 QString clockName(Clock clock) {
-  return translated(textOf(clock).name);
+  return tr(textOf(clock).name);
 }
 
 QString clockUnit(Clock clock) {
-  return translated(textOf(clock).unit);
+  return tr(textOf(clock).unit);
 }
 
 QString clockAxisTitle(Clock clock) {
-  return translated(textOf(clock).title);
+  return tr(textOf(clock).title);
 }
 
 QString clockHelp(Clock clock) {
-  return translated(textOf(clock).help);
+  return tr(textOf(clock).help);
 }
 
 QString clockKey(Clock clock) {

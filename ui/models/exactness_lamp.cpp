@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "models/exactness_lamp.h"
 
-#include <QCoreApplication>
-
 #include "accrue/run/lamp.h"
 #include "models/number_text.h"
 #include "models/run_text.h"
+#include "models/tr.h"
 
 namespace accrue::ui {
 
-namespace {
-
-QString translated(const char* text) {
-  return QCoreApplication::translate("ExactnessLamp", text);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 void ExactnessLamp::take(const accrue::ExactnessCheck& check) {
   if (!checks_.empty() && checks_.back().update >= check.update) return;
@@ -54,21 +47,21 @@ QString ExactnessLamp::word() const {
   if (!check) return {};
   const Light light = lightOf(*check);
   const QChar mark = light == Light::exact ? QChar(0x2713) : light == Light::close ? QLatin1Char('~') : QChar(0x2717);
-  return QStringLiteral("%1 %2").arg(mark).arg(translated(accrue::lamp_word(*check).data()));
+  return QStringLiteral("%1 %2").arg(mark).arg(tr(accrue::lamp_word(*check).data()));
 }
 
 QString ExactnessLamp::text() const {
   const auto* check = worst();
-  if (!check) return translated("No window has been compared with one batch yet.");
+  if (!check) return tr("No window has been compared with one batch yet.");
   const Light light = lightOf(*check);
-  const QString windows = checks_.empty() ? translated("the check that decides")
-                                          : translated("%1 of %2 checked windows")
+  const QString windows = checks_.empty() ? tr("the check that decides")
+                                          : tr("%1 of %2 checked windows")
                                                 .arg(groupedNumber(counts_[static_cast<std::size_t>(light)]),
                                                      groupedNumber(static_cast<std::int64_t>(checks_.size())));
   const QString figures =
       check->relative == 0.0
-          ? translated("update %1 matches the single-batch gradient").arg(groupedNumber(check->update))
-          : translated("update %1 differs from one batch by %2 (relative; tolerance %3)")
+          ? tr("update %1 matches the single-batch gradient").arg(groupedNumber(check->update))
+          : tr("update %1 differs from one batch by %2 (relative; tolerance %3)")
                 .arg(groupedNumber(check->update), valueText(check->relative, 2), valueText(check->tolerance, 2));
   QString text = QStringLiteral("%1: %2; %3.").arg(word().mid(2), windows, figures);
   if (!check->message.empty()) text += QLatin1Char(' ') + QString::fromStdString(check->message);

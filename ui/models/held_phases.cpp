@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "models/held_phases.h"
 
-#include <QCoreApplication>
 #include <cmath>
 
 #include "models/number_text.h"
+#include "models/tr.h"
 
 namespace accrue::ui {
 
 namespace {
-
-QString tr(const char* text) {
-  return QCoreApplication::translate("HeldPhases", text);
-}
 
 QString times(double factor) {
   return std::isnan(factor) ? QString() : tr("\u00d7 %1").arg(valueText(factor, 4));

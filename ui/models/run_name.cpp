@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "models/run_name.h"
 
-#include <QCoreApplication>
 #include <QHash>
 #include <QRegularExpression>
 #include <QSet>
@@ -11,6 +10,7 @@
 
 #include "accrue/run/spec_fields.h"
 #include "models/run_text.h"
+#include "models/tr.h"
 
 namespace accrue::ui {
 
@@ -19,10 +19,6 @@ namespace {
 /// More settings would be a table, which the runs table is.
 constexpr std::size_t mostSettings = 3;
 constexpr qsizetype longestValue = 24;
-
-QString tr(const char* text) {
-  return QCoreApplication::translate("RunName", text);
-}
 
 QString utf8(std::string_view text) {
   return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));

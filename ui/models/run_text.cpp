@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "run_text.h"
 
-#include <QCoreApplication>
 #include <QRegularExpression>
 #include <algorithm>
 #include <array>
@@ -10,14 +9,11 @@
 #include "number_text.h"
 #include "run_series.h"
 #include "run_table_model.h"
+#include "tr.h"
 
 namespace accrue::ui {
 
 namespace {
-
-QString tr(const char* text) {
-  return QCoreApplication::translate("RunText", text);
-}
 
 QString runningSentence(const RunSeries& run) {
   if (run.last().update == 0) return tr("waiting for the first update");

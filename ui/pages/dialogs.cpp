@@ -2,7 +2,6 @@
 #include "dialogs.h"
 
 #include <QCheckBox>
-#include <QCoreApplication>
 #include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
@@ -14,14 +13,11 @@
 
 #include "accrue/run/spec_fields.h"
 #include "figure_dialog.h"
+#include "models/tr.h"
 
 namespace accrue::ui {
 
 namespace {
-
-QString tr(const char* text) {
-  return QCoreApplication::translate("Dialogs", text);
-}
 
 /// Adds the suffix of the chosen filter ("PNG image (*.png)") if the name has none.
 QString withSuffix(const QString& file, const QString& filter) {

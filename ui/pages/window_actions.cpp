@@ -2,19 +2,15 @@
 #include "window_actions.h"
 
 #include <QActionGroup>
-#include <QCoreApplication>
 #include <QKeySequence>
 #include <tuple>
 
+#include "models/tr.h"
 #include "style/theme.h"
 
 namespace accrue::ui {
 
 namespace {
-
-QString tr(const char* text) {
-  return QCoreApplication::translate("WindowActions", text);
-}
 
 QList<QKeySequence> keys(const char* first, const char* second = nullptr) {
   QList<QKeySequence> list{QKeySequence(QLatin1String(first))};

@@ -2,7 +2,6 @@
 #include "window_menus.h"
 
 #include <QActionGroup>
-#include <QCoreApplication>
 #include <QDockWidget>
 #include <QKeyEvent>
 #include <QMainWindow>
@@ -12,16 +11,13 @@
 #include <QToolButton>
 
 #include "dock_switch.h"
+#include "models/tr.h"
 #include "style/theme.h"
 #include "window_actions.h"
 
 namespace accrue::ui {
 
 namespace {
-
-QString tr(const char* text) {
-  return QCoreApplication::translate("WindowMenus", text);
-}
 
 /// An open menu keeps its letters: those of commands in the runs table would go before them, because the menu bar,
 /// which shows these commands, has the focus while a menu is open by a key.

@@ -20,6 +20,7 @@
 #include "style/theme.h"
 #include "widgets/arithmetic_panel.h"
 #include "widgets/field_form.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

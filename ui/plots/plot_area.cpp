@@ -40,7 +40,7 @@ constexpr double keyZoom = 1.25;
 constexpr double keyPan = 0.1;
 constexpr double farPan = 0.5;
 constexpr int exportWidth = 960;
-constexpr int leastHeight = 240;
+constexpr int leastAreaHeight = 240;
 
 /// How high a plot is beside the others: of `allHeight`.
 constexpr int allHeight = 1000;
@@ -59,7 +59,7 @@ class ScrolledPlots final : public QScrollArea {
     setFocusPolicy(Qt::NoFocus);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setWidgetResizable(true);
-    setMinimumHeight(leastHeight);
+    setMinimumHeight(leastAreaHeight);
     setWidget(plots);
   }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "dialect_columns.h"
 
-#include <QCoreApplication>
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "models/number_text.h"
 #include "models/run_text.h"
+#include "models/tr.h"
 #include "style/theme.h"
 
 namespace accrue::ui {
@@ -21,10 +21,6 @@ constexpr int jump_gap = 22;
 constexpr std::int64_t most_dropped = 12;
 
 using Place = std::pair<std::int64_t, std::int64_t>;  // epoch, batch
-
-QString tr(const char* text) {
-  return QCoreApplication::translate("DialectColumns", text);
-}
 
 struct PlacedCell {
   Place place;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "gradient_pool.h"
 
-#include <QCoreApplication>
 #include <QHelpEvent>
 #include <QPainter>
 #include <QToolTip>
@@ -10,6 +9,7 @@
 
 #include "models/number_text.h"
 #include "models/run_text.h"
+#include "models/tr.h"
 #include "style/text_scale.h"
 #include "style/theme.h"
 #include "widgets/tip_text.h"
@@ -20,10 +20,6 @@ namespace {
 
 /// Tints of one hue that neighbours can be told apart by.
 constexpr double tints[] = {1.0, 0.62, 0.82, 0.46};
-
-QString tr(const char* text) {
-  return QCoreApplication::translate("GradientPool", text);
-}
 
 QFont countFont() {
   QFont font = tabularFont(TextSize::body);

@@ -11,7 +11,7 @@ namespace {
 using Tokens = std::deque<std::int64_t>;
 
 /// cls, and a sep after each of two segments.
-constexpr std::int64_t added_tokens = 3;
+constexpr std::int64_t bert_added_tokens = 3;
 
 struct Segments {
   Tokens a, b;
@@ -49,11 +49,11 @@ void truncate(Segments& segments, std::int64_t target, RandomState& random) {
 }  // namespace
 
 Result<SentenceIndexRequest> BertDataset::index_request(const BertRequest& request) {
-  if (request.sequence_length < added_tokens + 2)
+  if (request.sequence_length < bert_added_tokens + 2)
     return fail(ErrorCode::config,
                 "a BERT's sample of " + std::to_string(request.sequence_length) + " tokens has no room for text", {},
                 "Give a sequence length of at least 5");
-  return SentenceIndexRequest{.maximum = request.sequence_length - added_tokens,
+  return SentenceIndexRequest{.maximum = request.sequence_length - bert_added_tokens,
                               .minimum_sentences = request.binary_head ? 2 : 1,
                               .samples = request.samples,
                               .short_probability = request.short_probability,
@@ -72,7 +72,7 @@ Result<BertDataset> BertDataset::create(std::shared_ptr<const IndexedDataset> da
 
 Result<BertItem> BertDataset::item(std::int64_t item) const {
   const auto length = static_cast<std::size_t>(request_.sequence_length);
-  const auto sample = read_sentences(*dataset_, index_, item, request_.sequence_length - added_tokens, special_);
+  const auto sample = read_sentences(*dataset_, index_, item, request_.sequence_length - bert_added_tokens, special_);
   if (!sample) return tl::unexpected(sample.error());
   if (request_.binary_head && sample->sentences.size() < 2)
     return fail(ErrorCode::protocol, "sample " + std::to_string(item) + " has one sentence, where two are needed",

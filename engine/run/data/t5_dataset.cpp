@@ -9,7 +9,7 @@ namespace accrue {
 namespace {
 
 /// bos and eos.
-constexpr std::int64_t added_tokens = 2;
+constexpr std::int64_t t5_added_tokens = 2;
 
 /// The sentences as one row, cut at the target length.
 std::vector<std::int64_t> joined(const SentenceSample& sample, bool& truncated) {
@@ -29,11 +29,11 @@ std::vector<std::int64_t> ones(std::size_t count, std::int64_t length) {
 }  // namespace
 
 Result<SentenceIndexRequest> T5Dataset::index_request(const T5Request& request) {
-  if (request.sequence_length < added_tokens + 2)
+  if (request.sequence_length < t5_added_tokens + 2)
     return fail(ErrorCode::config,
                 fmt::format("a T5's sample of {} tokens has no room for text", request.sequence_length), {},
                 "Give a sequence length of at least 4");
-  return SentenceIndexRequest{.maximum = request.sequence_length - added_tokens,
+  return SentenceIndexRequest{.maximum = request.sequence_length - t5_added_tokens,
                               .minimum_sentences = 1,
                               .samples = request.samples,
                               .short_probability = request.short_probability,
@@ -59,7 +59,7 @@ Result<T5Dataset> T5Dataset::create(std::shared_ptr<const IndexedDataset> datase
 }
 
 Result<T5Item> T5Dataset::item(std::int64_t item) const {
-  const auto sample = read_sentences(*dataset_, index_, item, request_.sequence_length - added_tokens, special_);
+  const auto sample = read_sentences(*dataset_, index_, item, request_.sequence_length - t5_added_tokens, special_);
   if (!sample) return tl::unexpected(sample.error());
   T5Item made;
   const std::vector<std::int64_t> tokens = joined(*sample, made.truncated);

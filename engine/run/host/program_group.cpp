@@ -38,7 +38,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr int poll_ms = 200;
-constexpr std::size_t slice_bytes = 1 << 20;      // of one stream in one turn, so that no rank starves another
+constexpr std::size_t turn_bytes = 1 << 20;       // of one stream in one turn, so that no rank starves another
 constexpr std::size_t longest_line = 256 * 1024;  // a line that grows beyond it is told in parts
 constexpr std::int64_t most_ranks = 1024;
 
@@ -285,7 +285,7 @@ class LiveGroup final : public ProgramGroup {
     for (const auto which : {ProgramStream::output, ProgramStream::errors}) {
       Stream& stream = program.streams[static_cast<std::size_t>(which)];
       char chunk[65536];
-      for (std::size_t taken = 0; stream.fd && taken < slice_bytes;) {
+      for (std::size_t taken = 0; stream.fd && taken < turn_bytes;) {
         const auto count = ::read(stream.fd.get(), chunk, sizeof chunk);
         if (count < 0 && errno == EINTR) continue;
         if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;

@@ -16,7 +16,7 @@ Json knobs_json(const AccumulationKnobs& knobs) {
 }
 
 /// As an integer where it is one.
-Json number(double value) {
+Json number_json(double value) {
   const auto whole = static_cast<std::int64_t>(value);
   return static_cast<double>(whole) == value ? Json(whole) : Json(value);
 }
@@ -80,7 +80,7 @@ Json plan_summary(const RunPlan& plan) {
           {"schedule_total", plan.curve.total},
           {"schedule_counts", std::string(to_name(plan.curve.clock))},
           {"warmup",
-           {{"positions", number(plan.curve.warmup)},
+           {{"positions", number_json(plan.curve.warmup)},
             {"updates", plan.warmup_updates},
             {"micro_steps", plan.warmup_micro_steps},
             {"samples", plan.warmup_samples}}},

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "accrue/run/counted.h"
+#include "lower_case.h"
 #include "posix_file.h"
 
 namespace accrue {
@@ -28,13 +29,6 @@ constexpr std::string_view step_names[] = {"update", "step", "global_step", "ite
 constexpr std::string_view time_names[] = {"seconds", "time",    "wall_time", "wall time", "timestamp",
                                            "elapsed", "runtime", "_runtime",  "_timestamp"};
 constexpr std::string_view sample_names[] = {"samples", "sample", "consumed_samples", "consumed-samples"};
-
-std::string lowered(std::string_view text) {
-  std::string result(text);
-  for (char& each : result)
-    if (each >= 'A' && each <= 'Z') each = static_cast<char>(each - 'A' + 'a');
-  return result;
-}
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t");

@@ -18,6 +18,7 @@
 #include "accrue/run/tensorboard_file.h"
 #include "accrue/run/tensorboard_scalars.h"
 #include "accrue/run/version.h"
+#include "lower_case.h"
 
 namespace accrue {
 
@@ -41,13 +42,6 @@ constexpr std::string_view evaluation_names[] = {
 /// Of a path that may end in a slash.
 std::string last_name(const std::filesystem::path& path) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();
-}
-
-std::string lowered(std::string_view text) {
-  std::string result(text);
-  for (char& each : result)
-    if (each >= 'A' && each <= 'Z') each = static_cast<char>(each - 'A' + 'a');
-  return result;
 }
 
 std::string found_tag(const TensorboardLog& log, std::span<const std::string_view> names) {

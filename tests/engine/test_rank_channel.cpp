@@ -14,6 +14,7 @@
 #include "accrue/run/event_codec.h"
 #include "accrue/run/rank_command.h"
 #include "rank/process_channel.h"
+#include "support/test_program.h"
 
 using namespace accrue;
 using namespace std::chrono_literals;
@@ -494,5 +495,5 @@ class TestRankChannel : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestRankChannel)
+ACCRUE_TEST_MAIN(TestRankChannel)
 #include "test_rank_channel.moc"

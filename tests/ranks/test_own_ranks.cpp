@@ -14,6 +14,7 @@
 #include "accrue/run/spec_io.h"
 #include "run/host_fixture.h"
 #include "support/programs.h"
+#include "support/test_program.h"
 
 using namespace accrue;
 using namespace accrue_test;
@@ -111,5 +112,5 @@ class TestOwnRanks : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestOwnRanks)
+ACCRUE_TEST_MAIN(TestOwnRanks)
 #include "test_own_ranks.moc"

@@ -10,6 +10,7 @@
 #include "accrue/run/spec_io.h"
 #include "run/host_fixture.h"
 #include "support/programs.h"
+#include "support/test_program.h"
 
 using namespace accrue;
 using namespace accrue_test;
@@ -200,5 +201,5 @@ class TestPhases : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestPhases)
+ACCRUE_TEST_MAIN(TestPhases)
 #include "test_phases.moc"

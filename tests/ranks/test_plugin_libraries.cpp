@@ -13,6 +13,7 @@
 
 #include "support/programs.h"
 #include "support/table.h"
+#include "support/test_program.h"
 
 using namespace accrue::test;
 
@@ -281,5 +282,5 @@ class TestPluginLibraries : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestPluginLibraries)
+ACCRUE_TEST_MAIN(TestPluginLibraries)
 #include "test_plugin_libraries.moc"

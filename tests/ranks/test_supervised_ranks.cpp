@@ -17,6 +17,7 @@
 #include "run/host_fixture.h"
 #include "support/listeners.h"
 #include "support/programs.h"
+#include "support/test_program.h"
 
 using namespace accrue;
 using namespace accrue_test;
@@ -348,5 +349,5 @@ class TestSupervisedRanks : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestSupervisedRanks)
+ACCRUE_TEST_MAIN(TestSupervisedRanks)
 #include "test_supervised_ranks.moc"

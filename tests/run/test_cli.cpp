@@ -18,6 +18,7 @@
 
 #include "support/programs.h"
 #include "support/table.h"
+#include "support/test_program.h"
 
 using namespace accrue::test;
 
@@ -685,5 +686,5 @@ class TestCli : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestCli)
+ACCRUE_TEST_MAIN(TestCli)
 #include "test_cli.moc"

@@ -5,6 +5,7 @@
 
 #include "support/programs.h"
 #include "support/table.h"
+#include "support/test_program.h"
 
 using namespace accrue::test;
 
@@ -76,5 +77,5 @@ class TestCommandLine : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestCommandLine)
+ACCRUE_TEST_MAIN(TestCommandLine)
 #include "test_command_line.moc"

@@ -7,6 +7,7 @@
 
 #include "support/programs.h"
 #include "support/table.h"
+#include "support/test_program.h"
 
 using namespace accrue::test;
 
@@ -262,5 +263,5 @@ class TestLaunch : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestLaunch)
+ACCRUE_TEST_MAIN(TestLaunch)
 #include "test_launch.moc"

@@ -6,6 +6,7 @@
 #include "accrue/run/spec_io.h"
 #include "scenarios/scenario.h"
 #include "support/places.h"
+#include "support/test_program.h"
 
 using namespace accrue;
 
@@ -133,5 +134,5 @@ class TestScenariosPlan : public QObject {
   QVector<ScenarioCase> cases_;
 };
 
-QTEST_GUILESS_MAIN(TestScenariosPlan)
+ACCRUE_TEST_MAIN(TestScenariosPlan)
 #include "test_scenarios_plan.moc"

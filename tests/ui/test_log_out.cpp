@@ -16,6 +16,7 @@
 #include "accrue/run/spec_io.h"
 #include "run/host_fixture.h"
 #include "support/programs.h"
+#include "support/test_program.h"
 
 using namespace accrue;
 using namespace accrue_test;
@@ -116,5 +117,5 @@ class TestLogOut : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestLogOut)
+ACCRUE_TEST_MAIN(TestLogOut)
 #include "test_log_out.moc"

@@ -8,8 +8,6 @@
 
 namespace accrue::ui {
 
-namespace {}  // namespace
-
 void ExactnessLamp::take(const accrue::ExactnessCheck& check) {
   if (!checks_.empty() && checks_.back().update >= check.update) return;
   checks_.push({check.update, lightOf(check)});

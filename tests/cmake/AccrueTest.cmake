@@ -20,9 +20,8 @@ if(ACCRUE_SANITIZE)
   set(accrue_test_flags -O1)  # as all code under sanitizers
 endif()
 
-# accrue_test_library_of(kind): accrue_test_core, which every test links, with headers that most tests read, and beside it accrue_test_main;
-# or accrue_test_torch, which those of the engine link as well, with half a million lines of LibTorch that each would otherwise read for ten
-# seconds.
+# accrue_test_library_of(kind): accrue_test_core, which every test links, with main() and headers that most tests read; or accrue_test_torch,
+# which those of the engine link as well, with half a million lines of LibTorch that each would otherwise read for ten seconds.
 function(accrue_test_library_of kind)
   set(name accrue_test_${kind})
   if(TARGET ${name})
@@ -36,13 +35,13 @@ function(accrue_test_library_of kind)
     target_link_libraries(${name} PRIVATE accrue_engine nlohmann_json::nlohmann_json)
     list(APPEND headers <torch/nn/modules/linear.h> <torch/optim/sgd.h> <torch/optim/adamw.h> <ATen/ops/full.h>)
   else()
-    add_library(${name} STATIC ${support}/places.cpp)
-    add_library(accrue_test_main STATIC ${support}/test_program.cpp)
-    target_link_libraries(accrue_test_main PRIVATE accrue_options Qt6::Test)
-    target_include_directories(accrue_test_main PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-    # It needs next to nothing of what is precompiled here.
-    set_source_files_properties(${support}/places.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON
-      COMPILE_DEFINITIONS "ACCRUE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";ACCRUE_BIN_DIR=\"${CMAKE_RUNTIME_OUTPUT_DIRECTORY}\"")
+    add_library(${name} STATIC ${support}/test_program.cpp)
+    # Programs with a main() of their own link it as well.
+    add_library(accrue_test_places STATIC ${support}/places.cpp)
+    target_link_libraries(accrue_test_places PRIVATE accrue_options Qt6::Core)
+    target_include_directories(accrue_test_places PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    target_compile_definitions(accrue_test_places PRIVATE QT_NO_KEYWORDS "ACCRUE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\""
+      "ACCRUE_BIN_DIR=\"${CMAKE_RUNTIME_OUTPUT_DIRECTORY}\"")
   endif()
   target_link_libraries(${name} PRIVATE accrue_options Qt6::Test Qt6::Core)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
@@ -80,7 +79,7 @@ function(accrue_compile_test target libraries)
     accrue_test_library_of(torch)
     target_link_libraries(${target} PRIVATE accrue_test_torch)
   endif()
-  target_link_libraries(${target} PRIVATE accrue_test_core accrue_test_main)
+  target_link_libraries(${target} PRIVATE accrue_test_core accrue_test_places)
   if(libraries MATCHES "accrue_ui(;|$)")
     accrue_share_precompiled(${target} accrue_ui ${accrue_light_flags})
   elseif(libraries MATCHES "accrue_ui_models")

@@ -97,8 +97,8 @@ struct TensorBatch {
   }
 
   DeviceColumns tensors[most];
-  Rule rules[most];
-  std::int32_t places[most];  ///< in the list of the call
+  Rule rules[most] = {};
+  std::int32_t places[most] = {};  ///< in the list of the call
   std::int32_t first_block[most + 1] = {0};
   std::int32_t count = 0;
 };

@@ -3,7 +3,7 @@
 // all threads of a block before the next begins, so that whoever can run a step for every thread can run a kernel:
 // engine/cuda does on a device, and tests do on the CPU, in any order of the threads.
 //
-// Small tensors share a kernel: to start one takes longer than to update a thousand numbers. Numbers are dealt to
+// Tensors share kernels: to start one takes longer than to update a thousand numbers. Numbers are dealt to
 // threads in turn, and sums of squares are folded in halves, so a result depends on the number of elements alone: not
 // on the device, nor on which tensors share a kernel or which block is done first.
 #pragma once
@@ -58,7 +58,8 @@ ACCRUE_HOST_DEVICE void put(const DeviceColumn& column, std::int64_t i, T number
   static_cast<T*>(column.data)[i] = number;
 }
 
-/// Tensors of one kernel, each with its rule: as many as its arguments, which are 4 KiB at most, have room for.
+/// Tensors of one kernel, each with its rule. With any rule they are less than 4 KiB, which arguments may take
+/// anywhere.
 template <typename Rule>
 struct TensorBatch {
   static constexpr int most = 22;
@@ -288,7 +289,6 @@ class LaunchedUpdates final : public DeviceUpdates {
   }
 
  private:
-  using Tensors = std::span<const DeviceColumns>;
   template <typename>
   using RuleOfNone = NoRule;
 

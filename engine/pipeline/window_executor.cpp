@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "models/lent_threads.h"
 #include "pipeline/allocation_count.h"
@@ -75,6 +76,7 @@ void WindowExecutor::forward(const PipelineOperation& operation, WindowWork& wor
     flight.kept_bytes = allocated.live();
     if (flight.received.defined()) flight.kept_bytes += static_cast<std::int64_t>(flight.received.nbytes());
     kept_bytes_ += flight.kept_bytes;
+    if (std::exchange(counts_anew_, false)) most_kept_bytes_ = 0;
     most_kept_bytes_ = std::max(most_kept_bytes_, kept_bytes_);
   } else {
     compute_forward(operation, batch, flight, work);

@@ -75,8 +75,8 @@ class WindowExecutor {
   /// Whether forwards are counted: what they leave for their backwards, until it is known well enough.
   bool counts_kept() const { return counts_kept_; }
   void stop_counting_kept() { counts_kept_ = false; }
-  /// Between windows.
-  void count_kept_anew() { most_kept_bytes_ = 0; }
+  /// The next forward begins the count anew; until then it stands.
+  void count_kept_anew() { counts_anew_ = true; }
   /// Most bytes at once that forwards had left for backwards still to come, inputs of other stages included.
   std::int64_t most_kept_bytes() const { return most_kept_bytes_; }
 
@@ -108,6 +108,7 @@ class WindowExecutor {
   std::map<std::tuple<PipelineAction, std::int64_t, std::int64_t>, std::int64_t> lent_;  ///< threads, in operations_
   std::map<std::pair<std::int64_t, std::int64_t>, Flight> flights_;
   bool counts_kept_ = true;
+  bool counts_anew_ = false;
   std::int64_t kept_bytes_ = 0;
   std::int64_t most_kept_bytes_ = 0;
 };

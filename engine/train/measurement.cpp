@@ -15,7 +15,8 @@ std::int64_t bytes_of(const at::Tensor& tensor) {
 
 void measure_window(Training& training) {
   if (!training.executor.counts_kept()) return;
-  // A device's libraries allocate their workspaces in the first window and keep them.
+  // A device's libraries allocate their workspaces in the first window and keep them: the second is counted, if there
+  // is one.
   if (training.report.full_updates() == 1 && !training.device.is_cpu()) training.executor.count_kept_anew();
   if (training.report.full_updates() < windows_that_show_all) return;
   report_measured(training);

@@ -10,7 +10,7 @@ function(accrue_moc_file output source)
     COMMAND Qt6::moc --no-notes -DQT_NO_KEYWORDS -o ${output} ${source} DEPENDS ${source} COMMENT "moc ${name}" VERBATIM)
 endfunction()
 
-# accrue_moc(target): for all headers of the target, once it has all its sources. They are compiled with these.
+# accrue_moc(target): for all headers of the target, once it has all its sources, with which what moc makes is compiled.
 function(accrue_moc target)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${target}_moc)
   get_target_property(sources ${target} SOURCES)

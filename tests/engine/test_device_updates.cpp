@@ -224,13 +224,14 @@ class TestDeviceUpdates : public QObject {
     QVERIFY(sums[1].min().item<double>() == 0.0 && sums[1][1].min().item<double>() > 0.0);
   }
 
-  /// Each with its own step, some empty, of a wide type here and there: as if each were alone.
+  /// Each with its own step, some empty, of all types: as if each were alone.
   void tensors_share_kernels() {
     std::vector<Piece<MomentsStep>> pieces;
     std::vector<double> rates;
     at::manual_seed(9);
     for (int i = 0; i < 70; ++i) {
-      const at::ScalarType type = i >= 30 && i < 40 ? at::kDouble : at::kFloat;
+      const at::ScalarType narrow = i % 5 == 0 ? at::kHalf : i % 7 == 0 ? at::kBFloat16 : at::kFloat;
+      const at::ScalarType type = i >= 30 && i < 40 ? at::kDouble : narrow;
       const auto drawn = [&] { return at::rand({i % 9 * 300}).to(type); };
       MomentsStep step = a_moments_step;
       step.lr = 0.001 * i;
@@ -254,7 +255,7 @@ class TestDeviceUpdates : public QObject {
     const at::Tensor sums_on_cpu = pass(on_cpu, UpdatePath::kernels);
     kernels_started = 0;
     const at::Tensor sums = pass(together, device_in(Turns::shuffled));
-    // 22 tensors a kernel, of one type: 27 and 8 and 27 that are not empty make 2 + 1 + 2; and one adds the sums up.
+    // 22 tensors a kernel: 26 and 9 and 27 that are not empty make 2 + 1 + 2 kernels; and one adds the sums up.
     QCOMPARE(kernels_started, 3 * 5 + 1);
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       fused_adam_pass({alone[i]}, device_in(Turns::ascending));

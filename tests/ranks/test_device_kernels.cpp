@@ -41,13 +41,16 @@ std::vector<Rule> all_rules() {
 /// Parameters of some sizes in one tensor, with padding between them, and gradients of some updates.
 struct Numbers {
   explicit Numbers(at::ScalarType type) : options(at::TensorOptions(type).device(at::kCUDA, 0)) {
-    for (const std::int64_t size : {1, 31, 1023, 100'003, 3'000'000}) {
-      segments.push_back({.range = {numel, size}});
-      numel += size + 3;
-    }
+    for (const std::int64_t size : {1, 31, 1023, 100'003, 3'000'000}) add(size);
+    for (std::int64_t size = 1; size < 40; ++size) add(size);  // more tensors than a kernel takes
     at::manual_seed(4);
     params = at::randn({numel}, options);
     for (int step = 0; step < 5; ++step) grads.push_back(at::randn({numel}, options) * 0.1);
+  }
+
+  void add(std::int64_t size) {
+    segments.push_back({.range = {numel, size}});
+    numel += size + 3;
   }
 
   at::TensorOptions options;

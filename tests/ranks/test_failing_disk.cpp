@@ -20,6 +20,7 @@
 #include "run/host_fixture.h"
 #include "support/places.h"
 #include "support/table.h"
+#include "support/test_program.h"
 
 using namespace accrue;
 using namespace accrue_test;
@@ -292,7 +293,7 @@ class TestFailingDisk : public QObject {
   }
 };
 
-int main(int argc, char** argv) {
+static const accrue::test::TestFile test_file(__FILE__, [](int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "--every") == 0) {
     every_call = true;
     qputenv("QTEST_FUNCTION_TIMEOUT", "36000000");
@@ -302,5 +303,5 @@ int main(int argc, char** argv) {
   }
   TestFailingDisk tests;
   return QTest::qExec(&tests, argc, argv);
-}
+});
 #include "test_failing_disk.moc"

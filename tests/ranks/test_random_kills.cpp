@@ -16,6 +16,7 @@
 #include "accrue/run/spec_io.h"
 #include "run/host_fixture.h"
 #include "support/places.h"
+#include "support/test_program.h"
 
 using namespace accrue;
 using namespace accrue_test;
@@ -149,7 +150,7 @@ class TestRandomKills : public QObject {
 };
 
 /// Takes its own arguments from the front of Qt's.
-int main(int argc, char** argv) {
+static const accrue::test::TestFile test_file(__FILE__, [](int argc, char** argv) {
   QCoreApplication application(argc, argv);
   std::vector<char*> rest{argv[0]};
   for (int i = 1; i < argc; ++i) {
@@ -163,5 +164,5 @@ int main(int argc, char** argv) {
   qputenv("QTEST_FUNCTION_TIMEOUT", "3600000");  // of all rows together; each wait has its own deadline
   TestRandomKills tests;
   return QTest::qExec(&tests, static_cast<int>(rest.size()), rest.data());
-}
+});
 #include "test_random_kills.moc"

@@ -10,6 +10,7 @@
 #include "accrue/run/version.h"
 #include "bundle_archive.h"
 #include "json_text.h"
+#include "lower_case.h"
 #include "posix_file.h"
 
 namespace accrue {
@@ -43,12 +44,6 @@ bool is_name(std::string_view text, std::size_t longest) {
 bool is_hash(std::string_view text) {
   constexpr std::size_t digits = 64;
   return text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
-std::string lowered(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](char each) { return each >= 'A' && each <= 'Z' ? static_cast<char>(each + 32) : each; });
-  return text;
 }
 
 class ManifestReader {

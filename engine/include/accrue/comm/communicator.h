@@ -5,12 +5,14 @@
 //
 // A start_...() begins a call and returns at once; its tensors belong to the call until wait() has returned. Started
 // calls need no further help from this thread: two ranks may start to send to each other and wait afterwards. Two
-// backends ask for more care. NCCL sends a message together with the next call on the group, a second message to the
-// same rank excepted, or at the next push(): both sides must start the message before any other call on the group, and
-// wait for it before they wait for anything else. Over shared memory the time-out of a started collective runs from its
-// start.
+// backends ask for more care. NCCL sends a message together with the next call on the group, or at the next push():
+// both sides must start the message before any other call on the group, and wait for it before they wait for anything
+// else. A second message the same way between the same two ranks acts as a push() there, so with several messages
+// under way each side's order must be one that works with blocking calls. Over shared memory the time-out of a started
+// collective runs from its start.
 //
-// Errors: a lost peer or a time-out throws CommError (caught at the rank's one seam); nothing in memory is to be
+// Errors: a lost peer or a time-out throws CommError (caught at the rank's one seam), but the first message between two
+// ranks over NCCL waits for a lost one as long as nobody ends it; nothing in memory is to be
 // trusted afterwards, and the group cannot be used again. std::invalid_argument: tensors or ranks that do not fit;
 // nothing was begun. Thread: the training thread; one thread at a time.
 #pragma once
@@ -158,8 +160,9 @@ class Communicator {
   }
   [[nodiscard]] Work start_receive(at::Tensor& tensor, std::int64_t from, MessageLabel label = {});
   void barrier();
-  /// Sends on what was started and may be held back to travel with the next call. Messages that both sides start before
-  /// they push travel together, so two ranks may send to each other then; afterwards they are as blocking calls.
+  /// Sends on what was started and may be held back to travel with the next call. One message each way that both sides
+  /// start before they push travel together, so two ranks may send to each other then; afterwards they are as blocking
+  /// calls.
   virtual void push() {}
 
   /// Memory in which gradients may live so that a reduction needs no copy (the shm mapping); an ordinary tensor

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other tools spell the names of curves in either case.
+// Names that people and other tools spell in either case.
 #pragma once
 
 #include <string>

@@ -38,10 +38,9 @@ namespace {
 constexpr std::chrono::milliseconds kNoDeadline = std::chrono::hours(24 * 365);
 constexpr std::chrono::microseconds kPollInterval{50};
 
-/// For groups that are made from here on, unless the user has said it. NCCL connects what
-/// collectives need when a group is made: a first call that connects them waits for a lost rank where the watchdog does
-/// not see it. And what the watchdog does:
-/// ErrorHandlingMode's CleanUpOnly, after a quarter of the time in ms that it leaves for a dump before it aborts.
+/// For groups that are made from here on, unless the user has said it. NCCL connects what collectives need when a group
+/// is made: a first call that connects them waits for a lost rank where the watchdog does not see it. The watchdog does
+/// ErrorHandlingMode's CleanUpOnly, and waits 250 ms for a dump before it aborts.
 void set_up_nccl() {
   ::setenv("NCCL_RUNTIME_CONNECT", "0", 0);
   ::setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "2", 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizer updates on a device, as accrue_cuda offers them: a call starts a kernel and returns. Pointers are the
-// device's; what a call works on must stay as it is until the kernel is through, which is so for tensors of LibTorch.
+// Optimizer updates on a device, as accrue_cuda offers them: a call starts kernels and returns. Pointers are the
+// device's; what a call works on must stay as it is until the kernels are through, which is so for LibTorch's tensors.
 #pragma once
 
 #include <cstdint>

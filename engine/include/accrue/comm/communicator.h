@@ -12,9 +12,9 @@
 // collective runs from its start.
 //
 // Errors: a lost peer or a time-out throws CommError (caught at the rank's one seam), but the first message between two
-// ranks over NCCL waits for a lost one as long as nobody ends it; nothing in memory is to be
-// trusted afterwards, and the group cannot be used again. std::invalid_argument: tensors or ranks that do not fit;
-// nothing was begun. Thread: the training thread; one thread at a time.
+// ranks over NCCL waits for a lost one as long as nobody ends it; nothing in memory is to be trusted afterwards, and
+// the group cannot be used again. std::invalid_argument: tensors or ranks that do not fit; nothing was begun. Thread:
+// the training thread; one thread at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -180,8 +180,9 @@ class ComingHook final : public GradientReceiver {
 }  // namespace
 
 struct DistributedDataParallel::State {
-  State(Replica replica, Communicator& communicator, const DataParallelOptions& chosen)
-      : axis(communicator),
+  State(torch::nn::Module& trained, Replica replica, Communicator& communicator, const DataParallelOptions& chosen)
+      : module(trained),
+        axis(communicator),
         options(chosen),
         buffers(std::move(replica.buffers)),
         parameters(std::move(replica.trainable)),
@@ -203,6 +204,7 @@ struct DistributedDataParallel::State {
 
   void mark_parameters();
   void release_parameters();
+  void demand_all_known() const;
   void coming(std::size_t parameter);
   at::Tensor place_for_product(std::size_t parameter);
   void arrived(std::size_t parameter);
@@ -213,6 +215,7 @@ struct DistributedDataParallel::State {
   bool stepped_without_finish(std::size_t parameter) const;
   bool any_stepped_without_finish() const;
 
+  torch::nn::Module& module;
   Communicator& axis;
   DataParallelOptions options;
   NamedTensors buffers;
@@ -244,6 +247,21 @@ void DistributedDataParallel::State::release_parameters() {
   for (const auto& parameter : parameters) torch::autograd::impl::set_post_acc_grad_hooks(parameter, nullptr);
   for (const auto& each : accumulators)
     std::erase_if(each->pre_hooks(), [](const auto& hook) { return dynamic_cast<ComingHook*>(hook.get()) != nullptr; });
+}
+
+/// A parameter that was unfrozen or added later has no place in the arenas: it would be neither reduced nor cleared.
+void DistributedDataParallel::State::demand_all_known() const {
+  std::unordered_set<const void*> known;
+  for (const at::Tensor& each : parameters) known.insert(each.unsafeGetTensorImpl());
+  for (const at::Tensor& each : module.parameters()) {
+    if (!each.defined() || !each.requires_grad() || known.contains(each.unsafeGetTensorImpl())) continue;
+    for (const auto& entry : module.named_parameters())
+      if (entry.value().is_same(each))
+        throw std::logic_error("DistributedDataParallel: parameter " + entry.key() +
+                               " requires a gradient, and did not, or was not there, when this DistributedDataParallel "
+                               "was made, so its gradient is not reduced; make another one after unfreezing or adding "
+                               "parameters");
+  }
 }
 
 bool DistributedDataParallel::State::stepped_without_finish(std::size_t i) const {
@@ -334,7 +352,7 @@ DistributedDataParallel::DistributedDataParallel(torch::nn::Module& module, Comm
   verify_replicas(replica.everything, describe(options), axis);
   check(replica, options);
   if (options.broadcast_parameters) broadcast_values(replica.everything, axis);
-  state_ = std::make_unique<State>(std::move(replica), axis, options);
+  state_ = std::make_unique<State>(module, std::move(replica), axis, options);
   state_->mark_parameters();
 }
 
@@ -362,6 +380,7 @@ void DistributedDataParallel::before_forward() {
 void DistributedDataParallel::finish() {
   State& state = *state_;
   if (!state.sync) return;
+  state.demand_all_known();
   for (std::size_t i = 0; i < state.parameters.size(); ++i) state.collect(i);
   state.reducer.finish();
   state.wait_for_reductions();

@@ -317,6 +317,32 @@ int one_at_a_time(RankContext& rank) {
 }
 
 const std::vector<std::string> backends = {"shm", "gloo"};
+/// Gradual unfreezing: nothing would reduce the gradient, and the ranks would drift apart. A window that is not reduced
+/// is not refused.
+int refuses_later_parameters(RankContext& rank) {
+  const auto joined = join_ranks(rank, BackendKind::shm);
+  Tied net;
+  DistributedDataParallel ddp(net, *joined.data);
+  const auto pass = [&] {
+    at::matmul(net.second, at::matmul(net.first, numbers({4}, 10, at::kDouble))).sum().backward();
+    ddp.finish();
+  };
+  pass();
+  ddp.zero_grad();
+  const std::string& how = rank.arguments.at(0);
+  if (how == "frozen") net.frozen.requires_grad_(true);
+  if (how == "later") net.register_parameter("later", at::zeros({1}));
+  if (how == "head.weight") net.register_module("head", torch::nn::Linear(1, 1));
+  {
+    const auto quiet = ddp.no_sync();
+    pass();
+  }
+  const std::string said = error_of(pass);
+  if (said.find("parameter " + how + " requires a gradient") == std::string::npos) throw std::runtime_error(said);
+  ddp.leave_local();
+  return 0;
+}
+
 const RankCases cases = {{"the mean divides by the ranks", means_over_ranks},
                          {"no_sync may cover backward alone", no_sync_around_backward},
                          {"several backwards add up before one finish", several_backwards},
@@ -326,7 +352,11 @@ const RankCases cases = {{"the mean divides by the ranks", means_over_ranks},
                          {"names the parameter that differs between ranks", refuses_other_models, backends},
                          {"names the parameter whose requires_grad differs", refuses_other_requires_grad, backends},
                          {"says that options differ between ranks", refuses_other_options, backends},
-                         {"one wrapper per module", one_at_a_time}};
+                         {"one wrapper per module", one_at_a_time},
+                         {"a parameter that was unfrozen or added later is refused by name",
+                          refuses_later_parameters,
+                          {"frozen", "later", "head.weight"},
+                          {1, 2}}};
 
 }  // namespace
 

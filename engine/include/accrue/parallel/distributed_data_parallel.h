@@ -79,7 +79,8 @@ class DistributedDataParallel final : public GradSync {
   /// part of them with `shard`. Afterwards a parameter that any rank's backward reached has a gradient on all ranks;
   /// one that none reached has none, so an optimizer does not change it. Does nothing if sync is off. To reduce after
   /// every micro-step, use ReduceOp::mean: a second sum would count gradients that are already sums once per rank.
-  /// Collective: the whole axis.
+  /// Errors: throws std::logic_error naming a parameter that requires a gradient now and was frozen or not there at
+  /// construction: make a new DistributedDataParallel after unfreezing. Collective: the whole axis.
   void finish() override;
   std::int64_t arrivals() const override;
   void agree(const std::vector<NamedNumber>& numbers) override;

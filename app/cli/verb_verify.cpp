@@ -60,16 +60,21 @@ void print_table(const std::vector<ExactnessCheck>& checks) {
                        check.relative, check.cosine, check.ratio, check.verdict,
                        check.reason.empty() ? "" : check.reason + ": " + check.message);
   const auto wrong = std::ranges::count(checks, "not", &ExactnessCheck::verdict);
+  const auto close = std::ranges::count(checks, "close", &ExactnessCheck::verdict);
+  const std::string size =
+      fmt::format("by up to {:.2g} of its length", std::ranges::max(checks, {}, &ExactnessCheck::relative).relative);
   const auto costly = std::ranges::count_if(checks, has_hidden_cost);
   if (wrong > 0)
-    out += fmt::format("{} of {} {} from one batch of the same samples\n", wrong,
-                       counted(static_cast<std::int64_t>(checks.size()), "window"), wrong == 1 ? "differs" : "differ");
+    out += fmt::format("{} of {} {} from one batch of the same samples, {}\n", wrong,
+                       counted(static_cast<std::int64_t>(checks.size()), "window"), wrong == 1 ? "differs" : "differ",
+                       size);
   if (costly > 0)
     out += fmt::format("{} of {} {} the right gradient, and something else is wrong (see why)\n", costly,
                        counted(static_cast<std::int64_t>(checks.size()), "window"), costly == 1 ? "has" : "have");
   if (wrong == 0 && costly == 0)
-    out += fmt::format("{}, each within {:.0e} or different for a harmless reason\n",
-                       counted(static_cast<std::int64_t>(checks.size()), "window"), checks.front().tolerance);
+    out += fmt::format("{}, {}\n", counted(static_cast<std::int64_t>(checks.size()), "window"),
+                       close == 0 ? fmt::format("each within {:.0e} of one batch", checks.front().tolerance)
+                                  : fmt::format("{} of them different for the reason above, {}", close, size));
   std::fputs(out.c_str(), stdout);
 }
 

@@ -83,6 +83,11 @@ void add_steps(std::vector<PlacedTensor>& tensors, Training& training, Purpose p
   }
 }
 
+/// Buffers of a model of one's own. Such a model is undivided, and at the end of a window all replicas hold the same.
+void add_buffers(std::vector<PlacedTensor>& tensors, const Training& training, const std::string& prefix) {
+  for (const auto& [name, buffer] : training.model.buffers()) tensors.push_back(whole_tensor(prefix + name, buffer));
+}
+
 /// The same of a window's sums, which are this replica's; those still to be summed over the tensor axis, this rank's.
 void add_sums(std::vector<PlacedTensor>& tensors, const Training& training, Purpose purpose, const std::string& what,
               const at::Tensor& flat) {
@@ -117,9 +122,10 @@ std::string mismatch(const PlacedTensor& live, const CheckpointReader& checkpoin
          type_text(live.slice.shape, live.values.scalar_type()) + " here";
 }
 
-/// "parameters." or "optimizer.<state>.", where a stored name begins so.
+/// "parameters.", "buffers." or "optimizer.<state>.", where a stored name begins so.
 std::string prefix_of(const std::string& name) {
-  if (name.starts_with("parameters.")) return "parameters.";
+  for (const char* const prefix : {"parameters.", "buffers."})
+    if (name.starts_with(prefix)) return prefix;
   if (!name.starts_with("optimizer.")) return {};
   return name.substr(0, name.find('.', std::string_view("optimizer.").size()) + 1);
 }
@@ -134,18 +140,33 @@ std::string mismatches(const Training& training, const std::vector<PlacedTensor>
   };
   std::set<std::string> parameters(training.model.names().begin(), training.model.names().end());
   for (const ParameterShape& shape : parameter_shapes(training.spec().model)) parameters.insert(shape.name);
+  std::set<std::string> known;  ///< whole names
+  for (const auto& [name, buffer] : training.model.buffers()) known.insert("buffers." + name);
   std::set<std::string> prefixes{"parameters.", "optimizer.step."};
   for (const auto& [state, values] : training.optimizer->state()) prefixes.insert("optimizer." + state + ".");
   if (training.half()) prefixes.insert("optimizer.master.");
   for (const PlacedTensor& tensor : live) note(mismatch(tensor, checkpoint));
   for (const std::string& name : checkpoint.tensor_names())
     if (const std::string prefix = prefix_of(name);
-        !prefix.empty() && !(prefixes.contains(prefix) && parameters.contains(name.substr(prefix.size()))))
+        !prefix.empty() && !known.contains(name) &&
+        !(prefixes.contains(prefix) && parameters.contains(name.substr(prefix.size()))))
       note(name + " is not in the model");
   return text;
 }
 
+/// Checkpoints had no buffers once; a model goes on wrong without them.
+Result<void> check_has_buffers(const Training& training, const CheckpointReader& checkpoint) {
+  const NamedTensors buffers = training.model.buffers();
+  const auto is_buffer = [](const std::string& name) { return name.starts_with("buffers."); };
+  if (buffers.empty() || std::ranges::any_of(checkpoint.tensor_names(), is_buffer)) return {};
+  return fail(ErrorCode::config,
+              "the checkpoint has none of the " + counted(std::ssize(buffers), "buffer") + " of the model (" +
+                  buffers.front().first + "): it was taken by a version of Accrue that did not keep them",
+              checkpoint.name(), "Train the run again from its start.");
+}
+
 Result<void> check_model(Training& training, const CheckpointReader& checkpoint, bool same_spec) {
+  if (auto has = check_has_buffers(training, checkpoint); !has) return has;
   const std::string differing = mismatches(training, shared_tensors(training, Purpose::read), checkpoint);
   if (differing.empty()) return {};
   // Tensors of the same spec fit, or something happened to the file.
@@ -252,7 +273,10 @@ OpenWindow open_window(const at::Tensor& tensor) {
 std::vector<PlacedTensor> shared_tensors(Training& training, Purpose purpose) {
   std::vector<PlacedTensor> tensors;
   const bool writes_whole = purpose == Purpose::read || training.mesh.writes();
-  if (writes_whole) add_by_parameter(tensors, training, purpose, "parameters.", training.model.flat());
+  if (writes_whole) {
+    add_by_parameter(tensors, training, purpose, "parameters.", training.model.flat());
+    add_buffers(tensors, training, "buffers.");
+  }
   if (!writes_whole && !training.shard) return tensors;
   const auto add = [&](const std::string& prefix, const at::Tensor& state) {
     training.shard ? add_by_part(tensors, training, purpose, prefix, state)
@@ -269,6 +293,7 @@ std::vector<PlacedTensor> window_tensors(Training& training, Purpose purpose) {
   add_sums(tensors, training, purpose, "gradients.", training.reducer.flat_gradients());
   if (const at::Tensor lost = training.reducer.flat_compensation(); lost.defined())
     add_sums(tensors, training, purpose, "compensation.", lost);
+  add_buffers(tensors, training, replica_name(training, "buffers."));
   return tensors;
 }
 

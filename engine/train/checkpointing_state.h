@@ -3,9 +3,11 @@
 // shards, but what belongs to one rank or to one data-parallel replica alone:
 //
 //   parameters.<p>               optimizer.<state>.<p>, optimizer.master.<p>, optimizer.step.<p>: by parameter
+//   buffers.<b>                  of a model of one's own: what it registers beside its parameters
 //   rank.<r>.rng.cpu             of one rank
 //   replica.<d>.gradients.<p>    of an open window: what this replica's micro-steps have summed so far,
 //   replica.<d>.compensation.<p> what the sums have rounded off,
+//   replica.<d>.buffers.<b>      what the buffers are before the replicas take those of the first,
 //   replica.<d>.tally            and what the micro-steps held
 //
 // Of a token embedding whose vocabulary is padded, the rows that are no part of the model (model_share.h) are in none
@@ -25,9 +27,10 @@ namespace accrue {
 
 /// What tensors are listed for: a rank reads all that it holds, and of what several hold, one writes.
 enum class Purpose { read, write };
-/// Parameters and optimizer state: views of the live memory.
+/// Parameters, buffers and optimizer state: views of the live memory.
 std::vector<PlacedTensor> shared_tensors(Training& training, Purpose purpose);
-/// The open window's gradients, and their compensation where there is one: views of the live memory.
+/// The open window's gradients, their compensation where there is one, and the replica's buffers: views of the live
+/// memory.
 std::vector<PlacedTensor> window_tensors(Training& training, Purpose purpose);
 /// Its tally and what the whole of it was counted to hold, as a copy.
 PlacedTensor tally_tensor(const Training& training, const OpenWindow& open);

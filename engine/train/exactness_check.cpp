@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict is measured; the reason is found by trying. Each known mistake predicts a gradient from those of the
 // single micro-steps (all of them weighed alike, the last one alone, ...), and the prediction that meets the gradient
-// the run has is the reason. So no reason is given from what the spec says it does, only from what was computed.
-// Everything is compared in float64.
+// the run has is the reason. So no reason is given from what the spec says it does, only from what was computed. Of a
+// plug-in library's code nothing is known: there shown_reason.h takes one cause away after another. Everything is
+// compared in float64.
 #include "train/exactness_check.h"
 
 #include <ATen/core/grad_mode.h>
@@ -20,19 +21,28 @@
 
 #include "accrue/run/bug_gallery.h"
 #include "accrue/run/exactness.h"
+#include "train/float64_copy.h"
+#include "train/gradient_figures.h"
+#include "train/shown_reason.h"
 #include "train/train_window.h"
 
 namespace accrue {
 namespace {
 
-/// Puts gradients back as they were.
+/// Puts gradients, and the buffers of a model of one's own, back as they were.
 class KeptGradients {
  public:
   explicit KeptGradients(Training& training)
-      : reducer_(training.reducer), flat_(reducer_.flat_gradients().clone()), reached_(reducer_.reached()) {
+      : reducer_(training.reducer),
+        flat_(reducer_.flat_gradients().clone()),
+        reached_(reducer_.reached()),
+        buffers_(training.model.buffers()) {
     if (const at::Tensor lost = reducer_.flat_compensation(); lost.defined()) lost_ = lost.clone();
+    for (const auto& [name, buffer] : buffers_) values_.push_back(buffer.clone());
   }
   ~KeptGradients() {
+    const at::NoGradGuard no_grad;
+    for (std::size_t i = 0; i < values_.size(); ++i) buffers_[i].second.copy_(values_[i]);
     reducer_.zero_grad();
     reducer_.flat_gradients().copy_(flat_);
     reducer_.set_reached(reached_);
@@ -46,13 +56,8 @@ class KeptGradients {
   at::Tensor flat_;
   at::Tensor lost_;
   std::vector<bool> reached_;
-};
-
-/// Sum of a loss over some samples: its gradient in float64, flat, and how many items it has.
-struct SampleGradient {
-  at::Tensor sum;
-  double items = 0.0;
-  at::Tensor mean() const { return items > 0.0 ? sum / items : sum; }
+  NamedTensors buffers_;
+  std::vector<at::Tensor> values_;  ///< of the buffers
 };
 
 SampleGradient gradient_of(Training& training, const std::vector<std::int64_t>& samples, std::int64_t micro_step) {
@@ -78,32 +83,6 @@ std::vector<std::int64_t> samples_of(Training& training, const MicroPlan& micro,
   const auto fresh = static_cast<std::size_t>(order.fresh(micro.batch, training.mesh.data().rank()));
   if (!repeats && fresh < samples.size()) samples.resize(fresh);
   return samples;
-}
-
-at::Tensor summed(Training& training, at::Tensor flat) {
-  training.mesh.data().all_reduce(flat);
-  return flat;
-}
-
-double summed(Training& training, double value) {
-  return sum_over_ranks(training.mesh.data(), {value, 0.0, 0.0})[0];
-}
-
-double largest(Training& training, double value) {
-  at::Tensor number = at::empty({1}, at::kDouble);
-  number.fill_(value);
-  training.mesh.data().all_reduce(number, Reduce::max);
-  return number.item<double>();
-}
-
-double length_of(const at::Tensor& flat) {
-  return std::sqrt(at::dot(flat, flat).item<double>());
-}
-
-double relative_difference(const at::Tensor& found, const at::Tensor& wanted) {
-  const double difference = length_of(found - wanted);
-  const double size = length_of(wanted);
-  return size > 0.0 ? difference / size : difference > 0.0 ? HUGE_VAL : 0.0;
 }
 
 /// The worst of all ranks, so that all of them judge alike.
@@ -132,8 +111,9 @@ double differing_part(Training& training, const at::Tensor& found) {
 /// The gradients that known mistakes would have made, tried one after another.
 class Explanation {
  public:
-  Explanation(Training& training, const WindowPass& pass, const at::Tensor& found, double tolerance)
-      : training_(training), pass_(pass), found_(found), tolerance_(tolerance) {
+  Explanation(Training& training, const WindowPass& pass, const at::Tensor& found, const at::Tensor& wanted,
+              double tolerance)
+      : training_(training), pass_(pass), found_(found), wanted_(wanted), tolerance_(tolerance) {
     for (const MicroPlan& micro : pass.micro_steps) {
       fresh_.push_back(gradient_of(training_, samples_of(training_, micro, false), micro.micro_step));
       const bool repeats = samples_of(training_, micro, true) != samples_of(training_, micro, false);
@@ -151,10 +131,13 @@ class Explanation {
     const auto ranks = static_cast<double>(training_.mesh.data().size());
     const auto each = [](const SampleGradient& micro) { return micro.sum; };
     const auto mean = [](const SampleGradient& micro) { return micro.mean(); };
-    if (meets(total(fresh_, each) / fresh_items_))
+    if (meets(total(fresh_, each) / fresh_items_)) {
+      if (training_.hooks.any()) return shown_reason(training_, fresh_samples(), found_, tolerance_);
       return model.batch_norm      ? ExactnessReason::batch_norm
              : model.dropout > 0.0 ? ExactnessReason::dropout
-                                   : ExactnessReason::order_of_sums;
+             : is_rounding()       ? ExactnessReason::order_of_sums
+                                   : ExactnessReason::unexplained;
+    }
     if (all_items_ != fresh_items_ && meets(total(all_, each) / all_items_)) return ExactnessReason::repeated_samples;
     if (fresh_items_ <= 0.0) return ExactnessReason::unexplained;
     const at::Tensor means = total(all_, mean) / ranks;
@@ -168,7 +151,8 @@ class Explanation {
     if (k > 1 && is_last_alone(k, n, ranks)) return ExactnessReason::cleared;
     if (k > 1 && misses_one(k, n, ranks)) return ExactnessReason::left_out;
     if (training_.plan().knobs.clip_stage == ClipStage::every_micro_step) return ExactnessReason::clipped;
-    return is_scaled(total(fresh_, each)) ? ExactnessReason::divisor : ExactnessReason::unexplained;
+    if (is_scaled(total(fresh_, each))) return ExactnessReason::divisor;
+    return training_.hooks.any() ? shown_change(training_, fresh_samples()) : ExactnessReason::unexplained;
   }
 
  private:
@@ -191,6 +175,22 @@ class Explanation {
 
   bool meets(const at::Tensor& predicted) {
     return largest(training_, relative_difference(found_, predicted)) <= 4.0 * tolerance_;
+  }
+
+  /// Whether the difference is one that rounding accounts for.
+  bool is_rounding() {
+    double lengths = 0.0;
+    for (const SampleGradient& micro : fresh_) lengths += length_of(micro.sum);
+    const double length = length_of(wanted_) * fresh_items_;
+    return largest(training_, relative_difference(found_, wanted_)) <=
+           rounding_bound(tolerance_, summed(training_, lengths), length);
+  }
+
+  std::vector<MicroSamples> fresh_samples() {
+    std::vector<MicroSamples> all;
+    for (const MicroPlan& micro : pass_.micro_steps)
+      all.push_back({samples_of(training_, micro, false), micro.micro_step});
+    return all;
   }
 
   bool is_weighed_by_samples() {
@@ -229,6 +229,7 @@ class Explanation {
   Training& training_;
   const WindowPass& pass_;
   const at::Tensor& found_;
+  const at::Tensor& wanted_;
   double tolerance_;
   std::vector<SampleGradient> fresh_;  ///< by micro-step: of samples the epoch has not seen
   std::vector<SampleGradient> all_;    ///< of all it was given
@@ -265,11 +266,11 @@ ExactnessReason hidden_cost(const Training& training, const WindowPass& pass, Ex
   return at_pace ? ExactnessReason::none : ExactnessReason::schedule_clock;
 }
 
-ExactnessReason reason_of(Training& training, const WindowPass& pass, const at::Tensor& found, double tolerance,
-                          double differing) {
+ExactnessReason reason_of(Training& training, const WindowPass& pass, const at::Tensor& found, const at::Tensor& wanted,
+                          double tolerance, double differing) {
   if (differing >= 1.0) return ExactnessReason::ranks_differ;
   if (differing > 0.0) return ExactnessReason::part_not_reduced;
-  return Explanation(training, pass, found, tolerance).find();
+  return Explanation(training, pass, found, wanted, tolerance).find();
 }
 
 }  // namespace
@@ -293,7 +294,7 @@ void check_exactness(Training& training, const WindowPass& pass, double factor) 
     const double differing = differing_part(training, found);
     auto reason = ExactnessReason::none;
     if (differing > 0.0 || !(figures.relative <= tolerance))
-      reason = reason_of(training, pass, found, tolerance, differing);
+      reason = reason_of(training, pass, found, wanted, tolerance, differing);
     const Exactness verdict = judge(figures, tolerance, reason);
     if (const auto cost = hidden_cost(training, pass, check); reason == ExactnessReason::none) reason = cost;
     // A window that a bug has spared must not pass for a run without one.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 
 #include "accrue/checkpoint/tensor_archive.h"
@@ -20,14 +21,14 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Written beside its place and renamed, so that a reader finds the old file or the new one.
-Result<void> write_model_file(const fs::path& folder, const NamedTensors& parameters) {
+Result<void> write_model_file(const fs::path& folder, const NamedTensors& tensors) {
   const fs::path file = folder / "model.safetensors";
   const fs::path part = folder / ".model.safetensors.part";
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return fail(ErrorCode::disk, "the folder cannot be made: " + error.message(), folder.string());
   fs::remove(part, error);
-  const auto written = write_archive(part, parameters, {{"format", "pt"}});
+  const auto written = write_archive(part, tensors, {{"format", "pt"}});
   if (!written) return tl::unexpected(written.error());
   fs::rename(part, file, error);
   if (error) return fail(ErrorCode::disk, "the file cannot be given its name: " + error.message(), file.string());
@@ -89,13 +90,16 @@ void compare_tied_copies(Training& training) {
 Result<std::string> write_final_weights(Training& training) {
   training.report.phase("finish");
   const auto untimed = training.mesh.pipeline().untimed();  // the first stage receives and reads the whole model
-  const NamedTensors parameters = whole_parameters(training);
+  NamedTensors tensors = whole_parameters(training);
+  // A window that was discarded has left each replica with buffers of its own; the first's are the model's.
+  if (training.plan().knobs.reduce_when != ReduceWhen::never) training.reducer.before_forward();
+  std::ranges::copy(training.model.buffers(), std::back_inserter(tensors));
   const std::string hash =
-      told_to_all_stages(training, training.mesh.first_stage() ? weights_sha256(parameters) : std::string());
+      told_to_all_stages(training, training.mesh.first_stage() ? weights_sha256(tensors) : std::string());
   compare_copies(training, hash);
   compare_tied_copies(training);
   if (!training.report.first() || training.order.run_dir.empty()) return hash;
-  if (auto written = write_model_file(training.order.run_dir / "final", parameters); !written)
+  if (auto written = write_model_file(training.order.run_dir / "final", tensors); !written)
     return tl::unexpected(written.error());
   return hash;
 }

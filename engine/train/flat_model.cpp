@@ -78,7 +78,7 @@ FlatModel::FlatModel(const ModelSpec& spec, const std::vector<ModelShare>& share
     view.copy_(parameter);
     parameter.set_data(view);
   }
-  for (at::Tensor& buffer : module_->buffers()) buffer.set_data(buffer.to(device));
+  for (auto& [name, buffer] : buffers()) buffer.set_data(buffer.to(device));
 #ifdef __GLIBC__
   ::malloc_trim(0);  // drawing the weights has left free memory of their size behind, which the process would keep
 #endif
@@ -101,6 +101,17 @@ at::Tensor FlatModel::slice(const at::Tensor& flat, std::size_t i) const {
 at::Tensor FlatModel::unpadded(const at::Tensor& flat, std::size_t i) const {
   const at::Tensor own = slice(flat, i);
   return shares_[i].padded ? own.narrow(0, 0, shares_[i].extent.front()) : own;
+}
+
+NamedTensors FlatModel::buffers() const {
+  NamedTensors all;
+  for (const ModelPart* part : parts_)
+    for (const auto& entry : part->named_buffers()) {
+      const at::Tensor& buffer = entry.value();
+      const auto is_it = [&](const auto& known) { return known.second.is_same(buffer); };
+      if (buffer.defined() && std::ranges::none_of(all, is_it)) all.emplace_back(entry.key(), buffer);
+    }
+  return all;
 }
 
 PlacedTensor FlatModel::placed(const std::string& prefix, const at::Tensor& flat, std::size_t i) const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "accrue/checkpoint/checkpoint.h"
+#include "accrue/checkpoint/tensor_archive.h"
 #include "accrue/models/model_part.h"
 #include "accrue/optim/flat_optimizer.h"
 #include "accrue/run/shard_layout.h"
@@ -41,6 +42,9 @@ class FlatModel {
   const std::vector<std::string>& names() const { return names_; }
   /// In module order.
   std::vector<at::Tensor> parameters() const { return module_->parameters(); }
+  /// What a model of one's own registers beside its parameters, such as running statistics, by its name in its part;
+  /// each once. The built-in models have none.
+  NamedTensors buffers() const;
   at::ScalarType dtype() const { return flat_.scalar_type(); }
 
   /// Parameter i's part of any tensor of the layout, in the parameter's shape: a view.

@@ -117,11 +117,13 @@ NamedBatch RunHooks::Named::raw(const Batch& batch) const {
   return fetched_batch;
 }
 
-/// A chunk behind a train step, under the names of the chunk's own parameters.
+/// A chunk behind a train step, under the names of the chunk's own parameters. `widens`: numbers that the library's
+/// batches hold are taken in float64.
 class RunHooks::HookedPart final : public ModelPart {
  public:
-  HookedPart(std::shared_ptr<const Named> named, std::shared_ptr<ModelChunk> chunk, torch::nn::Module& holder)
-      : named_(std::move(named)), chunk_(std::move(chunk)) {
+  HookedPart(std::shared_ptr<const Named> named, std::shared_ptr<ModelChunk> chunk, torch::nn::Module& holder,
+             bool widens)
+      : named_(std::move(named)), chunk_(std::move(chunk)), widens_(widens) {
     for (const auto& each : holder.named_parameters(false))
       register_parameter(each.key(), each.value(), each.value().requires_grad());
     for (const auto& each : holder.named_buffers(false)) register_buffer(each.key(), each.value());
@@ -130,7 +132,7 @@ class RunHooks::HookedPart final : public ModelPart {
 
   at::Tensor forward(const Batch& batch, const at::Tensor& received) override {
     chunk_->set_input_tensor(received);
-    megatron::DataIter data({named_->raw(batch)});
+    megatron::DataIter data({raw(batch)});
     out_ = named_->step->forward_step(data, *chunk_, static_cast<int>(named_->position));
     if (out_.outputs.empty() || !out_.outputs.front().defined())
       throw std::invalid_argument("the plug-in library's forward() gave no output");
@@ -155,7 +157,7 @@ class RunHooks::HookedPart final : public ModelPart {
   }
 
   at::Tensor empty_input(const Batch& batch) const override {
-    megatron::DataIter data({named_->raw(batch)});
+    megatron::DataIter data({raw(batch)});
     return chunk_->empty_input(named_->step->get_batch(data));
   }
 
@@ -165,8 +167,17 @@ class RunHooks::HookedPart final : public ModelPart {
   }
 
  private:
+  NamedBatch raw(const Batch& batch) const {
+    NamedBatch named = named_->raw(batch);
+    if (!widens_) return named;
+    for (auto& [name, tensor] : named)
+      if (tensor.defined() && tensor.is_floating_point()) tensor = tensor.to(at::kDouble);
+    return named;
+  }
+
   std::shared_ptr<const Named> named_;
   std::shared_ptr<ModelChunk> chunk_;
+  bool widens_ = false;
   megatron::ForwardOut out_;
 };
 
@@ -241,10 +252,11 @@ std::unique_ptr<DataSource> RunHooks::data() const {
 
 std::shared_ptr<ModelPart> RunHooks::part(const ModelSpec& model, std::uint64_t seed, const ModelShare& share,
                                           const TensorAxis& axis, const ParallelSpec& parallel) const {
+  const bool widens = named_ && model.dtype != named_->spec.model.dtype;
   if (!named_ || !named_->plugin.custom_model_provider_function) {
     auto part = make_model_part(model, seed, share, axis, parallel);
     if (!named_) return part;
-    return std::make_shared<HookedPart>(named_, megatron::chunk_of(part, model, share), *part);
+    return std::make_shared<HookedPart>(named_, megatron::chunk_of(part, model, share), *part, widens);
   }
   {
     at::Generator generator = at::detail::getDefaultCPUGenerator();
@@ -259,7 +271,7 @@ std::shared_ptr<ModelPart> RunHooks::part(const ModelSpec& model, std::uint64_t 
     throw std::invalid_argument(
         std::string(prepare ? "custom_prepare_model_function" : "custom_model_provider_function") +
         " must give one chunk");
-  return std::make_shared<HookedPart>(named_, chunks.front(), *chunks.front());
+  return std::make_shared<HookedPart>(named_, chunks.front(), *chunks.front(), widens);
 }
 
 void RunHooks::starts(std::int64_t position) const {

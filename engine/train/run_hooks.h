@@ -26,8 +26,9 @@ class RunHooks {
   bool any() const { return named_ != nullptr; }
   /// In place of the spec's data. Null: those are read.
   std::unique_ptr<DataSource> data() const;
-  /// As make_model_part(), behind the train step where the spec names anything. Errors: likewise, and where the
-  /// library's provider gives no model.
+  /// As make_model_part(), behind the train step where the spec names anything. With a number type other than the
+  /// spec's the batches of the library are converted, too. Errors: likewise, and where the library's provider gives no
+  /// model.
   std::shared_ptr<ModelPart> part(const ModelSpec& model, std::uint64_t seed, const ModelShare& share,
                                   const TensorAxis& axis, const ParallelSpec& parallel) const;
   /// The forward that follows belongs to this micro-step of the window.

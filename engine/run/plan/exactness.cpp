@@ -36,6 +36,14 @@ constexpr Reason reasons[] = {
      "The ranks hold different gradients for some parameters, which were left out of the reduction."},
     {"wasted_reductions", "Gradients were exchanged more often than once a window, for the same result."},
     {"schedule_clock", "The sum is right, but the learning-rate schedule counts micro-steps and ends too early."},
+    {"coupled_samples",
+     "A sample's loss depends on the other samples of its micro-batch, so several micro-batches have another loss than "
+     "one batch."},
+    {"own_buffers", "The loss reads buffers that every forward changes, so it depends on the number of micro-steps."},
+    {"unrepeatable",
+     "Two passes over the same samples have different gradients: the model draws random numbers that the run's seed "
+     "does "
+     "not fix, or draws them in evaluation mode too."},
     {"bug_idle", "The bug has nothing to act on in this window."},
     {"unexplained", "None of the known reasons accounts for the difference."},
 };

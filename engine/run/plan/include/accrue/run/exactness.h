@@ -36,6 +36,9 @@ enum class ExactnessReason {
   part_not_reduced,    ///< they do so for some of the parameters
   wasted_reductions,   ///< more exchanges than the window needs
   schedule_clock,      ///< the schedule counts micro-steps in place of updates
+  coupled_samples,     ///< a sample's loss depends on the others of its micro-batch
+  own_buffers,         ///< the loss reads buffers that every forward changes
+  unrepeatable,        ///< random numbers that no seed fixes, or in evaluation too
   bug_idle,            ///< the run has a deliberate bug, which this window does not show
   unexplained
 };

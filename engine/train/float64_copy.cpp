@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/float64_copy.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/zeros.h>
+#include <torch/nn/modules/dropout.h>
+
+#include <stdexcept>
+
+#include "train/faults.h"
+#include "train/train_window.h"
+
+namespace accrue {
+namespace {
+
+/// Masks and counts, which are of other types, stay what they are.
+at::Tensor widened(const at::Tensor& tensor) {
+  return tensor.defined() && at::isFloatingType(tensor.scalar_type()) ? tensor.to(at::kDouble) : tensor;
+}
+
+Batch widened(Batch batch) {
+  batch.inputs = widened(batch.inputs);
+  batch.targets = widened(batch.targets);
+  return batch;
+}
+
+bool is_dropout(const torch::nn::Module& module) {
+  return module.as<torch::nn::Dropout>() || module.as<torch::nn::Dropout2d>() || module.as<torch::nn::Dropout3d>() ||
+         module.as<torch::nn::AlphaDropout>() || module.as<torch::nn::FeatureAlphaDropout>();
+}
+
+}  // namespace
+
+Float64Copy::Float64Copy(Training& training) : training_(training) {
+  ModelSpec model = Faults::model(training.spec());
+  model.dtype = Dtype::float64;
+  const RunSpec& spec = training.spec();
+  part_ = training.hooks.part(model, static_cast<std::uint64_t>(spec.run.seed), {}, training.tensor, spec.parallel);
+  for (at::Tensor& tensor : part_->parameters()) tensor.set_data(widened(tensor.data()).to(training.device));
+  for (at::Tensor& tensor : part_->buffers()) tensor.set_data(widened(tensor).to(training.device));
+  const at::NoGradGuard no_grad;
+  const auto parameters = part_->named_parameters();
+  const std::vector<std::string>& names = training.model.names();
+  if (parameters.size() != names.size())
+    throw std::invalid_argument("the library gives a model of " + std::to_string(parameters.size()) +
+                                " parameters where it gave one of " + std::to_string(names.size()));
+  for (std::size_t i = 0; i < names.size(); ++i)
+    parameters[names[i]].data().copy_(training.model.slice(training.model.flat(), i));
+  for (const auto& [name, buffer] : training.model.buffers()) buffers_.emplace_back(name, buffer.clone());
+}
+
+void Float64Copy::set_mode(Mode mode) {
+  part_->train(mode != Mode::evaluation);
+  if (mode != Mode::without_dropout) return;
+  for (const auto& module : part_->modules())
+    if (is_dropout(*module)) module->eval();
+}
+
+SampleGradient Float64Copy::gradient(const std::vector<std::int64_t>& samples, std::int64_t key, Mode mode,
+                                     bool carry) {
+  set_mode(mode);
+  if (!carry) {
+    const at::NoGradGuard no_grad;
+    auto own = part_->named_buffers();
+    for (const auto& [name, value] : buffers_) own[name].copy_(value);
+  }
+  part_->zero_grad();
+  SampleGradient gradient;
+  if (!samples.empty()) {
+    key_dropout(training_, key, 0);
+    const LossSum loss = part_->whole_loss(widened(training_.data->batch(Split::train, samples)));
+    loss.sum.backward();
+    gradient.items = static_cast<double>(loss.count);
+  }
+  std::vector<at::Tensor> all;
+  for (const at::Tensor& parameter : part_->parameters()) {
+    const at::Tensor& grad = parameter.grad();
+    all.push_back(grad.defined() ? grad.detach().reshape({-1}).clone()
+                                 : at::zeros({parameter.numel()}, parameter.options().requires_grad(false)));
+  }
+  gradient.sum = at::cat(all);
+  return gradient;
+}
+
+}  // namespace accrue

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plug-in library of models and losses as people write them: [B, 3] to [B, 2], each with one property that decides
+// whether micro-batches can have the gradient of one batch.
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/exp.h>
+#include <ATen/ops/mse_loss.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
+
+#include <memory>
+
+#include "accrue/megatron/plugin_library.h"
+
+using namespace accrue::megatron;
+
+namespace {
+
+/// In float32, whatever the spec says.
+struct Layers : ModelChunk {
+  Layers() {
+    in = register_module("in", torch::nn::Linear(3, 8));
+    out = register_module("out", torch::nn::Linear(8, 2));
+  }
+  Tensors forward(const Batch& batch) override { return {out(middle(at::relu(in(batch.at("inputs")))))}; }
+  virtual at::Tensor middle(const at::Tensor& x) { return x; }
+  torch::nn::Linear in{nullptr}, out{nullptr};
+};
+
+struct Normed final : Layers {
+  Normed() { norm = register_module("norm", torch::nn::BatchNorm1d(8)); }
+  at::Tensor middle(const at::Tensor& x) override { return norm(x); }
+  torch::nn::BatchNorm1d norm{nullptr};
+};
+
+struct NormedAndDropped final : Layers {
+  NormedAndDropped() {
+    norm = register_module("norm", torch::nn::BatchNorm1d(8));
+    drop = register_module("drop", torch::nn::Dropout(0.3));
+  }
+  at::Tensor middle(const at::Tensor& x) override { return drop(norm(x)); }
+  torch::nn::BatchNorm1d norm{nullptr};
+  torch::nn::Dropout drop{nullptr};
+};
+
+struct Dropped final : Layers {
+  at::Tensor middle(const at::Tensor& x) override { return at::dropout(x, 0.3, is_training()); }
+};
+
+/// Drops in evaluation, too.
+struct Restless final : Layers {
+  at::Tensor middle(const at::Tensor& x) override { return at::dropout(x, 0.3, true); }
+};
+
+/// Subtracts a running mean, which every forward in training moves; beside it a mask and a count of other types.
+struct Centred final : Layers {
+  Centred() {
+    centre = register_buffer("centre", at::zeros({8}));
+    seen = register_buffer("seen", at::zeros({}, at::kLong));
+    mask = register_buffer("mask", at::zeros({8}, at::kBool));
+  }
+  at::Tensor middle(const at::Tensor& x) override {
+    const at::Tensor y = at::relu(x - centre.clone());
+    if (is_training()) {
+      centre.mul_(0.5).add_(x.detach().mean(0), 0.5);
+      seen.add_(1);
+    }
+    return y;
+  }
+  at::Tensor centre, seen, mask;
+};
+
+/// Every output against every target of the micro-batch.
+LossOut contrastive(const Batch& batch, const Tensors& outputs) {
+  const at::Tensor& y = outputs.at(0);
+  const at::Tensor alike = y.matmul(batch.at("targets").view_as(y).to(y.scalar_type()).t());
+  return {at::cross_entropy_loss(alike, at::arange(y.size(0), at::kLong)), std::nullopt, {}};
+}
+
+at::Tensor hardness(const Batch& batch, const Tensors& outputs) {
+  const at::Tensor& y = outputs.at(0);
+  const at::Tensor error = (y - batch.at("targets").view_as(y).to(y.scalar_type())).square().mean(1);
+  return (1.0 - at::exp(-error)).square() * error;
+}
+
+/// A mean of samples: hard ones weigh more, each by itself.
+LossOut focal(const Batch& batch, const Tensors& outputs) {
+  return {hardness(batch, outputs).mean(), std::nullopt, {}};
+}
+
+/// The same sum divided by how hard the micro-batch is as a whole.
+LossOut focal_of_batch(const Batch& batch, const Tensors& outputs) {
+  const at::Tensor each = hardness(batch, outputs);
+  return {each.sum() / (each.detach().sum() + 1.0), std::nullopt, {}};
+}
+
+template <typename Model>
+void add_model(Registry& registry, const char* name) {
+  registry.custom_model_provider_function.add(name, [](const ChunkPlace&) { return std::make_shared<Model>(); });
+}
+
+}  // namespace
+
+ACCRUE_PLUGIN("Own models", registry) {
+  add_model<Layers>(registry, "layers");
+  add_model<Normed>(registry, "normed");
+  add_model<NormedAndDropped>(registry, "normed_and_dropped");
+  add_model<Dropped>(registry, "dropped");
+  add_model<Restless>(registry, "restless");
+  add_model<Centred>(registry, "centred");
+  registry.custom_loss_function.add("contrastive", contrastive);
+  registry.custom_loss_function.add("focal", focal);
+  registry.custom_loss_function.add("focal_of_batch", focal_of_batch);
+}

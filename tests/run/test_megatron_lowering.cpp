@@ -76,6 +76,21 @@ class TestMegatronLowering : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
+  /// A model of one's own asks for nothing else: its spec trains as it would without [megatron], whatever the
+  /// variables.
+  void parts_of_ones_own_leave_other_keys_alone() {
+    RunSpec spec = spec_of({"megatron.custom_model_provider_function=mine", "megatron.custom_loss_function=own"});
+    const auto variables = environment_with({{"MEGATRON_LM_GRADIENT_CLIPPING", "0.5"}, {"MEGATRON_LM_TP_DEGREE", "2"}});
+    const LoweredMegatron lowered = lower_megatron(spec, variables);
+    QCOMPARE(errors_of(lowered.findings), QString());
+    QVERIFY(lowered.spec == spec);
+    for (const char* key : {"accumulation.steps", "schedule.kind", "optimizer.clip_norm", "evaluate.batches"})
+      QVERIFY2(lowered.setter_of(key) == nullptr, key);
+    // With any other field it is the plug-in of Megatron-LM.
+    spec.megatron.num_micro_batches = 4;
+    QVERIFY(lower_megatron(spec, empty_environment()).spec.optimizer.clip_norm == 1.0);
+  }
+
   void a_spec_without_the_plugin_is_left_alone() {
     const RunSpec spec = spec_of({"parallel.data=2"});
     const LoweredMegatron lowered = lower_megatron(spec, environment_with({{"MEGATRON_LM_TP_DEGREE", "4"}}));

@@ -55,7 +55,9 @@ class Lowering {
       result_.fields.push_back({.name = std::string(value.field->name), .value = value});
     for (const MegatronArgumentValue& argument : resolved_.arguments)
       result_.arguments.push_back({.name = std::string(argument.argument->name)});
-    if (resolved_.ok()) {
+    if (resolved_.ok() && !has_megatron_fields(given_)) {
+      lower_own_parts();
+    } else if (resolved_.ok()) {
       lower_arguments();
       lower_loss_scale();
       lower_ranks();
@@ -69,7 +71,7 @@ class Lowering {
     }
     for (MegatronEffect& effect : result_.fields) finish(effect);
     for (MegatronEffect& effect : result_.arguments) finish(effect);
-    keep_variables();
+    if (has_megatron_fields(given_)) keep_variables();
     return std::move(result_);
   }
 
@@ -520,6 +522,14 @@ class Lowering {
     }
   }
 
+  /// Naming one's own model asks for nothing else of the plug-in.
+  void lower_own_parts() {
+    for (MegatronEffect& effect : result_.fields)
+      if (effect.value.field->group != MegatronGroup::hooks)
+        effect.nothing = "fields that are left out act only where another field than custom_... is set";
+    lower_hooks();
+  }
+
   /// Names of what a plug-in library registers, which the ranks look up.
   void lower_hooks() {
     for (MegatronEffect& effect : result_.fields) {
@@ -637,6 +647,13 @@ const LoweredKey* LoweredMegatron::setter_of(std::string_view key) const {
 
 bool has_megatron(const RunSpec& spec) {
   return spec.megatron != MegatronSpec();
+}
+
+bool has_megatron_fields(const RunSpec& spec) {
+  RunSpec rest = spec;
+  for (const MegatronField& field : megatron_fields())
+    if (field.group == MegatronGroup::hooks) field.spec_field().set(rest, field.spec_field().get(RunSpec()));
+  return has_megatron(rest);
 }
 
 LoweredMegatron lower_megatron(const RunSpec& spec, const MegatronEnvironment& environment) {

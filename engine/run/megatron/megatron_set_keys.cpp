@@ -38,7 +38,7 @@ void keep_as_argument(RunSpec& spec, const SpecField& key, std::string_view name
 }  // namespace
 
 void keep_set_keys(SpecReading& reading) {
-  if (!has_megatron(reading.spec)) return;
+  if (!has_megatron_fields(reading.spec)) return;
   constexpr Pair pairs[] = {{"accumulation.steps", "megatron.num_micro_batches"},
                             {"optimizer.clip_norm", "megatron.gradient_clipping"},
                             {"schedule.kind", "megatron.lr_decay_style"},

@@ -46,8 +46,11 @@ struct LoweredMegatron {
   const LoweredKey* setter_of(std::string_view key) const;
 };
 
-/// Whether the spec sets any field of the plug-in. Variables act only then.
+/// Whether the spec sets any field of the plug-in.
 bool has_megatron(const RunSpec& spec);
+/// Whether it sets any beside the program's own classes and functions (custom_...). Only then do fields that are left
+/// out act, by their variables and defaults.
+bool has_megatron_fields(const RunSpec& spec);
 
 /// Sets the ordinary keys. A key that the spec sets to another value than a field which was given is an error that
 /// names both; a default gives way to it. Lowering a second time changes nothing. Pure.

@@ -29,7 +29,7 @@ struct Verdict {
   Agreement agreed;
   double factor = 0.0;
   double loss = 0.0;
-  NamedLosses losses;  ///< its parts
+  NamedLosses losses;  ///< its parts, or what is reported beside it
   double norm = 0.0;   ///< of the normalised gradient, before clipping
   StepOutcome outcome = StepOutcome::updated;
 };
@@ -48,8 +48,9 @@ double reported_loss(const Training& training, const Agreement& agreed, const Lo
 }
 
 /// What the loss is the sum of, where it is known as two. Each is tallied: one that is not finite leaves the other as
-/// it is.
+/// it is. Of a plug-in library, what its train step reports.
 NamedLosses parts_of_loss(const Training& training, const Agreement& agreed, double factor) {
+  if (training.hooks.any()) return training.hooks.take_reports(Split::train);
   if (!training.splits_loss()) return {};
   return {{token_loss_name, reported_loss(training, agreed, agreed.total.first, factor)},
           {order_loss_name, reported_loss(training, agreed, agreed.total.second, factor)}};

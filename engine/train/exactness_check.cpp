@@ -29,11 +29,12 @@
 namespace accrue {
 namespace {
 
-/// Puts gradients, and the buffers of a model of one's own, back as they were.
+/// Puts gradients, and the buffers of a model of one's own, back as they were. Nothing of a check is reported.
 class KeptGradients {
  public:
   explicit KeptGradients(Training& training)
-      : reducer_(training.reducer),
+      : hooks_(training.hooks),
+        reducer_(training.reducer),
         flat_(reducer_.flat_gradients().clone()),
         reached_(reducer_.reached()),
         buffers_(training.model.buffers()) {
@@ -43,6 +44,7 @@ class KeptGradients {
   ~KeptGradients() {
     const at::NoGradGuard no_grad;
     for (std::size_t i = 0; i < values_.size(); ++i) buffers_[i].second.copy_(values_[i]);
+    hooks_.drop_reports();
     reducer_.zero_grad();
     reducer_.flat_gradients().copy_(flat_);
     reducer_.set_reached(reached_);
@@ -52,6 +54,7 @@ class KeptGradients {
   KeptGradients& operator=(const KeptGradients&) = delete;
 
  private:
+  const RunHooks& hooks_;
   DistributedDataParallel& reducer_;
   at::Tensor flat_;
   at::Tensor lost_;

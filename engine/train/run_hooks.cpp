@@ -15,7 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "accrue/run/tensorboard_scalars.h"
 #include "megatron/same_batch.h"
+#include "train/step_reports.h"
 
 namespace accrue {
 namespace {
@@ -45,7 +47,7 @@ class DenseStep final : public AbstractTrainStep {
     const at::Tensor& targets = batch.at("targets");
     const at::Tensor loss = classifies_ ? at::cross_entropy_loss(y.reshape({-1, y.size(-1)}), targets.reshape({-1}))
                                         : at::mse_loss(y, targets.to(y.scalar_type()).view_as(y));
-    return {loss, std::nullopt, {{"loss", loss.detach()}}};
+    return {loss, std::nullopt, {}};
   }
 
  private:
@@ -99,6 +101,8 @@ struct RunHooks::Named {
   std::vector<megatron::MegatronDataset> data;  ///< of training and of validation; empty: the spec's
   DataFacts facts;
   std::int64_t position = 0;
+  const std::shared_ptr<StepReports> training_reports = std::make_shared<StepReports>();
+  const std::shared_ptr<StepReports> evaluation_reports = std::make_shared<StepReports>();
 
   NamedBatch raw(const Batch& batch) const;
   NamedBatch fetched(Split split, const std::vector<std::int64_t>& rows) const {
@@ -145,6 +149,8 @@ class RunHooks::HookedPart final : public ModelPart {
     const LossOut out = own ? own(out_.batch, out_.outputs) : named_->step->loss_func(out_.batch, out_.outputs);
     out_ = {};
     check(out);
+    const auto& reports = is_training() ? named_->training_reports : named_->evaluation_reports;
+    reports->add(out.report, loss_tag(named_->spec.model));
     at::Tensor mean = out.loss.reshape({});
     if (out.num_tokens) {
       if (named_->per_token && *out.num_tokens != batch.items)
@@ -272,6 +278,17 @@ std::shared_ptr<ModelPart> RunHooks::part(const ModelSpec& model, std::uint64_t 
         std::string(prepare ? "custom_prepare_model_function" : "custom_model_provider_function") +
         " must give one chunk");
   return std::make_shared<HookedPart>(named_, chunks.front(), *chunks.front(), widens);
+}
+
+NamedLosses RunHooks::take_reports(Split split) const {
+  if (!named_) return {};
+  return (split == Split::train ? named_->training_reports : named_->evaluation_reports)->take(*named_->mesh);
+}
+
+void RunHooks::drop_reports() const {
+  if (!named_) return;
+  named_->training_reports->drop();
+  named_->evaluation_reports->drop();
 }
 
 void RunHooks::starts(std::int64_t position) const {

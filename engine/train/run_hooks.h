@@ -12,6 +12,7 @@
 #include "accrue/data/data_source.h"
 #include "accrue/megatron/registry.h"
 #include "accrue/models/model_part.h"
+#include "accrue/run/run_event.h"
 #include "accrue/run/run_plan.h"
 
 namespace accrue {
@@ -31,6 +32,10 @@ class RunHooks {
   /// model.
   std::shared_ptr<ModelPart> part(const ModelSpec& model, std::uint64_t seed, const ModelShare& share,
                                   const TensorAxis& axis, const ParallelSpec& parallel) const;
+  /// What the train step has reported beside its loss since the last call, over all ranks; empty where the spec names
+  /// nothing. Collective: the world, where it does.
+  NamedLosses take_reports(Split split) const;
+  void drop_reports() const;
   /// The forward that follows belongs to this micro-step of the window.
   void starts(std::int64_t position) const;
 

@@ -7,6 +7,7 @@
 #include <QJsonObject>
 #include <QTemporaryDir>
 #include <QTest>
+#include <cmath>
 
 #include "support/programs.h"
 #include "support/table.h"
@@ -38,7 +39,7 @@ class TestOwnModels : public QObject {
                              "[data]\nkind = \"synthetic\"\nsamples = 160\nvalidation_fraction = 0.2\n"
                              "[optimizer]\nkind = \"sgd\"\nlr = 0.05\n"
                              "[accumulation]\nsteps = 4\nmicro_batch = 4\n[parallel]\ndata = 2\n"
-                             "[megatron]\nnum_micro_batches = 4\ncustom_model_provider_function = \"%1\"\n%2%3")
+                             "[megatron]\ncustom_model_provider_function = \"%1\"\n%2%3")
                   .arg(model, loss.isEmpty() ? QString() : "custom_loss_function = \"" + loss + "\"\n", rest)
                   .toUtf8());
     return file;
@@ -149,6 +150,35 @@ class TestOwnModels : public QObject {
     QCOMPARE(final["mask"].toObject()["dtype"].toString(), model == "centred" ? "BOOL" : "");
   }
 
+  /// A number a micro-step, and a numerator with its denominator: the same 32 samples on one rank and on two.
+  void what_a_train_step_reports_is_recorded() {
+    QList<QJsonObject> first;
+    for (const int ranks : {1, 2}) {
+      const QString run = path(QStringLiteral("reports%1").arg(ranks));
+      const Outcome ended = accrue_run(with_library(
+          {"run", spec("layers", "with_accuracy", "[evaluate]\nevery_updates = 1\nbatches = 2\n[run]\nupdates = 2\n"),
+           "--quiet", "--out", run},
+          {QStringLiteral("parallel.data=%1").arg(ranks), QStringLiteral("accumulation.steps=%1").arg(8 / ranks),
+           "run.tensorboard_dir=board", "evaluate.exactness_every=1"}));
+      QVERIFY2(ended.status == 0, qUtf8Printable(ended.err));
+      const auto updates = events(run, "update");
+      QCOMPARE(updates.size(), 2);
+      first << updates[0]["losses"].toObject();
+      QCOMPARE(first.last().keys(), QStringList({"accuracy", "rows"}));
+      QCOMPARE(first.last()["rows"].toDouble(), 4.0);
+      const double hits = 32 * first.last()["accuracy"].toDouble();
+      QVERIFY2(hits == std::round(hits) && hits > 0, qPrintable(QString::number(hits)));
+      const auto evaluation = events(run, "evaluation").first()["losses"].toObject();
+      QCOMPARE(evaluation.keys(), QStringList({"accuracy", "rows"}));
+      QDir board(run + "/board");
+      QFile file(board.filePath(board.entryList(QDir::Files).value(0)));
+      QVERIFY(file.open(QIODevice::ReadOnly));
+      const QByteArray scalars = file.readAll();
+      QVERIFY(scalars.contains("accuracy validation") && !scalars.contains("accuracy validation ppl"));
+    }
+    QCOMPARE(first[1], first[0]);
+  }
+
   /// Another number of replicas goes on with the first one's: its count of forwards, 4 a window on two ranks, then 8 on
   /// one.
   void buffers_go_into_another_layout() {
@@ -158,9 +188,8 @@ class TestOwnModels : public QObject {
                                  "--quiet", "--out", run}));
     QVERIFY2(two.status == 0, qUtf8Printable(two.err));
     QCOMPARE(number_in(run, "seen"), 6 * 4);
-    const Outcome one =
-        accrue_run({"resume", run, "--from", "step-3", "--quiet", "--out", branch, "--set", "parallel.data=1", "--set",
-                    "accumulation.steps=8", "--set", "megatron.num_micro_batches=8"});
+    const Outcome one = accrue_run({"resume", run, "--from", "step-3", "--quiet", "--out", branch, "--set",
+                                    "parallel.data=1", "--set", "accumulation.steps=8"});
     QVERIFY2(one.status == 0, qUtf8Printable(one.err));
     QCOMPARE(number_in(branch, "seen"), 3 * 4 + 3 * 8);
   }

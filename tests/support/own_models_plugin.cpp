@@ -5,9 +5,10 @@
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/exp.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/relu.h>
-#include <ATen/ops/tensor.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/dropout.h>
@@ -99,6 +100,17 @@ LossOut focal_of_batch(const Batch& batch, const Tensors& outputs) {
   return {each.sum() / (each.detach().sum() + 1.0), std::nullopt, {}};
 }
 
+/// The mean square, with how often the larger output is the larger target, as a numerator and a denominator, and the
+/// number of the rank's rows.
+LossOut with_accuracy(const Batch& batch, const Tensors& outputs) {
+  const at::Tensor& y = outputs.at(0);
+  const at::Tensor t = batch.at("targets").view_as(y).to(y.scalar_type());
+  const at::Tensor hits = (y.argmax(1) == t.argmax(1)).sum().to(at::kDouble);
+  const at::Tensor rows = at::full({}, static_cast<double>(y.size(0)), at::kDouble);
+  const at::Tensor loss = at::mse_loss(y, t);
+  return {loss, std::nullopt, {{"loss", loss.detach()}, {"accuracy", at::stack({hits, rows})}, {"rows", rows}}};
+}
+
 template <typename Model>
 void add_model(Registry& registry, const char* name) {
   registry.custom_model_provider_function.add(name, [](const ChunkPlace&) { return std::make_shared<Model>(); });
@@ -114,6 +126,7 @@ ACCRUE_PLUGIN("Own models", registry) {
   add_model<Restless>(registry, "restless");
   add_model<Centred>(registry, "centred");
   registry.custom_loss_function.add("contrastive", contrastive);
+  registry.custom_loss_function.add("with_accuracy", with_accuracy);
   registry.custom_loss_function.add("focal", focal);
   registry.custom_loss_function.add("focal_of_batch", focal_of_batch);
 }

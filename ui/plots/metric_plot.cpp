@@ -179,8 +179,11 @@ std::vector<MetricPlot::Curve> MemoryPlot::curvesOf(const RunSeries& run) const 
 }
 
 LossPartsPlot::LossPartsPlot(PlotHub& hub, int number, const QString& objectName, QWidget* parent)
-    : MetricPlot(hub, number, objectName, Metric::updateLoss,
-                 {tr("Loss parts"), tr("what the loss is the sum of"), tr("parts of the loss")}, parent) {}
+    : MetricPlot(
+          hub, number, objectName, Metric::updateLoss,
+          {tr("Loss parts and reports"), tr("what the loss is the sum of, or what a train step of your own reports"),
+           tr("parts of the loss, or reports")},
+          parent) {}
 
 std::vector<MetricPlot::Curve> LossPartsPlot::curvesOf(const RunSeries& run) const {
   std::vector<Curve> curves;

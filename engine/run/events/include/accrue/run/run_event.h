@@ -88,7 +88,8 @@ struct Sync {
   bool operator==(const Sync&) const = default;
 };
 
-/// The parts of a loss that is a sum of several, by name: "lm loss", "sop loss". Empty where the loss is one.
+/// The parts of a loss that is a sum of several, by name: "lm loss", "sop loss"; or what the train step of a plug-in
+/// library reports beside its loss, such as "accuracy". Empty where the loss is one.
 using NamedLosses = std::map<std::string, double>;
 
 struct Update {
@@ -107,7 +108,7 @@ struct Update {
   std::int64_t steps = 0;                     ///< N of its window; 0 = not known
   std::int64_t dropped_batches = 0;           ///< of the epoch that ends here, never trained on
   std::vector<double> weights = {};           ///< run.record_weights only
-  NamedLosses losses = {};                    ///< which add up to the loss
+  NamedLosses losses = {};                    ///< its parts, or what is reported beside it
   std::optional<double> loss_scale = {};      ///< where losses are scaled: by what, after this update
   std::optional<double> update_norm = {};     ///< run.update_norm only: L2 norm of what the update added to the weights
   std::optional<double> parameter_norm = {};  ///< run.parameter_norm only: L2 norm of the weights after the update

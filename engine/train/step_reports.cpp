@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks may report different names: a rank without a batch reports none. So each sends its sums as text, a line a name.
+#include "train/step_reports.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <stdexcept>
+
+namespace accrue {
+namespace {
+
+using Sums = std::map<std::string, std::array<double, 2>>;
+
+std::string text_of(const std::map<std::string, at::Tensor>& sums) {
+  std::string text;
+  for (const auto& [name, tensor] : sums) {
+    const at::Tensor numbers = tensor.cpu();
+    std::array<char, 64> line{};
+    std::snprintf(line.data(), line.size(), "%a %a ", numbers[0].item<double>(), numbers[1].item<double>());
+    std::string word = name;
+    std::ranges::replace(word, '\n', ' ');
+    text += line.data() + word + "\n";
+  }
+  return text;
+}
+
+void add_lines(Sums& sums, const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    char* end = nullptr;
+    const double numerator = std::strtod(line.c_str(), &end);
+    const double denominator = std::strtod(end, &end);
+    auto& sum = sums[end + 1];
+    sum[0] += numerator;
+    sum[1] += denominator;
+  }
+}
+
+}  // namespace
+
+void StepReports::add(const megatron::LossReport& report, std::string_view loss) {
+  for (const auto& [name, tensor] : report) {
+    if (name == loss) continue;
+    if (!tensor.defined() || tensor.numel() < 1 || tensor.numel() > 2)
+      throw std::invalid_argument("the train step reports \"" + name +
+                                  "\" as a tensor that has neither one element nor a numerator and a denominator");
+    at::Tensor pair = tensor.detach().reshape({-1}).to(at::kDouble);
+    if (pair.numel() == 1) pair = at::cat({pair, at::ones({1}, pair.options())});
+    const auto [at, is_new] = sums_.try_emplace(name, pair);
+    if (!is_new) at->second = at->second + pair;
+  }
+}
+
+NamedLosses StepReports::take(const Mesh& mesh) {
+  const std::string text = mesh.tensor().rank() == 0 ? text_of(sums_) : std::string();  // the others report the same
+  drop();
+  Communicator& world = mesh.world();
+  at::Tensor longest = at::zeros({1}, at::kDouble);
+  longest.fill_(static_cast<double>(text.size()));
+  world.all_reduce(longest, Reduce::max, CollectivePurpose::agreement);
+  const auto length = static_cast<std::int64_t>(longest.item<double>());
+  if (length == 0) return {};
+  at::Tensor mine = at::zeros({length}, at::kByte), all = at::zeros({world.size(), length}, at::kByte);
+  std::ranges::copy(text, mine.mutable_data_ptr<std::uint8_t>());
+  world.all_gather(all, mine, CollectivePurpose::agreement);
+  Sums sums;
+  const auto* const bytes = reinterpret_cast<const char*>(all.const_data_ptr<std::uint8_t>());
+  for (std::int64_t rank = 0; rank < world.size(); ++rank) {
+    const char* const begin = bytes + rank * length;
+    add_lines(sums, std::string(begin, std::find(begin, begin + length, '\0')));
+  }
+  NamedLosses means;
+  for (const auto& [name, sum] : sums) means[name] = sum[0] / sum[1];
+  return means;
+}
+
+}  // namespace accrue

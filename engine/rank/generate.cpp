@@ -125,7 +125,11 @@ Result<void> load(ModelPart& model, const fs::path& file) {
   const at::NoGradGuard no_grad;
   for (auto& each : model.named_parameters()) {
     const at::Tensor* saved = archive->find(each.key());
-    if (saved == nullptr) return fail(ErrorCode::protocol, "it has no \"" + each.key() + "\"", file.string());
+    if (saved == nullptr) saved = archive->find("part." + each.key());  // of a library that gives a gpt_chunk()
+    if (saved == nullptr)
+      return fail(
+          ErrorCode::protocol, "it has no \"" + each.key() + "\"", file.string(),
+          "If a plug-in library made the run's model, only one that it made with gpt_chunk() can be read here.");
     at::Tensor target = each.value();
     if (saved->sizes() != target.sizes()) {
       // Rows of padding are in no file.

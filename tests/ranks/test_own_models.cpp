@@ -179,6 +179,24 @@ class TestOwnModels : public QObject {
     QCOMPARE(first[1], first[0]);
   }
 
+  void text_is_generated_by_a_gpt_that_a_library_gave() {
+    const QString file = path("gpt.accrue"), run = path("gpt");
+    QFile out(file);
+    QVERIFY(out.open(QIODevice::WriteOnly));
+    out.write(
+        "accrue = 1\n[model]\nkind = \"gpt\"\nlayers = 1\nwidth = 16\nheads = 2\ncontext = 16\nvocabulary = 256\n"
+        "[data]\nkind = \"synthetic\"\nsamples = 16\n[run]\nupdates = 1\n"
+        "[megatron]\ncustom_model_provider_function = \"own_gpt\"\n");
+    out.close();
+    const Outcome trained = accrue_run(with_library({"run", file, "--quiet", "--out", run}));
+    QVERIFY2(trained.status == 0, qUtf8Printable(trained.err));
+    const Outcome text = accrue_run({"generate", run, "--tokens", "1,2,3", "--length", "5"});
+    QVERIFY2(text.status == 0, qUtf8Printable(text.err));
+    QCOMPARE(text.out.trimmed().split(',').size(), 8);
+    const Outcome shown = accrue_run({"show", run});
+    QVERIFY2(shown.out.contains("not known") && !shown.out.contains("the plan was off"), qUtf8Printable(shown.out));
+  }
+
   /// Another number of replicas goes on with the first one's: its count of forwards, 4 a window on two ranks, then 8 on
   /// one.
   void buffers_go_into_another_layout() {

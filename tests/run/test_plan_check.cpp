@@ -59,6 +59,18 @@ class TestPlanCheck : public QObject {
     QVERIFY(!(PlanFigure{0, 0, "activations", 8, 16}.off()));  // less than a page
   }
 
+  /// What model.kind says is a guess of nobody's: only what was counted is shown.
+  void a_model_of_a_library_is_measured_and_was_not_planned() {
+    RunPlan plan = two_stages();
+    plan.spec.megatron.custom_model_provider_function = "own";
+    const auto figures = check_plan(plan, {{0, counted(900000, 410000, 180000, 3)}});
+    QCOMPARE(figures.size(), std::size_t{4});
+    for (const PlanFigure& figure : figures) QVERIFY(!figure.known && figure.planned == 0 && !figure.off());
+    const QString table = QString::fromStdString(plan_check_table(figures));
+    QVERIFY2(table.contains(QRegularExpression("0 to 1 +parameters +not known +878.9 KiB\n")), qUtf8Printable(table));
+    QVERIFY(!table.contains('%'));
+  }
+
   void what_was_kept_and_sent_is_of_full_windows() {
     const auto of = [](const Measured& measured) { return check_plan(two_stages(), {{0, measured}}); };
     QCOMPARE(of(counted(100000, 400000, 0, 0)).back().figure, std::string("gradients"));

@@ -16,6 +16,7 @@
 
 #include <memory>
 
+#include "accrue/comm/communicator.h"
 #include "accrue/megatron/plugin_library.h"
 
 using namespace accrue::megatron;
@@ -111,6 +112,12 @@ LossOut with_accuracy(const Batch& batch, const Tensors& outputs) {
   return {loss, std::nullopt, {{"loss", loss.detach()}, {"accuracy", at::stack({hits, rows})}, {"rows", rows}}};
 }
 
+/// Accrue's own GPT, given by a library.
+std::shared_ptr<ModelChunk> own_gpt(const ChunkPlace& place) {
+  static const auto alone = accrue::single_communicator();
+  return gpt_chunk(*place.model, 7, {}, accrue::TensorAxis(*alone));
+}
+
 template <typename Model>
 void add_model(Registry& registry, const char* name) {
   registry.custom_model_provider_function.add(name, [](const ChunkPlace&) { return std::make_shared<Model>(); });
@@ -125,6 +132,7 @@ ACCRUE_PLUGIN("Own models", registry) {
   add_model<Dropped>(registry, "dropped");
   add_model<Restless>(registry, "restless");
   add_model<Centred>(registry, "centred");
+  registry.custom_model_provider_function.add("own_gpt", own_gpt);
   registry.custom_loss_function.add("contrastive", contrastive);
   registry.custom_loss_function.add("with_accuracy", with_accuracy);
   registry.custom_loss_function.add("focal", focal);

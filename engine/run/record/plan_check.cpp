@@ -27,6 +27,7 @@ class StageFigures {
  public:
   StageFigures(const RunPlan& plan, std::int64_t stage)
       : cost_(plan.stages[static_cast<std::size_t>(stage)]),
+        known_(!plan.spec.megatron.custom_model_provider_function),
         first_(stage * plan.grid.data * plan.grid.tensor),
         last_(first_ + plan.grid.data * plan.grid.tensor - 1) {}
 
@@ -49,15 +50,17 @@ class StageFigures {
  private:
   /// Keeps the figure of the rank that is farthest from the plan.
   void compare(const std::string& name, std::int64_t planned, std::int64_t measured) {
+    if (!known_) planned = 0;
     if (planned == 0 && measured == 0) return;
     const auto known = std::ranges::find(figures, name, &PlanFigure::figure);
     if (known == figures.end())
-      figures.push_back({first_, last_, name, planned, measured});
+      figures.push_back({first_, last_, name, planned, measured, known_});
     else if (std::abs(measured - planned) > std::abs(known->measured - planned))
       known->measured = measured;
   }
 
   const RankCost& cost_;
+  bool known_;
   std::int64_t first_;
   std::int64_t last_;
 };
@@ -71,7 +74,7 @@ double PlanFigure::deviation_percent() const {
 
 bool PlanFigure::off() const {
   const double allowed = figure == "activations" ? 25 : 10;
-  return std::abs(measured - planned) > page_bytes && std::abs(deviation_percent()) > allowed;
+  return known && std::abs(measured - planned) > page_bytes && std::abs(deviation_percent()) > allowed;
 }
 
 std::vector<PlanFigure> check_plan(const RunPlan& plan, const std::map<std::int64_t, Measured>& by_rank) {
@@ -93,8 +96,11 @@ std::string plan_check_table(const std::vector<PlanFigure>& figures) {
     const std::string ranks = each.first_rank == each.last_rank
                                   ? fmt::format("{}", each.first_rank)
                                   : fmt::format("{} to {}", each.first_rank, each.last_rank);
-    text += fmt::format("{:<10} {:<18} {:>12} {:>12} {:>+8.1f} %{}\n", ranks, each.figure, format_bytes(each.planned),
-                        format_bytes(each.measured), each.deviation_percent(), each.off() ? "  the plan was off" : "");
+    const std::string measured = format_bytes(each.measured);
+    text += each.known ? fmt::format("{:<10} {:<18} {:>12} {:>12} {:>+8.1f} %{}\n", ranks, each.figure,
+                                     format_bytes(each.planned), measured, each.deviation_percent(),
+                                     each.off() ? "  the plan was off" : "")
+                       : fmt::format("{:<10} {:<18} {:>12} {:>12}\n", ranks, each.figure, "not known", measured);
   }
   return text;
 }

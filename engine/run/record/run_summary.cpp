@@ -45,6 +45,10 @@ void take(const Json& json, const char* key, double& value) {
   if (const auto found = json.find(key); found != json.end()) value = read_json_number(*found).value_or(value);
 }
 
+void take(const Json& json, const char* key, bool& value) {
+  if (const auto found = json.find(key); found != json.end() && found->is_boolean()) value = *found;
+}
+
 Json parse_object(const std::string& text) {
   Json json = parse_json(text);
   return json.is_object() ? json : Json::object();
@@ -60,6 +64,7 @@ void take(const Json& json, const char* key, std::vector<PlanFigure>& figures) {
     take(each, "last_rank", figure.last_rank);
     take(each, "figure", figure.figure);
     take(each, "planned", figure.planned);
+    take(each, "known", figure.known);
     take(each, "measured", figure.measured);
   }
 }
@@ -328,6 +333,7 @@ Json json_of(const RunSummary& summary) {
                                   {"last_rank", each.last_rank},
                                   {"figure", each.figure},
                                   {"planned", each.planned},
+                                  {"known", each.known},
                                   {"measured", each.measured},
                                   {"deviation_percent", each.deviation_percent()},
                                   {"off", each.off()}});

@@ -19,6 +19,7 @@ struct PlanFigure {
   std::string figure;         ///< "parameters", "gradients", "optimizer", "activations", or "sent data" for an axis
   std::int64_t planned = 0;   ///< what is sent: in one update of a full window
   std::int64_t measured = 0;  ///< of the rank that is farthest from the plan
+  bool known = true;          ///< false: no plan knows the model, which is a plug-in library's
 
   double deviation_percent() const;
   /// The plan was wrong by more than it claims: 10 %, activations 25 %, and more than a page of memory.

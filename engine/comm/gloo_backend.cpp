@@ -24,9 +24,11 @@
 #include <ATen/ops/tensor.h>
 
 #include <signal.h>
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -41,8 +43,10 @@
 #include "accrue/run/monotonic_clock.h"
 #include "error_text.h"
 #include "gloo_thread.h"
+#include "local_address.h"
 #include "patience.h"
 #include "peer_watch.h"
+#include "rank_store.h"
 
 namespace accrue {
 namespace {
@@ -521,24 +525,52 @@ void ignore_broken_pipes() {
   if (::sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) ::signal(SIGPIPE, SIG_IGN);
 }
 
+using GlooOptions = c10d::ProcessGroupGloo::Options;
+
+/// Where this rank listens for the others, and what that is called. The user's choice goes first, as Gloo takes it; by
+/// itself Gloo would listen where this host's name leads, which may be the loopback interface.
+Result<std::string> choose_device(const CommGroup& group, GlooOptions& options) {
+  if (group.one_host) {
+    options.devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
+    return std::string("lo (127.0.0.1)");
+  }
+  if (const char* chosen = std::getenv("GLOO_SOCKET_IFNAME"); chosen != nullptr && *chosen != '\0') {
+    std::stringstream names(chosen);
+    for (std::string name; std::getline(names, name, ',');)
+      options.devices.push_back(c10d::ProcessGroupGloo::createDeviceForInterface(name));
+    return "GLOO_SOCKET_IFNAME=" + std::string(chosen);
+  }
+  const auto own = address_towards(group.meeting_host);
+  if (!own) return tl::unexpected(own.error());
+  options.devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(own->address));
+  return own->text();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> make_gloo_communicator(const CommGroup& group,
                                                              const c10::intrusive_ptr<c10d::Store>& store) {
+  constexpr int kGlooWaits = 5;  // times its time-out, for a connection
   ignore_broken_pipes();
   halt_gloo_at_errors();
+  std::string listens = "an interface that does not exist";
   try {
-    auto options = group.one_host ? c10d::ProcessGroupGloo::Options::create(group.join_timeout)
-                                  : c10d::ProcessGroupGloo::Options::create_default(group.join_timeout);
-    if (group.one_host) options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
+    auto options = GlooOptions::create(std::max(group.join_timeout / kGlooWaits, std::chrono::milliseconds(1)));
+    auto device = choose_device(group, *options);
+    if (!device) return tl::unexpected(device.error());
+    listens = std::move(*device);
     options->threads = 1;
     auto gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(store, static_cast<int>(group.rank),
                                                             static_cast<int>(group.size()), std::move(options));
     gloo->setTimeout(kNoDeadline);
     return std::make_unique<GlooCommunicator>(group, store, std::move(gloo));
   } catch (const std::exception& error) {
-    return fail(ErrorCode::rendezvous, "Gloo could not connect the ranks: " + first_line(error.what()), "backend gloo",
-                "See the ranks' logs; on several hosts, GLOO_SOCKET_IFNAME names the network interface to use");
+    return fail(ErrorCode::rendezvous,
+                "Gloo could not connect the ranks within " + seconds_text(group.join_timeout) +
+                    ". This one listens on " + listens + ": " + first_line(error.what()),
+                "backend gloo",
+                "The other hosts must reach that interface. GLOO_SOCKET_IFNAME names another one (\"ip address\" lists "
+                "them)");
   }
 }
 

@@ -24,6 +24,7 @@ struct CommGroup {
   std::chrono::milliseconds join_timeout{60000};  ///< of building the group
   std::string timeout_option;                     ///< what the caller sets timeout by
   bool one_host = true;                           ///< all members run here
+  std::string meeting_host;                       ///< that all members reach: MASTER_ADDR
 
   std::int64_t size() const { return static_cast<std::int64_t>(members.size()); }
   /// "rank 3 (pid 4711)", in ranks of the world.

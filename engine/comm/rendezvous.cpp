@@ -64,12 +64,14 @@ class StoreRendezvous final : public Rendezvous {
         hosts_(std::move(hosts)) {
     backend_ = options_.backend;
     if (backend_ != BackendKind::automatic) return;
-    const bool together = std::ranges::all_of(hosts_, [this](const HostIdentity& host) { return is_here(host); });
-    backend_ = together ? BackendKind::shm : BackendKind::gloo;
+    backend_ = one_host() ? BackendKind::shm : BackendKind::gloo;
   }
 
   const RankIdentity& identity() const override { return identity_; }
   BackendKind backend() const override { return backend_; }
+  bool one_host() const override {
+    return std::ranges::all_of(hosts_, [this](const HostIdentity& host) { return is_here(host); });
+  }
   std::string meeting_place() const override { return store_.place; }
 
   using Rendezvous::communicator;
@@ -161,6 +163,7 @@ class StoreRendezvous final : public Rendezvous {
     group.timeout = options_.timeout;
     group.join_timeout = options_.join_timeout;
     group.timeout_option = options_.timeout_option;
+    group.meeting_host = identity_.master_addr;
     for (const std::int64_t rank : members) {
       if (rank == identity_.rank) group.rank = static_cast<std::int64_t>(group.members.size());
       const bool here = is_here(host_of(rank));

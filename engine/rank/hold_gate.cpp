@@ -48,6 +48,8 @@ void HoldGate::apply(const RankCommand& command) {
       case RankCommandKind::set_steps:
         requests_.steps = command.steps;
         break;
+      case RankCommandKind::end_now:  // the channel's
+        break;
     }
   }
   if (reply) answer_(*reply);

@@ -5,16 +5,35 @@
 
 #include <ATen/ops/empty.h>
 
+#include <cstdlib>
 #include <cstring>
-#include <string>
+
+#include "accrue/run/monotonic_clock.h"
 
 namespace accrue {
+namespace {
 
-Result<RunOrder> share_order(Communicator& axis, const Result<RunOrder>& made) {
+/// The run's zero by this rank's clock. Hosts have clocks of their own, which a barrier compares; ranks of one host
+/// read the same one, and need no comparison.
+std::int64_t origin_here(Communicator& axis, std::int64_t origin_ns) {
+  constexpr std::int64_t same_clock_ns = 1'000'000'000;
+  axis.barrier();
+  const std::int64_t here = monotonic_ns();
+  at::Tensor first = at::empty({1}, at::kLong);
+  auto* number = first.mutable_data_ptr<std::int64_t>();
+  *number = here;
+  axis.broadcast(first, 0);
+  const std::int64_t apart = here - *number;
+  return std::llabs(apart) < same_clock_ns ? origin_ns : origin_ns + apart;
+}
+
+}  // namespace
+
+Result<std::string> share_text(Communicator& axis, const Result<std::string>& made) {
   std::string text;
   at::Tensor head = at::empty({2}, at::kLong);
   auto* numbers = head.mutable_data_ptr<std::int64_t>();
-  if (axis.rank() == 0) text = made ? to_json(*made) : made.error().text();
+  if (axis.rank() == 0) text = made ? *made : made.error().text();
   numbers[0] = static_cast<std::int64_t>(made ? ErrorCode::unset : made.error().code);
   numbers[1] = static_cast<std::int64_t>(text.size());
   axis.broadcast(head, 0);
@@ -25,7 +44,15 @@ Result<RunOrder> share_order(Communicator& axis, const Result<RunOrder>& made) {
   text.assign(static_cast<const char*>(bytes.const_data_ptr()), static_cast<std::size_t>(numbers[1]));
   const auto code = static_cast<ErrorCode>(numbers[0]);
   if (code != ErrorCode::unset) return fail(code, text);
-  return run_order_from_json(text);
+  return text;
+}
+
+Result<RunOrder> share_order(Communicator& axis, const Result<RunOrder>& made) {
+  const auto text = share_text(axis, made.map([](const RunOrder& order) { return to_json(order); }));
+  if (!text) return tl::unexpected(text.error());
+  auto order = run_order_from_json(*text);
+  if (order) order->origin_ns = origin_here(axis, order->origin_ns);
+  return order;
 }
 
 }  // namespace accrue

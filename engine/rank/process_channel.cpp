@@ -4,18 +4,17 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <string_view>
 #include <utility>
 
 #include "accrue/run/rank_command.h"
+#include "rank/end_signals.h"
 
 namespace accrue {
 namespace {
@@ -35,14 +34,6 @@ bool is_brief(std::string_view phase) {
   return phase == "checkpoint" || phase == "finish";
 }
 
-int end_signal_fd() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGINT);
-  return ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 }  // namespace
 
 ProcessChannel::ProcessChannel(ChannelOptions options)
@@ -52,6 +43,7 @@ ProcessChannel::ProcessChannel(ChannelOptions options)
       wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (options_.end_signals) signal_fd_ = end_signal_fd();
   if (!options_.on_orphan_deadline) options_.on_orphan_deadline = [] { ::_exit(exit_status(ErrorCode::peer_lost)); };
+  if (!options_.on_end_now) options_.on_end_now = options_.on_orphan_deadline;
   thread_ = std::thread([this] { run(); });
 }
 
@@ -180,6 +172,10 @@ void ProcessChannel::take_command_lines() {
   std::size_t end = 0;
   while ((end = incoming_.find('\n')) != std::string::npos) {
     const auto command = decode_command(std::string_view(incoming_).substr(0, end));
+    if (command && command->kind == RankCommandKind::end_now) {
+      options_.on_end_now();
+      return lose_supervisor();
+    }
     if (command)
       gate_.apply(*command);
     else

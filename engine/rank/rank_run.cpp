@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two ways to start. Under the supervisor the process is given everything: plan.json, and the inherited channel and
-// store. Under a foreign launcher (or alone) the environment gives the rank, rank 0 makes the plan and sends it
-// to the others, and events go to standard output; a run folder is then optional (--out), and one that has checkpoints
-// is continued, so that a launcher's restart continues too.
+// store. Under a foreign launcher (or alone) the environment gives the rank, and rank 0 makes the plan and sends it to
+// the others. Where there is a run folder (--out), rank 0's process keeps the run's record in it, and all ranks report
+// to it as they would to the supervisor; without one events go to standard output. A folder that has checkpoints is
+// continued, so that a launcher's restart continues too.
 #include "rank/rank_run.h"
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <system_error>
@@ -24,8 +26,11 @@
 #include "accrue/run/sha256.h"
 #include "accrue/run/spec_io.h"
 #include "accrue/run/version.h"
+#include "rank/end_signals.h"
 #include "rank/plan_exchange.h"
 #include "rank/probe.h"
+#include "rank/record_channels.h"
+#include "rank/start_watch.h"
 
 namespace accrue {
 namespace {
@@ -47,15 +52,6 @@ Result<void> report_findings(const std::vector<Finding>& findings, const fs::pat
 
 std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000.0));
-}
-
-/// Leaves SIGTERM and SIGINT to the channel. Call it before any thread exists.
-void block_end_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGINT);
-  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
 Result<void> check_world(std::int64_t planned, std::int64_t started) {
@@ -138,10 +134,25 @@ Result<void> RankRun::prepare_foreign() {
       return met;
   }
   if (auto shared = make_shared_order(); !shared) return shared;
-  order_.origin_ns = monotonic_ns();
-  order_.first_seq.clear();
+  if (!order_.run_dir.empty()) return keep_record();
   open_channel(STDOUT_FILENO);
   announce();
+  return {};
+}
+
+/// Rank 0's process becomes the writer of the record, and every rank has its channel to it. Collective: the world.
+Result<void> RankRun::keep_record() {
+  auto channels =
+      open_record_channels(*rendezvous_, mesh_.world(), milliseconds(order_.plan.spec.launch.join_timeout_s));
+  if (!channels) return tl::unexpected(channels.error());
+  channel_fd_ = channels->own;
+  if (identity_.rank == 0) {
+    std::fprintf(stderr, "accrue-rank 0: the run is recorded in %s\n", order_.run_dir.c_str());
+    keeper_ = std::make_unique<RunKeeper>(order_, std::move(folder_->writer), folder_->continues,
+                                          std::move(channels->of_ranks), [](int status) { ::_exit(status); });
+    folder_.reset();
+  }
+  open_channel(channel_fd_);
   return {};
 }
 
@@ -153,6 +164,10 @@ Result<void> RankRun::make_shared_order() {
       SpecReading reading = read_spec(arguments_.spec);
       apply_sets(reading, {}, environment);
       made = plan_order(reading.spec, arguments_);
+    }
+    if (made) {
+      made->origin_ns = monotonic_ns();
+      made->first_seq.clear();
     }
     if (made && !made->run_dir.empty()) {
       if (auto claimed = claim_run_folder(*made))
@@ -174,6 +189,8 @@ Result<void> RankRun::meet(const RunSpec& spec, BackendKind backend, const std::
                             .run_id = run_id,
                             .timeout_option = "launch.collective_timeout_s",
                             .join_timeout_option = "launch.join_timeout_s"};
+  std::optional<StartWatch> watch;
+  if (!arguments_.supervised()) watch.emplace(identity_.rank, options.join_timeout);
   auto met = Rendezvous::join(identity_, options);
   if (!met) return tl::unexpected(met.error());
   rendezvous_ = std::move(*met);
@@ -187,13 +204,18 @@ Result<void> RankRun::meet(const RunSpec& spec, BackendKind backend, const std::
 
 void RankRun::open_channel(int fd) {
   const auto rank = static_cast<std::size_t>(identity_.rank);
+  // Rank 0's process stays until it has recorded the end.
+  std::function<void()> end_now;
+  if (keeper_) end_now = [fd] { ::shutdown(fd, SHUT_RDWR); };
   channel_ = std::make_unique<ProcessChannel>(
       ChannelOptions{.fd = fd,
-                     .commands = arguments_.supervised(),
+                     .commands = fd != STDOUT_FILENO,
                      .end_signals = !arguments_.supervised(),
                      .rank = identity_.rank,
                      .origin_ns = order_.origin_ns,
-                     .first_seq = rank < order_.first_seq.size() ? order_.first_seq[rank] : 0});
+                     .first_seq = rank < order_.first_seq.size() ? order_.first_seq[rank] : 0,
+                     .on_orphan_deadline = {},
+                     .on_end_now = end_now});
 }
 
 /// Sends the event that a supervisor would have written first.
@@ -224,7 +246,11 @@ int RankRun::end(const Result<TrainOutcome>& result) {
   } else if (!arguments_.supervised() && result->outcome == "stopped") {
     status = exit_status(ErrorCode::cancelled);
   }
+  if (channel_fd_ >= 0 && (result || status == exit_status(ErrorCode::cancelled)))
+    channel_->send(Heartbeat{.phase = std::string(farewell_phase)});
   if (channel_) channel_->close();
+  if (channel_fd_ >= 0) ::close(channel_fd_);
+  keeper_.reset();
   return status;
 }
 

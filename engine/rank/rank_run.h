@@ -3,9 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "accrue/comm/mesh.h"
-#include "accrue/run/run_lock.h"
+#include "accrue/run/run_keeper.h"
 #include "accrue/run/run_plan.h"
 #include "accrue/train/trainer.h"
 #include "rank/arguments.h"
@@ -26,6 +27,7 @@ class RankRun {
   Result<void> prepare_supervised();
   Result<void> prepare_foreign();
   Result<void> make_shared_order();
+  Result<void> keep_record();
   Result<void> meet(const RunSpec& spec, BackendKind backend, const std::string& run_id);
   void open_channel(int fd);
   void announce();
@@ -33,9 +35,11 @@ class RankRun {
   const RankArguments arguments_;
   RankIdentity identity_;
   RunOrder order_;
-  RunLock folder_;  ///< of the run folder; rank 0 without a supervisor
+  std::optional<ClaimedFolder> folder_;  ///< rank 0 without a supervisor, until the keeper has it
   std::unique_ptr<Rendezvous> rendezvous_;
-  Mesh mesh_;  ///< declared after the rendezvous: it goes first
+  Mesh mesh_;                          ///< declared after the rendezvous: it goes first
+  std::unique_ptr<RunKeeper> keeper_;  ///< rank 0 without a supervisor
+  int channel_fd_ = -1;
   std::unique_ptr<ProcessChannel> channel_;
 };
 

@@ -10,9 +10,9 @@
 namespace accrue {
 namespace {
 
-constexpr std::array<std::string_view, 9> command_names = {"hold",       "hold_after", "proceed",
-                                                           "stop_after", "checkpoint", "checkpoint_and_stop",
-                                                           "set_steps",  "hold_in",    "step_phase"};
+constexpr std::array<std::string_view, 10> command_names = {
+    "hold",      "hold_after", "proceed",    "stop_after", "checkpoint", "checkpoint_and_stop",
+    "set_steps", "hold_in",    "step_phase", "end_now"};
 constexpr std::size_t max_command_bytes = 4096;
 constexpr int command_version = 1;
 

@@ -330,20 +330,7 @@ void EngineHost::Impl::resume(ResumeRequest request) {
   request.order.origin_ns = monotonic_ns() - writer->last_time_ns();
   request.order.interactive = options.interactive;
   request.order.paused = false;
-  SessionRequest session{
-      std::move(request.order), std::move(*writer), std::move(request.spec_sha256), true, {}, {}, {}};
-  if (const auto before = read_run(request.dir)) {
-    session.started_at = before->started_at;
-    session.tally = RunTally(before->paused_seconds, before->exactness);
-    Update last;
-    last.update = before->updates;
-    last.loss = before->loss;
-    last.samples = before->samples;
-    last.tokens = before->tokens;
-    last.seconds = before->seconds;
-    if (before->updates > 0) session.last_update = last;
-  }
-  supervise(std::move(session));
+  supervise(continued_session(std::move(request.order), std::move(*writer), std::move(request.spec_sha256)));
 }
 
 EngineHost::EngineHost(EngineHostOptions options)
@@ -398,7 +385,7 @@ Result<fs::path> EngineHost::Impl::start(RunRequest request, const BranchPoint* 
   attached = false;
   const fs::path new_dir = writer->dir();
   auto session = std::make_shared<SessionRequest>(
-      SessionRequest{std::move(order), std::move(*writer), sha256_hex(spec), from != nullptr, {}, {}});
+      SessionRequest{std::move(order), std::move(*writer), sha256_hex(spec), from != nullptr, {}, {}, {}, {}});
   if (from != nullptr) session->last_update = from->last;
   launch(RunState::starting, new_dir, [this, session] { supervise(std::move(*session)); });
   return new_dir;

@@ -31,7 +31,7 @@ ErrorCode code_of_name(const std::string& name) {
 
 /// The class of a failure that is known by its exit status alone.
 ErrorCode code_of_exit(const ExitReport& exit) {
-  if (exit.signal != 0) return ErrorCode::peer_lost;
+  if (exit.signal != 0 || exit.lost) return ErrorCode::peer_lost;
   switch (exit.status) {
     case 2:
       return ErrorCode::config;
@@ -47,7 +47,8 @@ ErrorCode code_of_exit(const ExitReport& exit) {
 }
 
 bool is_consequence(ErrorCode code, const ExitReport& exit) {
-  return exit.signal == 0 && (code == ErrorCode::peer_lost || code == ErrorCode::hang || code == ErrorCode::rendezvous);
+  return exit.signal == 0 && !exit.lost &&
+         (code == ErrorCode::peer_lost || code == ErrorCode::hang || code == ErrorCode::rendezvous);
 }
 
 bool is_retryable(ErrorCode code) {
@@ -55,6 +56,7 @@ bool is_retryable(ErrorCode code) {
 }
 
 std::string cause_text(const std::string& rank, const ExitReport& exit) {
+  if (exit.lost) return fmt::format("{} was lost: its connection ended", rank);
   if (exit.signal == 0) return fmt::format("{} ended with exit status {}", rank, exit.status);
   if (exit.signal == SIGKILL) return fmt::format("{} was killed (signal 9)", rank);
   return fmt::format("{} died of signal {} ({})", rank, exit.signal, ::strsignal(exit.signal));
@@ -88,6 +90,7 @@ std::string RunSession::log_advice(std::size_t rank) const {
 
 /// What to do about a failure, where the rank itself did not say. How the run goes on is said by its next state.
 std::string RunSession::advice_for(std::size_t rank, const ExitReport& exit) const {
+  if (exit.lost) return "See what its launcher says of it; started again, the same command goes on";
   if (exit.signal == SIGKILL)
     return "Unless a user killed it, the system probably ran out of memory: use fewer ranks or a smaller micro-batch";
   return log_advice(rank);
@@ -181,8 +184,7 @@ void RunSession::fail_motionless(std::size_t rank, const std::string& why) {
   failed.log_tail = last_lines(ranks_[rank].log_tail, log_tail_bytes);
   failed.update = last.update;
   failed.micro_step = last.micro_step;
-  ranks_[rank].told_to_end = true;
-  ranks_[rank].process.signal_group(SIGKILL);
+  ranks_[rank].kill();
   while (read_rank(rank)) {  // what it had said before comes first
   }
   emit(static_cast<std::int64_t>(rank), failed);
@@ -195,6 +197,7 @@ std::int64_t RunSession::recent_restarts() const {
 }
 
 bool RunSession::may_restart() const {
+  if (!starts_ranks_) return false;  // their launcher may
   if (restart_refused_ || ending_ != Ending::failure || !failure_ || !is_retryable(failure_->code)) return false;
   if (recent_restarts() >= order_.plan.spec.launch.max_restarts) return false;
   const bool fruitless = restarts_ > 0 && commits_ == 0;

@@ -30,6 +30,7 @@ void RunSession::take_event(std::size_t rank, RunEvent event, std::string_view l
     line = {};  // a rank speaks for itself alone: the event is encoded anew, under its number
   event.rank = static_cast<std::int64_t>(rank);
   if (const auto* heartbeat = std::get_if<Heartbeat>(&event.body)) {
+    ranks_[rank].said_farewell |= heartbeat->phase == farewell_phase;
     progress_.heard(rank, *heartbeat, now);
     publish_({&event, 1});
     return;

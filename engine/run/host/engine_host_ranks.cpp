@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
+#include <utility>
 
 namespace accrue {
 namespace {
@@ -31,6 +33,23 @@ void RankSlot::flush() {
     }
     outbox.erase(0, static_cast<std::size_t>(count));
   }
+}
+
+std::optional<ExitReport> RankSlot::reap() {
+  if (!adopted) return process.reap();
+  if (exit || process.events_fd() >= 0) return std::nullopt;
+  if (failure_report) return ExitReport{0, std::get<RankFailed>(failure_report->body).exit_status};
+  if (said_farewell) return ExitReport{};
+  return ExitReport{0, exit_status(ErrorCode::peer_lost), true};
+}
+
+void RankSlot::kill() {
+  const bool again = std::exchange(told_to_end, true);
+  if (!adopted) return process.signal_group(SIGKILL);
+  if (again) return process.close_events();
+  outbox.clear();
+  send({.kind = RankCommandKind::end_now});
+  ::shutdown(process.events_fd(), SHUT_WR);  // what the rank still has to say is read
 }
 
 std::string RankSlot::read_events() {

@@ -14,16 +14,24 @@ namespace accrue {
 
 struct RankSlot {
   RankProcess process;
+  /// Started by another launcher, here or on another host. It is known by its channel alone: it runs as long as that is
+  /// open, says on it how it ends, and is killed by a command.
+  bool adopted = false;
   EventReader reader;
   std::string outbox;    ///< commands that the socket has not taken yet
   std::string log_tail;  ///< last lines of its output
   bool ready = false;
-  bool told_to_end = false;  ///< we signalled it: its end explains itself
+  bool told_to_end = false;    ///< we signalled it: its end explains itself
+  bool said_farewell = false;  ///< adopted: it ends in order
   std::optional<ExitReport> exit;
   std::optional<RunEvent> failure_report;  ///< what it said of its own failure, kept until its exit is known
   std::int64_t unreadable_lines = 0;       ///< already warned about
 
-  bool gone() const { return !process.running(); }
+  bool gone() const { return adopted ? exit.has_value() : !process.running(); }
+  /// How it ended, once it has.
+  std::optional<ExitReport> reap();
+  /// Ends it at once. An adopted rank that still does not end is given up at the second call.
+  void kill();
   /// Queues a command and sends what the socket takes; the rest goes with the next turn.
   void send(const RankCommand& command);
   void flush();

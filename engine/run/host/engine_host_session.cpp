@@ -95,6 +95,22 @@ void tell_of_missing_summary(std::vector<RunEvent>& shown, const Error& error) {
 
 }  // namespace
 
+SessionRequest continued_session(RunOrder order, RunWriter writer, std::string spec_sha256) {
+  const auto before = read_run(order.run_dir);
+  SessionRequest session{std::move(order), std::move(writer), std::move(spec_sha256), true, {}, {}, {}, {}};
+  if (!before) return session;
+  session.started_at = before->started_at;
+  session.tally = RunTally(before->paused_seconds, before->exactness);
+  if (before->updates == 0) return session;
+  Update& last = session.last_update.emplace();
+  last.update = before->updates;
+  last.loss = before->loss;
+  last.samples = before->samples;
+  last.tokens = before->tokens;
+  last.seconds = before->seconds;
+  return session;
+}
+
 RunSession::RunSession(SessionRequest request, SessionSettings settings, Publish publish, SetState set_state)
     : order_(std::move(request.order)),
       writer_(std::move(request.writer)),
@@ -103,6 +119,8 @@ RunSession::RunSession(SessionRequest request, SessionSettings settings, Publish
       settings_(std::move(settings)),
       publish_(std::move(publish)),
       publish_state_(std::move(set_state)),
+      channels_(std::move(request.channels)),
+      starts_ranks_(channels_.empty()),
       last_update_(std::move(request.last_update)),
       tally_(std::move(request.tally)),
       started_at_(std::move(request.started_at)) {}
@@ -150,7 +168,8 @@ void RunSession::start_attempt() {
   if (started) started = check_unchanged(order_.plugins);
   if (started) started = leave_later_branch();
   if (started) started = writer_->write_plan(to_json(order_));
-  if (started && ending_ == Ending::none) started = spawn_all();
+  if (!starts_ranks_) adopt_all();
+  if (started && starts_ranks_ && ending_ == Ending::none) started = spawn_all();
   if (!started) fail_run(started.error().code, started.error().text(), {});
 }
 
@@ -210,6 +229,13 @@ Result<void> RunSession::leave_later_branch() {
   return {};
 }
 
+void RunSession::adopt_all() {
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    ranks_[rank].process = RankProcess(-1, {}, std::move(channels_.at(rank)), {});
+    ranks_[rank].adopted = true;
+  }
+}
+
 Result<void> RunSession::spawn_all() {
   const auto store = make_store_memory();
   if (!store) return tl::unexpected(store.error());
@@ -247,7 +273,7 @@ void RunSession::turn() {
   }
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     if (ranks_[rank].gone()) continue;
-    if (const auto exit = ranks_[rank].process.reap()) note_exit(rank, *exit);
+    if (const auto exit = ranks_[rank].reap()) note_exit(rank, *exit);
   }
   if (control_) control_->serve([this](const HostCommand& asked) { return answer_control(asked); });
   const auto now = Clock::now();
@@ -400,8 +426,7 @@ void RunSession::kill_ranks() {
   rung_ends_ = Clock::now() + settings_.stop_grace;
   for (auto& slot : ranks_) {
     if (slot.gone()) continue;
-    slot.told_to_end = true;
-    slot.process.signal_group(SIGKILL);
+    slot.kill();
   }
 }
 
@@ -432,7 +457,7 @@ void RunSession::finish_run(const std::string& outcome, int status, const std::s
     end.loss = last_update_->loss;
   }
   end.outcome = outcome;
-  end.exit_status = status;
+  end.exit_status = status_ = status;
   if (outcome != "finished") end.reason = reason;
   end.seconds = static_cast<double>(now_ns()) / 1e9;
 

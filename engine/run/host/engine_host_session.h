@@ -35,7 +35,11 @@ struct SessionRequest {
   std::string started_at;             ///< of a resumed run
   std::optional<Update> last_update;  ///< likewise
   RunTally tally;                     ///< likewise
+  std::vector<OwnedFd> channels;      ///< of ranks that another launcher started; empty: the session starts them
 };
+
+/// A session that goes on with what the folder records.
+SessionRequest continued_session(RunOrder order, RunWriter writer, std::string spec_sha256);
 
 struct SessionSettings {
   std::string rank_program;
@@ -62,6 +66,10 @@ class RunSession {
   /// Refusals say why.
   Result<void> command(const HostCommand& command);
   bool over() const { return over_; }
+  /// Of a session that is over: the run's, as RunFinished has it.
+  int status() const { return status_; }
+  /// The ranks were told to end at once.
+  bool killed() const { return rung_ == Rung::killed; }
 
  private:
   /// Why the ranks are being ended.
@@ -71,6 +79,7 @@ class RunSession {
   // engine_host_session.cpp: life of an attempt
   void start_attempt();
   Result<void> spawn_all();
+  void adopt_all();
   Result<void> check_data() const;
   void announce_start(bool resumed);
   Result<void> leave_later_branch();
@@ -153,6 +162,8 @@ class RunSession {
   SessionSettings settings_;
   Publish publish_;
   SetState publish_state_;
+  std::vector<OwnedFd> channels_;
+  bool starts_ranks_ = true;
 
   std::optional<ControlServer> control_;
   std::vector<RankSlot> ranks_;
@@ -176,6 +187,7 @@ class RunSession {
   Clock::time_point next_waiting_word_{};
   bool updates_came_ = false;  ///< in this attempt
   bool over_ = false;
+  int status_ = 0;
   bool finishing_ = false;            ///< the ranks are gone and the end is being recorded
   std::optional<Error> end_trouble_;  ///< why it could not be
   bool disk_warned_ = false;

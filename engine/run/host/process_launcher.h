@@ -34,6 +34,7 @@ class OwnedFd {
 struct ExitReport {
   int signal = 0;  ///< 0 = it exited
   int status = 0;
+  bool lost = false;  ///< of an adopted rank: its channel ended before it said how it ends
 };
 
 /// A started rank. Its process group is its own, so that Ctrl+C in a terminal reaches the supervisor alone and a

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of ranks that no supervisor started: spec.toml and plan.json, written once. A launcher starts the same
-// ranks again after a failure, so a folder that holds the same run is continued; anything else in it is left alone.
+// The folder of ranks that no supervisor started. A launcher starts the same ranks again after a failure, so a folder
+// that holds the same run is continued; anything else in it is left alone.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "accrue/run/monotonic_clock.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
@@ -34,10 +35,7 @@ std::string differing_keys(const std::vector<SpecDifference>& differences) {
 /// Continues the recorded run if it is the run that the order describes. Reads only.
 Result<void> continue_record(RunOrder& order) {
   const fs::path& dir = order.run_dir;
-  std::error_code error;
-  if (fs::exists(dir / "events.jsonl", error))
-    return taken(dir, "the folder holds a run of accrue-run, whose events these ranks would not record",
-                 "Continue it with \"accrue-run resume\", or choose another folder");
+  if (auto own = check_not_imported(dir); !own) return own;
   auto recorded = read_run_order(dir / "plan.json");
   if (!recorded) return tl::unexpected(recorded.error());
   const auto differences = diff_specs(located_spec(recorded->plan), located_spec(order.plan));
@@ -58,14 +56,17 @@ Result<void> continue_record(RunOrder& order) {
   order.plan = std::move(recorded->plan);
   order.run_id = std::move(recorded->run_id);
   if (newest_checkpoint(dir).valid()) order.resume_from = "newest";
-  clear_leftovers(dir);
   return {};
 }
 
-Result<void> begin_record(const RunOrder& order) {
-  clear_failed_start(order.run_dir);
-  if (auto written = write_file(order.run_dir / "spec.toml", spec_as_run(order.plan)); !written) return written;
-  return write_plan_file(to_json(order), order.run_dir / "plan.json");
+Result<RunWriter> begin_record(const RunOrder& order) {
+  auto writer = RunWriter::create(order.run_dir, spec_as_run(order.plan));
+  if (!writer) return writer;
+  if (auto written = writer->write_plan(to_json(order)); !written) {
+    writer->give_up();
+    return tl::unexpected(written.error());
+  }
+  return writer;
 }
 
 /// Whether there is a record to continue; an error where the folder holds something else.
@@ -96,19 +97,24 @@ std::string spec_as_run(const RunPlan& plan) {
   return write_spec(located_spec(plan));
 }
 
-Result<RunLock> claim_run_folder(RunOrder& order) {
+Result<ClaimedFolder> claim_run_folder(RunOrder& order) {
   auto dir = absolute_folder(order.run_dir);
   if (!dir) return tl::unexpected(dir.error());
   order.run_dir = std::move(*dir);
+  order.first_seq.assign(static_cast<std::size_t>(order.plan.grid.world()), 0);
+  order.origin_ns = monotonic_ns();
   if (auto made = make_own_folder(order.run_dir); !made) return tl::unexpected(made.error());
-  if (auto usable = holds_record(order.run_dir); !usable) return tl::unexpected(usable.error());
-  auto lock = RunLock::take(order.run_dir);
-  if (!lock) return lock;
-  const auto record = holds_record(order.run_dir);  // another start may have made it in between
-  if (!record) return tl::unexpected(record.error());
-  const auto done = *record ? continue_record(order) : begin_record(order);
-  if (!done) return tl::unexpected(done.error());
-  return lock;
+  const auto continues = holds_record(order.run_dir);
+  if (!continues) return tl::unexpected(continues.error());
+  if (*continues)
+    if (auto same = continue_record(order); !same) return tl::unexpected(same.error());
+  auto writer = *continues ? RunWriter::reopen(order.run_dir) : begin_record(order);
+  if (!writer) return tl::unexpected(writer.error());
+  // The run's clock goes on from its last event: the time in between is no training time.
+  order.origin_ns -= writer->last_time_ns();
+  for (const auto& [rank, seq] : writer->next_seq())
+    if (rank >= 0 && rank < order.plan.grid.world()) order.first_seq[static_cast<std::size_t>(rank)] = seq;
+  return ClaimedFolder{std::move(*writer), *continues};
 }
 
 }  // namespace accrue

@@ -71,6 +71,8 @@ class Rendezvous {
   virtual const RankIdentity& identity() const = 0;
   /// Backend that automatic became.
   virtual BackendKind backend() const = 0;
+  /// All ranks share this host, and no container stands between them.
+  virtual bool one_host() const = 0;
   /// Where the ranks met and what guards it, in words; empty for a world of one.
   virtual std::string meeting_place() const = 0;
 };

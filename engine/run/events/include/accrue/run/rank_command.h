@@ -23,6 +23,7 @@ enum class RankCommandKind {
   set_steps,            ///< likewise: N becomes `steps` for the windows after it
   hold_in,              ///< while paused: pause after the backward of micro_step, before its gradients are reduced
   step_phase,           ///< while paused: go on to the end of the next phase
+  end_now,              ///< to a rank that another launcher started: end without saving
 };
 
 struct RankCommand {

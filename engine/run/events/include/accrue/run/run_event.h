@@ -178,13 +178,15 @@ struct Measured {
 /// Progress of a rank; never stored, carries no seq.
 struct Heartbeat {
   std::string phase;  ///< join, data, forward, backward, reduce, step, evaluate, verify, checkpoint, paused,
-                      ///< finish
+                      ///< finish, end
   std::int64_t update = 0;
   std::int64_t micro_step = 0;  ///< in flight
   std::int64_t collective = 0;  ///< sequence number of the last collective begun
   std::string operation;        ///< in flight, in words: "backward of micro-step 3, chunk 1"; may be empty
   bool operator==(const Heartbeat&) const = default;
 };
+/// The last heartbeat of a rank that another launcher started and that ends in order: nobody else would tell.
+inline constexpr std::string_view farewell_phase = "end";
 /// A rank's answer to a hold command: it will stop after this micro-step.
 struct Holding {
   std::int64_t micro_step = 0;

@@ -124,12 +124,16 @@ class RunWriter {
   std::map<std::int64_t, RankLog> logs_;
 };
 
-/// Takes order.run_dir for ranks that no supervisor started: makes spec.toml and plan.json in a new folder, or
-/// continues the run that the folder holds (plan, id and checkpoint of the order become its own) if its spec and data
-/// are those of the order. What is there is never written over. The lock is to be kept while the ranks train.
-/// Errors: another run, one that accrue-run recorded, one in use, no run at all, a link, another user's folder
-/// (config); changed data (data); cannot be written (disk); a damaged record (protocol).
-Result<RunLock> claim_run_folder(RunOrder& order);
+/// Takes order.run_dir for ranks that no supervisor started: makes a new folder with spec.toml and plan.json, or
+/// continues the run that the folder holds if its spec and data are those of the order, whose plan, id, checkpoint,
+/// clock and numbers of events become the record's own. What is there is never written over. The writer is to be kept
+/// while the ranks train. Errors: another run, one in use, one that was imported, no run at all, a link, another user's
+/// folder (config); changed data (data); cannot be written (disk); a damaged record (protocol).
+struct ClaimedFolder {
+  RunWriter writer;
+  bool continues = false;  ///< the folder held the run
+};
+Result<ClaimedFolder> claim_run_folder(RunOrder& order);
 
 /// Reads only; what is damaged is named in the summary's problems and replaced by what another file of the folder says.
 /// Errors (config): not a run folder.

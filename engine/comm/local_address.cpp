@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// A datagram socket that is connected sends nothing, but the kernel has chosen the address that it would send from.
+#include "local_address.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+namespace accrue {
+namespace {
+
+constexpr const char* kChoose = "GLOO_SOCKET_IFNAME names the network interface to use (\"ip address\" lists them)";
+
+std::string numeric(const sockaddr* address) {
+  char text[NI_MAXHOST] = {};
+  const socklen_t size = address->sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  ::getnameinfo(address, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
+  return text;
+}
+
+struct OwnAddress : LocalAddress {
+  bool loopback = false;
+};
+
+/// Of interfaces that are up; no link-local ones.
+std::vector<OwnAddress> own_addresses() {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
+  std::vector<OwnAddress> found;
+  for (const ifaddrs* each = list; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr || (each->ifa_flags & IFF_UP) == 0) continue;
+    const auto family = each->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    if (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(each->ifa_addr)->sin6_addr))
+      continue;
+    found.push_back({{numeric(each->ifa_addr), each->ifa_name}, (each->ifa_flags & IFF_LOOPBACK) != 0});
+  }
+  return found;
+}
+
+/// The address from which packets leave for that one; empty where no route leads there.
+std::string source_for(const addrinfo& target) {
+  const int fd = ::socket(target.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return {};
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  auto* generic = reinterpret_cast<sockaddr*>(&own);
+  const bool known = ::connect(fd, target.ai_addr, target.ai_addrlen) == 0 && ::getsockname(fd, generic, &size) == 0;
+  ::close(fd);
+  return known ? numeric(generic) : std::string();
+}
+
+/// Of a host whose own name leads to the loopback interface: its one address on a network. IPv4 goes first.
+Result<LocalAddress> only_address(const std::string& host, const std::vector<OwnAddress>& all) {
+  std::vector<OwnAddress> others;
+  for (const OwnAddress& each : all)
+    if (!each.loopback) others.push_back(each);
+  std::erase_if(others, [&](const OwnAddress& each) {
+    return each.address.find(':') != std::string::npos && std::ranges::any_of(others, [](const OwnAddress& four) {
+             return four.address.find(':') == std::string::npos;
+           });
+  });
+  if (others.size() == 1) return others.front();
+  std::string list;
+  for (const OwnAddress& each : others) list += (list.empty() ? "" : ", ") + each.text();
+  return fail(ErrorCode::rendezvous,
+              "MASTER_ADDR=" + host + " leads to the loopback interface here, which no other host reaches; " +
+                  (others.empty() ? "there is no other interface" : "the others are " + list),
+              "backend gloo", kChoose);
+}
+
+}  // namespace
+
+Result<LocalAddress> address_towards(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* first = nullptr;
+  if (const int error = ::getaddrinfo(host.c_str(), "1", &hints, &first); error != 0)
+    return fail(ErrorCode::rendezvous, "MASTER_ADDR=" + host + " does not resolve: " + ::gai_strerror(error),
+                "backend gloo", "Give the address or name of rank 0's host");
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> targets(first, &::freeaddrinfo);
+  const auto all = own_addresses();
+  for (const addrinfo* each = first; each != nullptr; each = each->ai_next) {
+    const std::string source = source_for(*each);
+    const auto own = std::ranges::find_if(all, [&](const OwnAddress& mine) { return mine.address == source; });
+    if (own == all.end()) continue;
+    if (own->loopback) return only_address(host, all);
+    return *own;
+  }
+  return fail(ErrorCode::rendezvous, "no route leads to MASTER_ADDR=" + host, "backend gloo", kChoose);
+}
+
+}  // namespace accrue

@@ -149,7 +149,10 @@ Result<void> RankRun::keep_record() {
   if (identity_.rank == 0) {
     std::fprintf(stderr, "accrue-rank 0: the run is recorded in %s\n", order_.run_dir.c_str());
     keeper_ = std::make_unique<RunKeeper>(order_, std::move(folder_->writer), folder_->continues,
-                                          std::move(channels->of_ranks), [](int status) { ::_exit(status); });
+                                          std::move(channels->of_ranks), [](const RunFinished& end) {
+                                            std::fprintf(stderr, "accrue-rank 0: %s\n", end.reason.c_str());
+                                            ::_exit(end.exit_status);
+                                          });
     folder_.reset();
   }
   open_channel(channel_fd_);
@@ -204,9 +207,11 @@ Result<void> RankRun::meet(const RunSpec& spec, BackendKind backend, const std::
 
 void RankRun::open_channel(int fd) {
   const auto rank = static_cast<std::size_t>(identity_.rank);
-  // Rank 0's process stays until it has recorded the end.
-  std::function<void()> end_now;
-  if (keeper_) end_now = [fd] { ::shutdown(fd, SHUT_RDWR); };
+  std::function<void()> end_now = [] {
+    std::fputs("accrue-rank: told by rank 0 to end\n", stderr);
+    ::_exit(exit_status(ErrorCode::peer_lost));
+  };
+  if (keeper_) end_now = [fd] { ::shutdown(fd, SHUT_RDWR); };  // this process stays until it has recorded the end
   channel_ = std::make_unique<ProcessChannel>(
       ChannelOptions{.fd = fd,
                      .commands = fd != STDOUT_FILENO,

@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that no supervisor started: accrue-rank SPEC --out DIR, alone, as a launcher starts it.
+// Ranks that no supervisor started: accrue-rank SPEC --out DIR, alone or as torchrun, srun and mpirun start it. Rank 0
+// keeps the record.
 #include <signal.h>
 
 #include <QDir>
 #include <QDirIterator>
 #include <QTemporaryDir>
 #include <QTest>
+#include <algorithm>
+#include <array>
 #include <fstream>
 #include <map>
+#include <memory>
+#include <set>
 
 #include "accrue/run/checkpoint_mark.h"
+#include "accrue/run/event_reader.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/spec_io.h"
 #include "run/host_fixture.h"
+#include "support/free_port.h"
 #include "support/programs.h"
 #include "support/test_program.h"
 
@@ -39,24 +46,100 @@ CheckpointMark newest_checkpoint(const QString& dir) {
   return newest;
 }
 
+/// The variables by which a launcher says which of two ranks this is.
+struct Launcher {
+  const char* rank;
+  const char* world;
+  QStringList others;
+};
+
+/// SLURM_JOB_NODELIST and SLURM_JOB_ID would give the meeting point; a test needs a free port.
+std::vector<std::pair<const char*, Launcher>> launchers() {
+  return {{"torchrun", {"RANK", "WORLD_SIZE", {"TORCHELASTIC_RUN_ID=none"}}},
+          {"srun", {"SLURM_PROCID", "SLURM_NTASKS", {"SLURM_JOB_ID=7", "SLURM_JOB_NUM_NODES=1"}}},
+          {"mpirun", {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {}}}};
+}
+
+/// Two ranks of a spec as a launcher starts them.
+class TwoRanks {
+ public:
+  TwoRanks(Launcher launcher, QString spec, QString dir, const std::vector<int>& first = {0, 1})
+      : launcher_(std::move(launcher)), arguments_{std::move(spec), "--out", std::move(dir)}, port_(test::free_port()) {
+    for (const int rank : first) start(rank);
+  }
+  void start(int rank) {
+    const QStringList environment =
+        launcher_.others + QStringList{QStringLiteral("%1=%2").arg(launcher_.rank).arg(rank),
+                                       QStringLiteral("%1=2").arg(launcher_.world), "MASTER_ADDR=127.0.0.1",
+                                       QStringLiteral("MASTER_PORT=%1").arg(port_)};
+    programs_.at(static_cast<std::size_t>(rank)) =
+        std::make_unique<test::Program>(test::programPath("accrue-rank"), arguments_, environment);
+  }
+  test::Program& operator[](int rank) { return *programs_.at(static_cast<std::size_t>(rank)); }
+  int port() const { return port_; }
+
+ private:
+  Launcher launcher_;
+  QStringList arguments_;
+  int port_;
+  std::array<std::unique_ptr<test::Program>, 2> programs_;
+};
+
+/// What a folder's events say that does not depend on the time.
+struct Record {
+  std::string problems;
+  std::set<std::pair<std::int64_t, std::string>> kinds;  ///< with the rank that told
+  std::vector<double> losses;
+  std::map<std::int64_t, std::vector<double>> micro_steps;  ///< losses, by rank
+  std::vector<std::string> states;
+  std::vector<std::int64_t> starts;  ///< the updates that the run went on from
+  std::int64_t last_update = 0;
+};
+
+Record record_of(const QString& dir) {
+  Record record;
+  const auto read = read_events(dir.toStdString() + "/events.jsonl");
+  if (!read) return record;
+  record.problems = to_text(read->problems);
+  for (const RunEvent& event : read->events) {
+    record.kinds.insert({event.rank, std::string(kind_of(event.body))});
+    if (const auto* update = std::get_if<Update>(&event.body)) {
+      record.losses.push_back(update->loss);
+      record.last_update = update->update;
+    }
+    if (const auto* micro = std::get_if<MicroSteps>(&event.body)) {
+      auto& losses = record.micro_steps[event.rank];
+      losses.insert(losses.end(), micro->loss.begin(), micro->loss.end());
+    }
+    if (const auto* state = std::get_if<StateChanged>(&event.body)) record.states.push_back(state->state);
+    if (const auto* started = std::get_if<RunStarted>(&event.body)) record.starts.push_back(started->resumed_update);
+  }
+  return record;
+}
+
 }  // namespace
+Q_DECLARE_METATYPE(Launcher)
 
 class TestOwnRanks : public QObject {
   Q_OBJECT
   QTemporaryDir temporary_;
+  HostHome home_;
   int count_ = 0;
 
   QString path(const QString& name) const { return temporary_.filePath(name); }
   QString fresh() { return path(QStringLiteral("run%1").arg(++count_)); }
   /// A spec of one rank.
   QString spec(std::int64_t updates, std::int64_t steps = 4) {
+    return spec({.ranks = 1, .steps = steps, .updates = updates, .checkpoint_every = 1});
+  }
+  QString spec(const PlanOptions& options) {
     const QString file = path(QStringLiteral("spec%1.accrue").arg(++count_));
-    const auto plan = small_plan({.ranks = 1, .steps = steps, .updates = updates, .checkpoint_every = 1});
+    const auto plan = small_plan(options);
     std::ofstream(file.toStdString()) << write_spec(plan.spec);
     return file;
   }
   static test::Program begin(const QString& spec, const QString& dir) {
-    return test::Program(test::programPath("accrue-rank"), {spec, "--out", dir}, {}, dir + QStringLiteral(".events"));
+    return test::Program(test::programPath("accrue-rank"), {spec, "--out", dir});
   }
   static bool trains(const QString& dir) {
     return eventually([&] { return newest_checkpoint(dir).valid(); }, std::chrono::seconds(60));
@@ -101,14 +184,129 @@ class TestOwnRanks : public QObject {
     };
     std::int64_t saved = 0;
     for (int start = 0; start < 2; ++start) {
+      const auto before = updates(dir + "/events.jsonl");
       test::Program rank = begin(endless, dir);
-      QVERIFY(eventually([&] { return updates(dir + ".events") > 0; }, std::chrono::seconds(60)));
+      QVERIFY(eventually([&] { return updates(dir + "/events.jsonl") > before; }, std::chrono::seconds(60)));
       rank.signal(number);
       QVERIFY2(rank.finish(60000).status == 130, rank.errors());
       const auto newest = newest_checkpoint(dir);
       QVERIFY(newest.valid() && newest.update > saved);
       saved = newest.update;
     }
+  }
+
+  void two_ranks_leave_the_record_that_a_supervisor_leaves_data() {
+    QTest::addColumn<Launcher>("launcher");
+    for (const auto& [name, launcher] : launchers()) QTest::newRow(name) << launcher;
+  }
+  void two_ranks_leave_the_record_that_a_supervisor_leaves() {
+    QFETCH(Launcher, launcher);
+    const QString dir = fresh(), file = spec({.updates = 6, .checkpoint_every = 4});
+    TwoRanks ranks(launcher, file, dir);
+    for (const int rank : {0, 1}) QVERIFY2(ranks[rank].finish(60000).status == 0, ranks[rank].errors());
+    QVERIFY(ranks[0].finish().out.isEmpty());
+
+    EngineHostOptions options;
+    options.rank_program = test::programPath("accrue-rank").toStdString();
+    WatchedHost host(options);
+    const fs::path other = fresh().toStdString();
+    QVERIFY(host.start({small_plan({.updates = 6, .checkpoint_every = 4}), other}));
+    QVERIFY2(host.ends("finished", 0, std::chrono::seconds(60)), host.story().c_str());
+
+    const Record own = record_of(dir), supervised = record_of(QString::fromStdString(other.string()));
+    QCOMPARE(own.problems, std::string());
+    QCOMPARE(own.kinds, supervised.kinds);
+    QCOMPARE(own.losses, supervised.losses);
+    QCOMPARE(own.micro_steps, supervised.micro_steps);
+    QCOMPARE(own.states.back(), supervised.states.back());
+    const auto run = read_run(dir.toStdString()), usual = read_run(other);
+    QVERIFY(run->problems.empty());
+    QCOMPARE(run->state, std::string("finished"));
+    QCOMPARE(run->updates, std::int64_t{6});
+    QCOMPARE(run->weights_sha256, usual->weights_sha256);
+    QCOMPARE(run->spec_sha256, usual->spec_sha256);
+    QCOMPARE(run->plan_check.size(), usual->plan_check.size());
+  }
+
+  void a_live_run_is_followed_held_and_stopped_and_goes_on() {
+    const QString dir = fresh(), file = spec({.updates = 10'000'000});
+    {
+      TwoRanks ranks(launchers().front().second, file, dir);
+      QVERIFY(eventually([&] { return !record_of(dir).losses.empty(); }, std::chrono::seconds(60)));
+      WatchedHost host((EngineHostOptions()));
+      QVERIFY(host.attach(dir.toStdString()));
+      QVERIFY(host.wait_for<Update>());
+      QVERIFY(host.controls());
+      host.pause();
+      QVERIFY2(host.wait_for_state("paused"), host.story().c_str());
+      host.proceed();
+      host.forget();
+      QVERIFY2(host.wait_for<Update>(), host.story().c_str());
+      host.checkpoint_and_stop();
+      QVERIFY2(host.ends("stopped", 130), host.story().c_str());
+      for (const int rank : {0, 1}) QCOMPARE(ranks[rank].finish().status, 130);
+    }
+    const auto saved = newest_checkpoint(dir);
+    QVERIFY(saved.valid());
+    // As a launcher's restart would, and then the supervisor.
+    TwoRanks again(launchers().front().second, file, dir);
+    const auto past = [&] {
+      return eventually([&] { return record_of(dir).last_update > saved.update; }, std::chrono::seconds(60));
+    };
+    QVERIFY2(past(), again[0].errors());
+    again[1].signal(SIGTERM);
+    for (const int rank : {0, 1}) QCOMPARE(again[rank].finish(60000).status, 130);
+    const Record record = record_of(dir);
+    QCOMPARE(record.problems, std::string());
+    QCOMPARE(record.starts, (std::vector<std::int64_t>{0, saved.update}));
+    EngineHostOptions options;
+    options.rank_program = test::programPath("accrue-rank").toStdString();
+    WatchedHost host(options);
+    QVERIFY(host.resume(dir.toStdString()));
+    QVERIFY2(host.wait_for_update(record.last_update + 1), host.story().c_str());
+  }
+
+  void a_killed_rank_ends_the_run_and_is_named_data() {
+    QTest::addColumn<int>("killed");
+    QTest::newRow("rank 1") << 1;
+    QTest::newRow("rank 0, which keeps the record") << 0;
+  }
+  void a_killed_rank_ends_the_run_and_is_named() {
+    QFETCH(int, killed);
+    const QString dir = fresh();
+    TwoRanks ranks(launchers().front().second, spec({.updates = 10'000'000}), dir);
+    QVERIFY(eventually([&] { return !record_of(dir).losses.empty(); }, std::chrono::seconds(60)));
+    ranks[killed].signal(SIGKILL);
+    QCOMPARE(ranks[1 - killed].finish(60000).status, 4);
+    QVERIFY(!is_locked(dir.toStdString()));
+    const auto run = read_run(dir.toStdString());
+    QCOMPARE(run->state, std::string(killed == 0 ? "interrupted" : "failed"));
+    if (killed == 1) QVERIFY2(run->message.find("Rank 1 was lost") != std::string::npos, run->message.c_str());
+  }
+
+  void a_rank_that_waits_for_the_others_ends_at_a_signal() {
+    const QString dir = fresh();
+    TwoRanks ranks(launchers().front().second, spec(PlanOptions()), dir, {1});
+    const auto catches = [&] {
+      const QDir open(QStringLiteral("/proc/%1/fd").arg(ranks[1].pid()));
+      return std::ranges::any_of(open.entryList(QDir::System | QDir::Files), [&](const QString& each) {
+        return fs::read_symlink(open.filePath(each).toStdString()).string().find("signalfd") != std::string::npos;
+      });
+    };
+    QVERIFY(eventually(catches, std::chrono::seconds(30)));
+    ranks[1].signal(SIGTERM);
+    QVERIFY2(ranks[1].finish().status == 130, ranks[1].errors());
+    QVERIFY2(ranks[1].says("ended by a signal before the ranks had met", 0), ranks[1].errors());
+  }
+
+  void a_rank_whose_meeting_point_is_stopped_ends_by_itself() {
+    const QString dir = fresh();
+    const Launcher launcher = launchers().front().second;
+    TwoRanks ranks(launcher, spec({.join_timeout_s = 1.0}), dir, {0});
+    QVERIFY(eventually([&] { return test::is_taken(ranks.port()); }, std::chrono::seconds(30)));
+    ranks[0].signal(SIGSTOP);
+    ranks.start(1);
+    QVERIFY2(ranks[1].finish().status == 4, ranks[1].errors());
   }
 };
 

@@ -14,6 +14,7 @@
 
 #include "accrue/run/event_codec.h"
 #include "accrue/run/host_command.h"
+#include "accrue/run/monotonic_clock.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/spec_io.h"
 #include "run/host_fixture.h"
@@ -137,13 +138,18 @@ class TestRunRecord : public QObject {
     QVERIFY(contents(dir) == before);
   }
 
-  void a_run_of_a_supervisor_is_not_claimed() {
+  void the_record_of_a_supervisor_goes_on_with_its_numbers_and_its_clock() {
     const auto dir = finished_run();
-    const auto before = contents(dir);
+    const auto before = read_events(dir / "events.jsonl");
+    std::map<std::int64_t, std::int64_t> next;
+    for (const RunEvent& event : before->events) next[event.rank] = event.seq + 1;
     RunOrder order{.plan = small_plan({}), .run_id = "other", .run_dir = dir};
-    const auto refused = claim_run_folder(order);
-    VERIFY_REFUSED(refused, "accrue-run resume");
-    QVERIFY(contents(dir) == before);
+    const auto claimed = claim_run_folder(order);
+    QCOMPARE(words_of(claimed), std::string());
+    QVERIFY(claimed->continues);
+    QCOMPARE(order.run_id, read_run(dir)->run_id);
+    QCOMPARE(order.first_seq, (std::vector{next[0], next[1]}));
+    QVERIFY(monotonic_ns() - order.origin_ns >= before->events.back().time_ns);
   }
 
   void a_folder_with_anything_else_in_it_is_not_claimed() {

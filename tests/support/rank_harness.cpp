@@ -21,6 +21,7 @@
 #include <system_error>
 #include <thread>
 
+#include "support/free_port.h"
 #include "support/rank_forker.h"
 
 extern char** environ;
@@ -45,20 +46,6 @@ std::pair<int, int> make_pipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) refuse("pipe2");
   return {ends[0], ends[1]};
-}
-
-/// A port of 127.0.0.1 that was free just now.
-int free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) refuse("socket");
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) refuse("bind");
-  socklen_t length = sizeof address;
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) refuse("getsockname");
-  ::close(fd);
-  return ntohs(address.sin_port);
 }
 
 std::vector<std::string> rank_environment(int rank, int world, int port, const RankGroupOptions& options) {

@@ -457,9 +457,10 @@ void RunSession::finish_run(const std::string& outcome, int status, const std::s
     end.loss = last_update_->loss;
   }
   end.outcome = outcome;
-  end.exit_status = status_ = status;
+  end.exit_status = status;
   if (outcome != "finished") end.reason = reason;
   end.seconds = static_cast<double>(now_ns()) / 1e9;
+  end_ = end;
 
   // The end is shown once the folder is closed and unlocked, because whoever sees it may resume at once; and with its
   // outcome, which decides whether it may be.

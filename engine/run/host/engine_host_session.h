@@ -66,8 +66,8 @@ class RunSession {
   /// Refusals say why.
   Result<void> command(const HostCommand& command);
   bool over() const { return over_; }
-  /// Of a session that is over: the run's, as RunFinished has it.
-  int status() const { return status_; }
+  /// Of a session that is over.
+  const RunFinished& end() const { return end_; }
   /// The ranks were told to end at once.
   bool killed() const { return rung_ == Rung::killed; }
 
@@ -187,7 +187,7 @@ class RunSession {
   Clock::time_point next_waiting_word_{};
   bool updates_came_ = false;  ///< in this attempt
   bool over_ = false;
-  int status_ = 0;
+  RunFinished end_;
   bool finishing_ = false;            ///< the ranks are gone and the end is being recorded
   std::optional<Error> end_trouble_;  ///< why it could not be
   bool disk_warned_ = false;

@@ -12,10 +12,10 @@ namespace accrue {
 
 struct RunKeeper::Impl {
   RunSession session;
-  std::function<void(int)> on_killed;
+  std::function<void(const RunFinished&)> on_killed;
   std::jthread thread;
 
-  Impl(SessionRequest request, std::function<void(int)> on_killed_in)
+  Impl(SessionRequest request, std::function<void(const RunFinished&)> on_killed_in)
       : session(
             std::move(request), {}, [](std::span<RunEvent>) {}, [](RunState) {}),
         on_killed(std::move(on_killed_in)),
@@ -28,12 +28,12 @@ struct RunKeeper::Impl {
       session.add_poll(fds);
       ::poll(fds.data(), fds.size(), longest_sleep_ms);
     }
-    if (session.killed() && on_killed) on_killed(session.status());
+    if (session.killed() && on_killed) on_killed(session.end());
   }
 };
 
 RunKeeper::RunKeeper(RunOrder order, RunWriter writer, bool continues, std::vector<int> channels,
-                     std::function<void(int)> on_killed) {
+                     std::function<void(const RunFinished&)> on_killed) {
   std::string spec_sha256 = sha256_hex(spec_as_run(order.plan));
   SessionRequest request =
       continues ? continued_session(std::move(order), std::move(writer), std::move(spec_sha256))

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "accrue/run/run_event.h"
 #include "accrue/run/run_plan.h"
 #include "accrue/run/run_store.h"
 
@@ -17,10 +18,10 @@ namespace accrue {
 class RunKeeper {
  public:
   /// Begins the record, or goes on with it where `continues`. `channels`: one connected stream socket a rank, in their
-  /// order; the keeper owns them. `on_killed` is called on the keeper's thread with the run's exit status once the
-  /// record of a run is complete whose ranks were told to end at once: this process is one of them.
+  /// order; the keeper owns them. `on_killed` is called on the keeper's thread with the run's end once the record
+  /// of a run is complete whose ranks were told to end at once: this process is one of them.
   RunKeeper(RunOrder order, RunWriter writer, bool continues, std::vector<int> channels,
-            std::function<void(int)> on_killed);
+            std::function<void(const RunFinished&)> on_killed);
   /// Waits until all channels have ended and the record is complete.
   ~RunKeeper();
   RunKeeper(const RunKeeper&) = delete;

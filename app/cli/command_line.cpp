@@ -388,7 +388,11 @@ void add_launch(Verbs& verbs, std::vector<std::string> command) {
       ->type_name("NAME")
       ->expected(1)
       ->take_all();
-  launch->add_option("--out", options->dir, "New folder for the ranks' output: DIR/ranks/R.log")->type_name("DIR");
+  launch
+      ->add_option("--out", options->dir,
+                   "Run folder: the record of a program that opens a RunRecord (ACCRUE_RUN_DIR is DIR there), and what "
+                   "the ranks print in DIR/ranks/R.log")
+      ->type_name("DIR");
   launch->add_option("--guard-fd", options->guard)->group("");
   launch->footer(
       "The program and its arguments follow --:  accrue-run launch -n 2 -- ./train --lr 0.1\n"

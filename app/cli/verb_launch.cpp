@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "accrue/run/program_group.h"
+#include "accrue/run/run_keeper.h"
+#include "accrue/run/run_store.h"
 #include "run_follower.h"
 #include "signal_ladder.h"
 #include "verbs.h"
@@ -27,14 +29,24 @@ namespace fs = std::filesystem;
 
 constexpr int guard_fd = 3;
 
-/// DIR/ranks of a folder that is new or empty.
-Result<fs::path> make_log_dir(const fs::path& dir) {
+/// Makes the run folder, which rank 0 fills where the program opens a RunRecord; its path in full.
+Result<fs::path> make_run_folder(const LaunchOptions& options) {
   std::error_code error;
-  if (fs::exists(dir, error) && !fs::is_empty(dir, error))
-    return fail(ErrorCode::config, "the folder is not empty", dir.string(), "Name a new one");
-  fs::create_directories(dir / "ranks", error);
-  if (error) return fail(ErrorCode::disk, "the folder cannot be made: " + error.message(), dir.string());
-  return dir / "ranks";
+  if (fs::exists(options.dir, error) && !fs::is_empty(options.dir, error))
+    return fail(ErrorCode::config, "the folder is not empty", options.dir, "Name a new one");
+  RunOrder order;
+  order.run_dir = options.dir;
+  order.plan.spec.run.name = fs::path(options.group.command.front()).filename().string();
+  order.plan.spec.parallel.data = options.group.ranks;
+  order.plan.grid = make_grid(order.plan.spec);
+  const auto claimed = claim_loop_folder(order);
+  if (!claimed) return tl::unexpected(claimed.error());
+  return order.run_dir;
+}
+
+std::string text_of(const ProgramEnd& end) {
+  return end.signal != 0 ? fmt::format("was killed by signal {} ({})", end.signal, strsignal(end.signal))
+                         : fmt::format("failed with exit status {}", end.status);
 }
 
 void print_line(std::int64_t rank, ProgramStream stream, std::string_view line) {
@@ -46,10 +58,7 @@ void print_line(std::int64_t rank, ProgramStream stream, std::string_view line) 
 
 void print_end(const ProgramEnd& end, std::int64_t ranks) {
   if (!end.failed()) return;
-  const std::string how = end.signal != 0
-                              ? fmt::format("was killed by signal {} ({})", end.signal, strsignal(end.signal))
-                              : fmt::format("failed with exit status {}", end.status);
-  std::fprintf(stderr, "accrue-run: rank %lld %s%s\n", static_cast<long long>(end.rank), how.c_str(),
+  std::fprintf(stderr, "accrue-run: rank %lld %s%s\n", static_cast<long long>(end.rank), text_of(end).c_str(),
                ranks > 1 ? "; the others are ended" : "");
 }
 
@@ -97,6 +106,24 @@ bool follow_group(ProgramGroup& group, const SignalDescriptor& signals) {
   return asked_to_stop;
 }
 
+/// The end of a run whose program has not recorded it.
+Result<void> end_record(const fs::path& dir, const std::optional<ProgramEnd>& failure, bool stopped) {
+  if (!failure)
+    return end_loop_record(dir,
+                           {.outcome = stopped ? "stopped" : "finished",
+                            .reason = stopped ? "Stopped by you" : "",
+                            .exit_status = stopped ? exit_status(ErrorCode::cancelled) : status_done},
+                           {});
+  const RankFailed how{.class_name = std::string(to_string(ErrorCode::peer_lost)),
+                       .message = fmt::format("Rank {} {}", failure->rank, text_of(*failure)),
+                       .what_to_do = fmt::format("See the end of ranks/{}.log", failure->rank),
+                       .signal = failure->signal,
+                       .exit_status = failure->status};
+  return end_loop_record(dir,
+                         {.outcome = "failed", .reason = how.message, .exit_status = exit_status(ErrorCode::peer_lost)},
+                         {{failure->rank, how}});
+}
+
 }  // namespace
 
 int launch_programs(const LaunchOptions& launch) {
@@ -110,10 +137,13 @@ int launch_programs(const LaunchOptions& launch) {
         {ErrorCode::config, "no program is named", "launch", "Name it after --: accrue-run launch -n 2 -- ./train"});
   block_handled_signals();
   const SignalDescriptor signals;
+  fs::path dir;
   if (!options.dir.empty()) {
-    auto logs = make_log_dir(options.dir);
-    if (!logs) return report(logs.error());
-    options.group.log_dir = std::move(*logs);
+    const auto made = make_run_folder(options);
+    if (!made) return report(made.error());
+    dir = *made;
+    options.group.log_dir = dir / "ranks";
+    options.group.environment.push_back("ACCRUE_RUN_DIR=" + dir.string());
   }
   options.group.guard = {"/proc/self/exe", "launch", "--guard-fd", std::to_string(guard_fd)};
   options.group.on_line = print_line;
@@ -121,6 +151,8 @@ int launch_programs(const LaunchOptions& launch) {
   const auto group = ProgramGroup::start(std::move(options.group));
   if (!group) return report(group.error());
   const bool stopped = follow_group(**group, signals);
+  if (!dir.empty())
+    if (auto ended = end_record(dir, (*group)->first_failure(), stopped); !ended) return report(ended.error());
   if ((*group)->first_failure()) return exit_status(ErrorCode::peer_lost);
   return stopped ? exit_status(ErrorCode::cancelled) : status_done;
 }

@@ -33,11 +33,11 @@ std::vector<std::string> problems_of(const RunSummary& run, const RunCourse& his
   return record_problems(run, history.problems, history.updates.empty() ? 0 : history.updates.rbegin()->first);
 }
 
-/// Of losses that are a sum, in any update.
-std::set<std::string> names_of_parts(const RunCourse& history) {
+/// Of losses that are a sum, or of a program's scalars, in any update.
+std::set<std::string> names_in(const RunCourse& history, NamedNumbers Update::*numbers) {
   std::set<std::string> names;
   for (const auto& [number_of_update, update] : history.updates)
-    for (const auto& [name, part] : update.losses) names.insert(name);
+    for (const auto& [name, number] : update.*numbers) names.insert(name);
   return names;
 }
 
@@ -68,14 +68,18 @@ void print_json(const RunSummary& run, const RunCourse& history) {
   add("update_norm", [](const Update& update) { return update.update_norm; });
   add("parameter_norm", [](const Update& update) { return update.parameter_norm; });
   add("gradient_zeros", [](const Update& update) { return update.gradient_zeros; });
-  for (const std::string& name : names_of_parts(history)) {
-    Json values = Json::array();
-    for (const auto& [number_of_update, update] : history.updates) {
-      const auto part = update.losses.find(name);
-      values.push_back(part == update.losses.end() ? Json(nullptr) : number(part->second));
+  const auto add_named = [&](const char* key, NamedNumbers Update::*numbers) {
+    for (const std::string& name : names_in(history, numbers)) {
+      Json values = Json::array();
+      for (const auto& [number_of_update, update] : history.updates) {
+        const auto found = (update.*numbers).find(name);
+        values.push_back(found == (update.*numbers).end() ? Json(nullptr) : number(found->second));
+      }
+      curve[key][name] = std::move(values);
     }
-    curve["losses"][name] = std::move(values);
-  }
+  };
+  add_named("losses", &Update::losses);
+  add_named("scalars", &Update::scalars);
   json["curve"] = std::move(curve);
   json["steps_set"] = Json::array();
   for (const LengthChange& each : history.steps_set)
@@ -87,9 +91,10 @@ void print_table(const RunCourse& history) {
   constexpr std::size_t rows = 12;
   const std::size_t count = history.updates.size();
   if (count == 0) return;
-  const std::set<std::string> parts = names_of_parts(history);
+  constexpr NamedNumbers Update::*named[] = {&Update::losses, &Update::scalars};
   std::printf("\n%10s %12s %12s", "update", "samples", "loss");
-  for (const std::string& name : parts) std::printf(" %12s", printable(name).c_str());
+  for (const auto numbers : named)
+    for (const std::string& name : names_in(history, numbers)) std::printf(" %12s", printable(name).c_str());
   std::printf(" %12s %12s\n", "rate", "evaluation");
   std::size_t index = 0;
   std::size_t next_row = 0;
@@ -102,10 +107,11 @@ void print_table(const RunCourse& history) {
     if (is_spread || is_evaluated) {
       std::printf("%10lld %12lld %12.6g", static_cast<long long>(number_of_update),
                   static_cast<long long>(update.samples), update.loss);
-      for (const std::string& name : parts) {
-        const auto part = update.losses.find(name);
-        std::printf(" %12s", part == update.losses.end() ? "" : fmt::format("{:.6g}", part->second).c_str());
-      }
+      for (const auto numbers : named)
+        for (const std::string& name : names_in(history, numbers)) {
+          const auto found = (update.*numbers).find(name);
+          std::printf(" %12s", found == (update.*numbers).end() ? "" : fmt::format("{:.6g}", found->second).c_str());
+        }
       std::printf(
           " %12.4g %12s\n", update.lr,
           evaluation == history.evaluations.end() ? "" : fmt::format("{:.6g}", evaluation->second.loss).c_str());

@@ -538,7 +538,7 @@ Result<std::string> choose_device(const CommGroup& group, GlooOptions& options) 
     std::stringstream names(chosen);
     for (std::string name; std::getline(names, name, ',');)
       options.devices.push_back(c10d::ProcessGroupGloo::createDeviceForInterface(name));
-    return "GLOO_SOCKET_IFNAME=" + std::string(chosen);
+    return chosen + std::string(" (GLOO_SOCKET_IFNAME)");
   }
   const auto own = address_towards(group.meeting_host);
   if (!own) return tl::unexpected(own.error());

@@ -11,10 +11,7 @@
 #include "accrue/run/monotonic_clock.h"
 
 namespace accrue {
-namespace {
 
-/// The run's zero by this rank's clock. Hosts have clocks of their own, which a barrier compares; ranks of one host
-/// read the same one, and need no comparison.
 std::int64_t origin_here(Communicator& axis, std::int64_t origin_ns) {
   constexpr std::int64_t same_clock_ns = 1'000'000'000;
   axis.barrier();
@@ -26,8 +23,6 @@ std::int64_t origin_here(Communicator& axis, std::int64_t origin_ns) {
   const std::int64_t apart = here - *number;
   return std::llabs(apart) < same_clock_ns ? origin_ns : origin_ns + apart;
 }
-
-}  // namespace
 
 Result<std::string> share_text(Communicator& axis, const Result<std::string>& made) {
   std::string text;

@@ -61,7 +61,7 @@ megatron: comm parallel accumulation checkpoint kernels models pipeline optim da
 train: comm parallel accumulation checkpoint kernels models pipeline optim data megatron
 rank: comm checkpoint models megatron train
 cuda: comm kernels
-examples: comm parallel accumulation models optim megatron'
+examples: comm parallel accumulation models optim megatron rank'
 
 check_engine_arrows() {
   local line part allowed

@@ -5,10 +5,12 @@
 
 #include <QDir>
 #include <QDirIterator>
+#include <QProcess>
 #include <QTemporaryDir>
 #include <QTest>
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -39,6 +41,8 @@ std::map<QString, QByteArray> contents_of(const QString& dir) {
   return contents;
 }
 
+constexpr const char* own_loop = "../examples/own_loop";
+
 CheckpointMark newest_checkpoint(const QString& dir) {
   CheckpointMark newest;
   for (const QString& name : QDir(dir + "/checkpoints").entryList(QDir::Dirs))
@@ -64,7 +68,9 @@ std::vector<std::pair<const char*, Launcher>> launchers() {
 class TwoRanks {
  public:
   TwoRanks(Launcher launcher, QString spec, QString dir, const std::vector<int>& first = {0, 1})
-      : launcher_(std::move(launcher)), arguments_{std::move(spec), "--out", std::move(dir)}, port_(test::free_port()) {
+      : TwoRanks(std::move(launcher), "accrue-rank", {std::move(spec), "--out", std::move(dir)}, first) {}
+  TwoRanks(Launcher launcher, const char* program, QStringList arguments, const std::vector<int>& first = {0, 1})
+      : launcher_(std::move(launcher)), program_(program), arguments_(std::move(arguments)), port_(test::free_port()) {
     for (const int rank : first) start(rank);
   }
   void start(int rank) {
@@ -73,16 +79,58 @@ class TwoRanks {
                                        QStringLiteral("%1=2").arg(launcher_.world), "MASTER_ADDR=127.0.0.1",
                                        QStringLiteral("MASTER_PORT=%1").arg(port_)};
     programs_.at(static_cast<std::size_t>(rank)) =
-        std::make_unique<test::Program>(test::programPath("accrue-rank"), arguments_, environment);
+        std::make_unique<test::Program>(test::programPath(program_), arguments_, environment);
   }
   test::Program& operator[](int rank) { return *programs_.at(static_cast<std::size_t>(rank)); }
   int port() const { return port_; }
 
  private:
   Launcher launcher_;
+  const char* program_;
   QStringList arguments_;
   int port_;
   std::array<std::unique_ptr<test::Program>, 2> programs_;
+};
+
+/// Two hosts, as far as the network tells: namespaces with an address each, and a cable between them.
+class TwoHosts {
+ public:
+  TwoHosts() {
+    made_ = true;
+    for (const int host : {0, 1}) ip({"netns", "add", name(host)});
+    ip({"link", "add", "cable0", "netns", name(0), "type", "veth", "peer", "name", "cable1", "netns", name(1)});
+    for (const int host : {0, 1}) {
+      const QString cable = QStringLiteral("cable%1").arg(host);
+      ip({"-n", name(host), "address", "add", QStringLiteral("10.99.0.%1/24").arg(host + 1), "dev", cable});
+      for (const QString& interface : {QStringLiteral("lo"), cable})
+        ip({"-n", name(host), "link", "set", interface, "up"});
+    }
+  }
+  ~TwoHosts() {
+    for (const int host : {0, 1}) QProcess::execute("ip", {"netns", "delete", name(host)});
+  }
+  bool made() const { return made_; }
+  /// A rank on each of them, which meet at the first.
+  std::unique_ptr<test::Program> start(int rank, const QString& spec, const QString& dir,
+                                       const QStringList& more) const {
+    const QString command = QStringLiteral("hostname host%1; exec \"$@\"").arg(rank);
+    return std::make_unique<test::Program>(
+        "ip",
+        QStringList{"netns", "exec", name(rank), "unshare", "--uts", "sh", "-c", command, "sh",
+                    test::programPath("accrue-rank"), spec, "--out", dir},
+        QStringList{QStringLiteral("RANK=%1").arg(rank), "WORLD_SIZE=2", "MASTER_ADDR=10.99.0.1", "MASTER_PORT=29500"} +
+            more);
+  }
+
+ private:
+  static QString name(int host) { return QStringLiteral("accrue-%1-%2").arg(::getpid()).arg(host); }
+  void ip(const QStringList& arguments) {
+    QProcess command;
+    command.start("ip", arguments);
+    made_ =
+        made_ && command.waitForFinished() && command.exitStatus() == QProcess::NormalExit && command.exitCode() == 0;
+  }
+  bool made_ = false;
 };
 
 /// What a folder's events say that does not depend on the time.
@@ -92,6 +140,7 @@ struct Record {
   std::vector<double> losses;
   std::map<std::int64_t, std::vector<double>> micro_steps;  ///< losses, by rank
   std::vector<std::string> states;
+  std::map<std::string, std::vector<double>> scalars;
   std::vector<std::int64_t> starts;  ///< the updates that the run went on from
   std::int64_t last_update = 0;
 };
@@ -106,6 +155,7 @@ Record record_of(const QString& dir) {
     if (const auto* update = std::get_if<Update>(&event.body)) {
       record.losses.push_back(update->loss);
       record.last_update = update->update;
+      for (const auto& [name, value] : update->scalars) record.scalars[name].push_back(value);
     }
     if (const auto* micro = std::get_if<MicroSteps>(&event.body)) {
       auto& losses = record.micro_steps[event.rank];
@@ -266,6 +316,60 @@ class TestOwnRanks : public QObject {
     QVERIFY2(host.wait_for_update(record.last_update + 1), host.story().c_str());
   }
 
+  void a_loop_of_ones_own_leaves_a_record() {
+    const QString dir = fresh();
+    test::Program launch(test::programPath("accrue-run"),
+                         {"launch", "-n", "2", "--out", dir, "--", test::programPath(own_loop), "--updates", "12"});
+    QVERIFY2(launch.finish(60000).status == 0, launch.errors());
+    const Record record = record_of(dir);
+    QCOMPARE(record.problems, std::string());
+    QCOMPARE(record.losses.size(), std::size_t{12});
+    QVERIFY(record.losses.back() < record.losses.front());
+    for (const std::int64_t rank : {0, 1}) {
+      QCOMPARE(record.micro_steps.at(rank).size(), std::size_t{48});
+      for (const char* kind : {"rank_ready", "micro_steps", "operations", "sync"})
+        QVERIFY2(record.kinds.contains({rank, kind}), kind);
+    }
+    // Of the window's micro-steps on both ranks, which are of one size.
+    double mean = 0.0;
+    for (const std::int64_t rank : {0, 1})
+      for (std::size_t i = 0; i < 4; ++i) mean += record.micro_steps.at(rank)[i] / 8.0;
+    QVERIFY(std::abs(record.losses.front() - mean) <= 1e-12 * mean);
+    QCOMPARE(record.scalars.at("slope").size(), std::size_t{12});
+    const auto run = read_run(dir.toStdString());
+    QVERIFY(run->problems.empty());
+    QCOMPARE(run->state, std::string("finished"));
+    QCOMPARE(run->name, std::string("A line"));
+    QCOMPARE(run->updates, std::int64_t{12});
+    QCOMPARE(run->samples, std::int64_t{12 * 4 * 2 * 2});
+  }
+
+  void a_loop_of_ones_own_is_held_and_stopped_under_any_launcher_data() {
+    two_ranks_leave_the_record_that_a_supervisor_leaves_data();
+  }
+  void a_loop_of_ones_own_is_held_and_stopped_under_any_launcher() {
+    QFETCH(Launcher, launcher);
+    const QString dir = fresh();
+    TwoRanks ranks(launcher, own_loop, {"--out", dir, "--updates", "100000000"});
+    QVERIFY2(eventually([&] { return !record_of(dir).losses.empty(); }, std::chrono::seconds(60)), ranks[0].errors());
+    WatchedHost host((EngineHostOptions()));
+    QVERIFY(host.attach(dir.toStdString()));
+    QVERIFY(host.wait_for<Update>());
+    host.pause();
+    QVERIFY2(host.wait_for_state("paused"), host.story().c_str());
+    host.step(StepUnit::micro_step);
+    host.forget();
+    QVERIFY2(host.wait_for_state("paused"), host.story().c_str());
+    host.proceed();
+    host.forget();
+    QVERIFY2(host.wait_for<Update>(), host.story().c_str());
+    host.checkpoint_and_stop();
+    QVERIFY2(host.ends("stopped", 130), host.story().c_str());
+    for (const int rank : {0, 1}) QVERIFY2(ranks[rank].finish().status == 0, ranks[rank].errors());
+    QCOMPARE(record_of(dir).problems, std::string());
+    QVERIFY(!fs::exists(dir.toStdString() + "/plan.json"));
+  }
+
   void a_killed_rank_ends_the_run_and_is_named_data() {
     QTest::addColumn<int>("killed");
     QTest::newRow("rank 1") << 1;
@@ -297,6 +401,33 @@ class TestOwnRanks : public QObject {
     ranks[1].signal(SIGTERM);
     QVERIFY2(ranks[1].finish().status == 130, ranks[1].errors());
     QVERIFY2(ranks[1].says("ended by a signal before the ranks had met", 0), ranks[1].errors());
+  }
+
+  void two_hosts_train_over_the_interface_that_leads_to_the_meeting_point_or_name_another_data() {
+    QTest::addColumn<QStringList>("variables");
+    QTest::addColumn<int>("status");
+    QTest::addColumn<QByteArray>("says");
+    QTest::newRow("by itself") << QStringList() << 0 << QByteArray();
+    QTest::newRow("one that reaches nobody") << QStringList{"GLOO_SOCKET_IFNAME=lo"} << 4
+                                             << QByteArray("within 8 s. This one listens on lo (GLOO_SOCKET_IFNAME): ");
+  }
+  void two_hosts_train_over_the_interface_that_leads_to_the_meeting_point_or_name_another() {
+    QFETCH(QStringList, variables);
+    QFETCH(int, status);
+    QFETCH(QByteArray, says);
+    const TwoHosts hosts;
+    if (!hosts.made()) QSKIP("needs root and iproute2, to make two hosts");
+    const QString dir = fresh(), file = spec({.updates = 3, .join_timeout_s = 8.0});
+    const auto first = hosts.start(0, file, dir, variables), second = hosts.start(1, file, dir, variables);
+    for (test::Program* rank : {first.get(), second.get()}) {
+      QVERIFY2(rank->finish(35000).status == status,
+               rank->errors());  // Gloo alone would wait for five times the time-out
+      QVERIFY2(says.isEmpty() || rank->says(says.constData(), 0), rank->errors());
+    }
+    if (status != 0) return;
+    const Record record = record_of(dir);
+    QCOMPARE(record.problems, std::string());
+    for (const std::int64_t rank : {0, 1}) QCOMPARE(record.micro_steps.at(rank).size(), std::size_t{12});
   }
 
   void a_rank_whose_meeting_point_is_stopped_ends_by_itself() {

@@ -261,6 +261,37 @@ class TestLaunch : public QObject {
     QVERIFY(again.out.isEmpty());
     QCOMPARE(run({"--out", "/proc/nowhere", "--", "true"}).status, 5);
   }
+
+  void a_program_that_knows_nothing_of_accrue_leaves_a_run_that_says_how_it_ended_data() {
+    QTest::addColumn<QString>("script");
+    QTest::addColumn<QString>("state");
+    QTest::addColumn<QString>("why");
+    QTest::newRow("all ranks did well") << "true"
+                                        << "finished"
+                                        << "";
+    QTest::newRow("one failed") << "test $RANK = 0 || exit 7"
+                                << "failed"
+                                << "Rank 1 failed with exit status 7";
+    QTest::newRow("one was killed") << "test $RANK = 0 || kill -9 $$"
+                                    << "failed"
+                                    << "Rank 1 was killed by signal 9";
+  }
+  void a_program_that_knows_nothing_of_accrue_leaves_a_run_that_says_how_it_ended() {
+    QFETCH(QString, script);
+    QFETCH(QString, state);
+    QFETCH(QString, why);
+    const QString dir = fresh();
+    run({"-n", "2", "--out", dir, "--", "sh", "-c", script});
+    const Outcome shown = Program(programPath("accrue-run"), {"show", dir}).finish();
+    QVERIFY2(shown.status == 0, qPrintable(shown.err));
+    QVERIFY2(shown.out.contains(QRegularExpression("state +" + state)), qPrintable(shown.out));
+    QVERIFY2(shown.out.contains(QRegularExpression("run +sh\n")), qPrintable(shown.out));
+    QVERIFY2(shown.out.contains(why), qPrintable(shown.out));
+    QVERIFY2(!shown.out.contains("problem"), qPrintable(shown.out));
+    const Outcome resumed = Program(programPath("accrue-run"), {"resume", dir}).finish();
+    QCOMPARE(resumed.status, 2);
+    QVERIFY2(resumed.err.contains("a loop of its own"), qPrintable(resumed.err));
+  }
 };
 
 ACCRUE_TEST_MAIN(TestLaunch)

@@ -374,6 +374,7 @@ void RunSeries::takeMeasured(const ClockPoint& at, const accrue::Update& body) {
   if (body.parameter_norm) parameterNorm_.append(at, *body.parameter_norm);
   if (body.gradient_zeros) gradientZeros_.append(at, static_cast<double>(*body.gradient_zeros));
   appendParts(lossParts_, at, body.losses);
+  appendParts(scalars_, at, body.scalars);
 }
 
 /// What the run was paused for counts with the update that it was held in.
@@ -427,6 +428,7 @@ void RunSeries::takeEvaluation(const accrue::Evaluation& body) {
     evaluationClocks_.append(at);
     evaluationLoss_.append(body.loss);
     appendParts(evaluationParts_, at, body.losses);
+    appendParts(evaluationScalars_, at, body.scalars);
     last_.evaluationLoss = body.loss;
   }
 }

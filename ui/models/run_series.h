@@ -217,6 +217,9 @@ class RunSeries : public QObject {
   /// What the loss is the sum of, where that is known: of updates, and of evaluations.
   const PartSeries& lossParts() const { return lossParts_; }
   const PartSeries& evaluationParts() const { return evaluationParts_; }
+  /// What a program measures besides, by name: with updates, and with evaluations.
+  const PartSeries& scalars() const { return scalars_; }
+  const PartSeries& evaluationScalars() const { return evaluationScalars_; }
   /// The loss scale at updates that were left out because something was not finite; 0 where losses are not scaled.
   const SeriesStore& skippedUpdates() const { return skippedUpdates_.values; }
   /// Recorded weights, one series a weight (run.record_weights).
@@ -319,6 +322,8 @@ class RunSeries : public QObject {
                                                   &gradientZeros_};
   PartSeries lossParts_;
   PartSeries evaluationParts_;
+  PartSeries scalars_;
+  PartSeries evaluationScalars_;
   std::vector<std::unique_ptr<SeriesStore>> weights_;
   std::map<std::int64_t, std::unique_ptr<RankMemory>> memory_;
   MicroStepJoin join_;

@@ -98,6 +98,10 @@ SeriesSnapshot::SeriesSnapshot(const QList<RunSeries*>& runs, double smoothingWe
     for (const auto& [name, part] : runs[r]->lossParts()) take("loss." + name.toUtf8(), part->values, weight_ > 0.0);
     for (const auto& [name, part] : runs[r]->evaluationParts())
       take("evaluation_loss." + name.toUtf8(), part->values, weight_ > 0.0);
+    for (const auto& [name, scalar] : runs[r]->scalars())
+      take("scalar." + name.toUtf8(), scalar->values, weight_ > 0.0);
+    for (const auto& [name, scalar] : runs[r]->evaluationScalars())
+      take("evaluation_scalar." + name.toUtf8(), scalar->values, weight_ > 0.0);
     take("skipped_update", runs[r]->skippedUpdates(), false);
     for (const auto& [rank, memory] : runs[r]->memory())
       take("memory_mib.rank" + QByteArray::number(qlonglong(rank)), memory->mebibytes, false);

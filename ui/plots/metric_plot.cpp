@@ -185,7 +185,7 @@ LossPartsPlot::LossPartsPlot(PlotHub& hub, int number, const QString& objectName
            tr("parts of the loss, or reports")},
           parent) {}
 
-std::vector<MetricPlot::Curve> LossPartsPlot::curvesOf(const RunSeries& run) const {
+std::vector<MetricPlot::Curve> MetricPlot::namedCurves(const PartSeries& ofUpdates, const PartSeries& ofEvaluations) {
   std::vector<Curve> curves;
   int next = 0;
   std::map<QString, int> places;
@@ -194,12 +194,24 @@ std::vector<MetricPlot::Curve> LossPartsPlot::curvesOf(const RunSeries& run) con
     next += isNew;
     return at->second;
   };
-  for (const auto& [name, part] : run.lossParts())
+  for (const auto& [name, part] : ofUpdates)
     if (!part->values.empty()) curves.push_back({&part->values, name, place(name)});
-  for (const auto& [name, part] : run.evaluationParts())
-    //: A part of the loss of evaluations: "lm loss, validation"
+  for (const auto& [name, part] : ofEvaluations)
+    //: A number of evaluations under its name: "lm loss, validation"
     if (!part->values.empty()) curves.push_back({&part->values, tr("%1, validation").arg(name), place(name), true});
   return curves;
+}
+
+std::vector<MetricPlot::Curve> LossPartsPlot::curvesOf(const RunSeries& run) const {
+  return namedCurves(run.lossParts(), run.evaluationParts());
+}
+
+ScalarsPlot::ScalarsPlot(PlotHub& hub, int number, const QString& objectName, QWidget* parent)
+    : MetricPlot(hub, number, objectName, Metric::updateLoss,
+                 {tr("Scalars"), tr("what the program measures besides"), tr("scalars of the program")}, parent) {}
+
+std::vector<MetricPlot::Curve> ScalarsPlot::curvesOf(const RunSeries& run) const {
+  return namedCurves(run.scalars(), run.evaluationScalars());
 }
 
 LossScalePlot::LossScalePlot(PlotHub& hub, int number, const QString& objectName, QWidget* parent)

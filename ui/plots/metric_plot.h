@@ -39,6 +39,8 @@ class MetricPlot : public PlotView {
     bool evaluated = false;  ///< paler, and its points are marked
   };
   virtual std::vector<Curve> curvesOf(const RunSeries& run) const;
+  /// A line a name, with the same of evaluations.
+  static std::vector<Curve> namedCurves(const PartSeries& ofUpdates, const PartSeries& ofEvaluations);
   /// Adds what lies beneath a run's lines, and takes it into the range of Y.
   virtual void addBeneath(const RunSeries&, double, MinMax&) {}
   /// Adds what lies on a run's lines.
@@ -77,6 +79,17 @@ class LossPartsPlot final : public MetricPlot {
 
  public:
   LossPartsPlot(PlotHub& hub, int number, const QString& objectName, QWidget* parent = nullptr);
+
+ protected:
+  std::vector<Curve> curvesOf(const RunSeries& run) const override;
+};
+
+/// What a program measures besides the loss, a line a name.
+class ScalarsPlot final : public MetricPlot {
+  Q_OBJECT
+
+ public:
+  ScalarsPlot(PlotHub& hub, int number, const QString& objectName, QWidget* parent = nullptr);
 
  protected:
   std::vector<Curve> curvesOf(const RunSeries& run) const override;

@@ -150,6 +150,7 @@ void PlotArea::buildViews() {
          {tr("Weight norm"), tr("L2 norm of all weights, after each update"), tr("weight norm")});
   metric("gradientZerosPlot", Metric::gradientZeros,
          {tr("Zeros in the gradient"), tr("elements that are exactly 0"), tr("zeros in the gradient")});
+  all_.push_back(new ScalarsPlot(*hub_, number(), QStringLiteral("scalarsPlot")));
   for (PlotView* view : all_) {
     splitter_->addWidget(view);
     view->hide();

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "json_text.h"
 #include "run_id.h"
@@ -37,9 +38,12 @@ fs::path short_folder() {
   return fmt::format("/tmp/accrue-{}", ::getuid());
 }
 
-fs::path socket_folder() {
+/// The session's own folder, where this process has one: a scheduler may hand on the variable without the folder.
+std::optional<fs::path> session_folder() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  return runtime != nullptr && runtime[0] == '/' ? fs::path(runtime) / "accrue" : short_folder();
+  std::error_code error;
+  if (runtime == nullptr || runtime[0] != '/' || !fs::is_directory(runtime, error)) return std::nullopt;
+  return fs::path(runtime) / "accrue";
 }
 
 bool fits_socket(const fs::path& path) {
@@ -188,8 +192,8 @@ Result<ControlAnswer> decode_answer(std::string_view line) {
 
 fs::path control_socket_path(const std::string& run_id) {
   const std::string name = run_id + ".sock";
-  const fs::path path = socket_folder() / name;
-  return fits_socket(path.parent_path() / hidden(name)) ? path : short_folder() / name;
+  const auto session = session_folder();
+  return session && fits_socket(*session / hidden(name)) ? *session / name : short_folder() / name;
 }
 
 void clear_dead_sockets(const std::string& run_id) {
@@ -272,7 +276,11 @@ bool ControlServer::serve_client(Client& client, const Handler& handler) {
 
 Result<ControlClient> ControlClient::connect(const std::string& run_id) {
   if (auto named = check_run_id(run_id); !named) return tl::unexpected(named.error());
-  const fs::path path = control_socket_path(run_id);
+  // A run may be trained from outside this session, as by a scheduler.
+  fs::path path = control_socket_path(run_id);
+  std::error_code ignored;
+  if (const fs::path other = short_folder() / path.filename(); !fs::exists(path, ignored) && fs::exists(other, ignored))
+    path = other;
   const auto address = socket_address(path);
   if (!address) return tl::unexpected(address.error());
   OwnedFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));

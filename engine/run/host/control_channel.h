@@ -31,8 +31,8 @@ struct ControlAnswer {
 std::string encode_answer(const ControlAnswer& answer);
 Result<ControlAnswer> decode_answer(std::string_view line);
 
-/// <dir>/<run id>.sock; the folder is $XDG_RUNTIME_DIR/accrue, or /tmp/accrue-<uid> where that variable is not set or
-/// its path is too long for a socket.
+/// <dir>/<run id>.sock; the folder is $XDG_RUNTIME_DIR/accrue, or /tmp/accrue-<uid> where that variable names no folder
+/// or its path is too long for a socket.
 std::filesystem::path control_socket_path(const std::string& run_id);
 
 /// Removes the sockets of supervisors that were killed from the folder that this run's is in.

@@ -154,6 +154,9 @@ Result<ResumeRequest> read_resumable(const fs::path& folder) {
   auto order = read_run_order(request.dir / "plan.json");
   if (!order && !fs::exists(request.dir / "plan.json", error)) {
     if (const auto found = run_folder_at(request.dir); !found) return tl::unexpected(found.error());
+    if (fs::exists(request.dir / "events.jsonl", error))
+      return fail(ErrorCode::config, "is the run of a program with a loop of its own, which alone can go on with it",
+                  request.dir.string(), "Start that program again with this folder");
     return fail(ErrorCode::config, "is not a run that can be continued: " + order.error().message,
                 (request.dir / "plan.json").string(), "Give the folder that \"accrue-run run\" printed");
   }
@@ -384,8 +387,8 @@ Result<fs::path> EngineHost::Impl::start(RunRequest request, const BranchPoint* 
 
   attached = false;
   const fs::path new_dir = writer->dir();
-  auto session = std::make_shared<SessionRequest>(
-      SessionRequest{std::move(order), std::move(*writer), sha256_hex(spec), from != nullptr, {}, {}, {}, {}});
+  auto session = std::make_shared<SessionRequest>(new_session(std::move(order), std::move(*writer), sha256_hex(spec)));
+  session->resumed = from != nullptr;
   if (from != nullptr) session->last_update = from->last;
   launch(RunState::starting, new_dir, [this, session] { supervise(std::move(*session)); });
   return new_dir;

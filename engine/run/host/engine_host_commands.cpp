@@ -81,7 +81,9 @@ Result<void> RunSession::proceed() {
 
 Result<void> RunSession::step(StepUnit unit) {
   if (state_ != RunState::paused) return refused("only a paused run can be stepped");
-  const bool inside = stops_inside_windows(order_.plan.spec);
+  if (unit == StepUnit::phase && own_loop_)
+    return refused("a program's own loop has no phases to stop after; step to the next micro-step");
+  const bool inside = !own_loop_ && stops_inside_windows(order_.plan.spec);
   if (unit == StepUnit::phase && !inside)
     return refused(
         "the stages of a pipeline work on several micro-steps at once, so there is no moment between two phases; step "
@@ -167,6 +169,7 @@ Result<void> RunSession::check_steps(std::int64_t steps) const {
 /// The ranks receive it one after another, and agree in the exchange of a boundary from which one it takes effect.
 Result<void> RunSession::set_steps(std::int64_t steps) {
   if (!is_training(state_) && state_ != RunState::paused) return refused("the run is not training");
+  if (own_loop_) return refused("a program's own loop decides about N");
   if (std::string why = why_steps_stay(order_.plan.spec); !why.empty()) return refused(std::move(why));
   const SpecField& field = *find_field("accumulation.steps");
   if (static_cast<double>(steps) < field.minimum || static_cast<double>(steps) > field.maximum)
@@ -203,6 +206,7 @@ void RunSession::broadcast(const RankCommand& command) {
 
 std::string RunSession::place_text(std::int64_t micro_step, StepPhase phase) const {
   if (micro_step <= 0) return "Paused before the first micro-step";
+  if (own_loop_) return fmt::format("Paused after micro-step {}", micro_step);
   AccumulationWindow window(order_.plan.window);
   window.seek(micro_step - 1);
   const auto plan = window.next();
@@ -214,7 +218,7 @@ std::string RunSession::place_text(std::int64_t micro_step, StepPhase phase) con
 
 /// The first micro-step, from this one on, after which the ranks can pause.
 std::int64_t RunSession::next_stop(std::int64_t micro_step) const {
-  if (micro_step == 0 || stops_inside_windows(order_.plan.spec)) return micro_step;
+  if (micro_step == 0 || own_loop_ || stops_inside_windows(order_.plan.spec)) return micro_step;
   return next_boundary(micro_step - 1);
 }
 

@@ -32,15 +32,6 @@ std::chrono::steady_clock::duration seconds_of(double seconds) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  ::gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
 /// Where a run that did not finish would continue, unless that is where it ended.
 std::string resume_text(const CheckpointMark& newest, std::int64_t updates) {
   if (newest.valid() && newest.update >= updates) return {};
@@ -95,9 +86,27 @@ void tell_of_missing_summary(std::vector<RunEvent>& shown, const Error& error) {
 
 }  // namespace
 
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+std::string versions_json() {
+  return fmt::format(R"({{"accrue":"{}","events":{}}})", version(), event_format_version);
+}
+
+SessionRequest new_session(RunOrder order, RunWriter writer, std::string spec_sha256) {
+  return {std::move(order), std::move(writer), std::move(spec_sha256), false, {}, {}, {}, {}, {}};
+}
+
 SessionRequest continued_session(RunOrder order, RunWriter writer, std::string spec_sha256) {
   const auto before = read_run(order.run_dir);
-  SessionRequest session{std::move(order), std::move(writer), std::move(spec_sha256), true, {}, {}, {}, {}};
+  SessionRequest session = new_session(std::move(order), std::move(writer), std::move(spec_sha256));
+  session.resumed = true;
   if (!before) return session;
   session.started_at = before->started_at;
   session.tally = RunTally(before->paused_seconds, before->exactness);
@@ -121,6 +130,7 @@ RunSession::RunSession(SessionRequest request, SessionSettings settings, Publish
       publish_state_(std::move(set_state)),
       channels_(std::move(request.channels)),
       starts_ranks_(channels_.empty()),
+      own_loop_(request.own_loop),
       last_update_(std::move(request.last_update)),
       tally_(std::move(request.tally)),
       started_at_(std::move(request.started_at)) {}
@@ -167,7 +177,7 @@ void RunSession::start_attempt() {
   auto started = check_data();
   if (started) started = check_unchanged(order_.plugins);
   if (started) started = leave_later_branch();
-  if (started) started = writer_->write_plan(to_json(order_));
+  if (started && !own_loop_) started = writer_->write_plan(to_json(order_));
   if (!starts_ranks_) adopt_all();
   if (started && starts_ranks_ && ending_ == Ending::none) started = spawn_all();
   if (!started) fail_run(started.error().code, started.error().text(), {});
@@ -195,9 +205,9 @@ void RunSession::announce_start(bool resumed) {
   RunStarted started;
   started.run = order_.run_id;
   started.spec_sha256 = spec_sha256_;
-  started.plan_json = plan_summary_json(order_.plan);
+  started.plan_json = own_loop_ ? "{}" : plan_summary_json(order_.plan);
   const HostFacts host = local_facts();
-  started.versions_json = fmt::format(R"({{"accrue":"{}","events":{}}})", version(), event_format_version);
+  started.versions_json = versions_json();
   started.host_json = to_json(host);
   started.started_at = utc_now();
   if (started_at_.empty()) started_at_ = started.started_at;
@@ -208,6 +218,7 @@ void RunSession::announce_start(bool resumed) {
     started.resumed_update = (named.valid() ? named : newest).update;
     started.resumed_position = (named.valid() ? named : newest).position;
   }
+  if (own_loop_) started.resumed_update = *own_loop_;
   emit(supervisor_rank, std::move(started));
 }
 
@@ -442,6 +453,8 @@ void RunSession::finish_attempt() {
   if (completed) return finish_run("finished", 0, {});
   if (failure_) return finish_run("failed", exit_status(failure_->code), failure_->message);
   if (ending_ == Ending::by_user) return finish_run("stopped", 130, "Stopped by you");
+  if (reported_end_ && reported_end_->outcome == "stopped" && !starts_ranks_)
+    return finish_run("stopped", 130, "Stopped by a signal");
   if (reported_end_)
     return finish_run(reported_end_->outcome, reported_end_->outcome == "stopped" ? 130 : 3, reported_end_->reason);
   finish_run("failed", 3, "The ranks ended without saying how");
@@ -469,7 +482,7 @@ void RunSession::finish_run(const std::string& outcome, int status, const std::s
       publish_, [&shown](std::span<RunEvent> events) { std::ranges::move(events, std::back_inserter(shown)); });
   RunState final_state = outcome == "failed" ? RunState::failed : RunState::finished;
   finishing_ = true;
-  const bool resumable = !failure_ || !stays_broken(failure_->code);
+  const bool resumable = !own_loop_ && (!failure_ || !stays_broken(failure_->code));
   set_state(final_state, finished_text(end, resumable ? resume_text(newest_checkpoint(order_.run_dir), end.updates)
                                                       : std::string()));
   emit(supervisor_rank, end);

@@ -32,12 +32,19 @@ struct SessionRequest {
   RunWriter writer;
   std::string spec_sha256;
   bool resumed = false;
-  std::string started_at;             ///< of a resumed run
-  std::optional<Update> last_update;  ///< likewise
-  RunTally tally;                     ///< likewise
-  std::vector<OwnedFd> channels;      ///< of ranks that another launcher started; empty: the session starts them
+  std::string started_at;                ///< of a resumed run
+  std::optional<Update> last_update;     ///< likewise
+  RunTally tally;                        ///< likewise
+  std::vector<OwnedFd> channels;         ///< of ranks that another launcher started; empty: the session starts them
+  std::optional<std::int64_t> own_loop;  ///< of a program, which no plan foretells: updates done before it
 };
 
+/// Of run_started: now, and what wrote the record.
+std::string utc_now();
+std::string versions_json();
+
+/// A session that begins a record.
+SessionRequest new_session(RunOrder order, RunWriter writer, std::string spec_sha256);
 /// A session that goes on with what the folder records.
 SessionRequest continued_session(RunOrder order, RunWriter writer, std::string spec_sha256);
 
@@ -164,6 +171,7 @@ class RunSession {
   SetState publish_state_;
   std::vector<OwnedFd> channels_;
   bool starts_ranks_ = true;
+  std::optional<std::int64_t> own_loop_;
 
   std::optional<ControlServer> control_;
   std::vector<RankSlot> ranks_;

@@ -4,7 +4,9 @@
 #include <thread>
 #include <utility>
 
+#include "accrue/run/host_facts.h"
 #include "accrue/run/sha256.h"
+#include "accrue/run/spec_io.h"
 #include "engine_host_session.h"
 #include "run_folder.h"
 
@@ -33,15 +35,49 @@ struct RunKeeper::Impl {
 };
 
 RunKeeper::RunKeeper(RunOrder order, RunWriter writer, bool continues, std::vector<int> channels,
-                     std::function<void(const RunFinished&)> on_killed) {
+                     std::function<void(const RunFinished&)> on_killed, std::optional<std::int64_t> own_loop) {
+  const auto session = continues ? continued_session : new_session;
   std::string spec_sha256 = sha256_hex(spec_as_run(order.plan));
-  SessionRequest request =
-      continues ? continued_session(std::move(order), std::move(writer), std::move(spec_sha256))
-                : SessionRequest{std::move(order), std::move(writer), std::move(spec_sha256), false, {}, {}, {}, {}};
+  SessionRequest request = session(std::move(order), std::move(writer), std::move(spec_sha256));
+  request.own_loop = own_loop;
   for (const int channel : channels) request.channels.emplace_back(channel);
   impl_ = std::make_unique<Impl>(std::move(request), std::move(on_killed));
 }
 
 RunKeeper::~RunKeeper() = default;
+
+Result<void> end_loop_record(const std::filesystem::path& dir, const RunFinished& end,
+                             const std::map<std::int64_t, RankFailed>& failed) {
+  const auto before = read_run(dir);
+  if (!before || before->state != "interrupted") return {};
+  auto writer = RunWriter::reopen(dir);
+  if (!writer) return tl::unexpected(writer.error());
+  const auto time_ns = writer->last_time_ns();
+  const auto add = [&](std::int64_t rank, EventBody body) -> Result<void> {
+    const auto next = writer->next_seq().find(rank);
+    return writer->append({rank, next == writer->next_seq().end() ? 0 : next->second, time_ns, std::move(body)});
+  };
+  Result<void> added;
+  if (writer->next_seq().empty())
+    added = add(supervisor_rank, RunStarted{.run = new_run_id(),
+                                            .spec_sha256 = sha256_hex(write_spec(before->spec)),
+                                            .plan_json = "{}",
+                                            .versions_json = versions_json(),
+                                            .host_json = to_json(local_facts()),
+                                            .started_at = utc_now()});
+  for (const auto& [rank, how] : failed)
+    if (added) added = add(rank, how);
+  RunFinished last = end;
+  last.updates = before->updates;
+  last.loss = before->loss;
+  last.seconds = before->seconds;
+  const RunState state = end.outcome == "failed" ? RunState::failed : RunState::finished;
+  if (added) added = add(supervisor_rank, StateChanged{.state = std::string(to_string(state)), .detail = end.reason});
+  if (added) added = add(supervisor_rank, std::move(last));
+  if (added) added = writer->sync();
+  if (!added) return added;
+  writer = tl::unexpected(Error{});  // unlocks the folder
+  return complete_record(*read_run(dir));
+}
 
 }  // namespace accrue

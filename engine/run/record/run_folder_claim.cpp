@@ -97,24 +97,59 @@ std::string spec_as_run(const RunPlan& plan) {
   return write_spec(located_spec(plan));
 }
 
-Result<ClaimedFolder> claim_run_folder(RunOrder& order) {
+namespace {
+
+/// The folder in full, and the order as a run in it begins.
+Result<void> settle_in(RunOrder& order) {
   auto dir = absolute_folder(order.run_dir);
   if (!dir) return tl::unexpected(dir.error());
   order.run_dir = std::move(*dir);
   order.first_seq.assign(static_cast<std::size_t>(order.plan.grid.world()), 0);
   order.origin_ns = monotonic_ns();
-  if (auto made = make_own_folder(order.run_dir); !made) return tl::unexpected(made.error());
+  return make_own_folder(order.run_dir);
+}
+
+/// The record's clock goes on from its last event, because the time in between is no training time; so do its numbers.
+ClaimedFolder go_on(RunOrder& order, RunWriter writer) {
+  order.origin_ns -= writer.last_time_ns();
+  for (const auto& [rank, seq] : writer.next_seq())
+    if (rank >= 0 && rank < order.plan.grid.world()) order.first_seq[static_cast<std::size_t>(rank)] = seq;
+  const bool continues = !writer.next_seq().empty();
+  return {std::move(writer), continues};
+}
+
+}  // namespace
+
+Result<ClaimedFolder> claim_run_folder(RunOrder& order) {
+  if (auto settled = settle_in(order); !settled) return tl::unexpected(settled.error());
   const auto continues = holds_record(order.run_dir);
   if (!continues) return tl::unexpected(continues.error());
   if (*continues)
     if (auto same = continue_record(order); !same) return tl::unexpected(same.error());
   auto writer = *continues ? RunWriter::reopen(order.run_dir) : begin_record(order);
   if (!writer) return tl::unexpected(writer.error());
-  // The run's clock goes on from its last event: the time in between is no training time.
-  order.origin_ns -= writer->last_time_ns();
-  for (const auto& [rank, seq] : writer->next_seq())
-    if (rank >= 0 && rank < order.plan.grid.world()) order.first_seq[static_cast<std::size_t>(rank)] = seq;
-  return ClaimedFolder{std::move(*writer), *continues};
+  return go_on(order, std::move(*writer));
+}
+
+Result<ClaimedFolder> claim_loop_folder(RunOrder& order) {
+  if (auto settled = settle_in(order); !settled) return tl::unexpected(settled.error());
+  const fs::path& dir = order.run_dir;
+  std::error_code error;
+  if (fs::exists(dir / "plan.json", error))
+    return taken(dir, "the folder holds a run of a spec", "Choose another folder for the program's own loop");
+  if (auto own = check_not_imported(dir); !own) return tl::unexpected(own.error());
+  order.run_id = new_run_id();
+  if (!fs::exists(dir / "events.jsonl", error)) {
+    auto writer = RunWriter::create(dir, spec_as_run(order.plan));
+    if (!writer) return tl::unexpected(writer.error());
+    return go_on(order, std::move(*writer));
+  }
+  if (const auto before = read_run(dir); before && !before->run_id.empty()) order.run_id = before->run_id;
+  auto writer = RunWriter::reopen(dir);
+  if (!writer) return tl::unexpected(writer.error());
+  if (auto written = write_file(dir / "spec.toml", spec_as_run(order.plan)); !written)
+    return tl::unexpected(written.error());
+  return go_on(order, std::move(*writer));
 }
 
 }  // namespace accrue

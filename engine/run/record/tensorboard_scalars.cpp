@@ -21,6 +21,7 @@ TensorboardScalars scalars_of(const std::string& loss, const Update& update, con
   if (update.gradient_zeros) scalars.emplace_back("num-zeros", static_cast<double>(*update.gradient_zeros));
   if (update.parameter_norm) scalars.emplace_back("params-norm", *update.parameter_norm);
   if (update.update_norm) scalars.emplace_back("update-norm", *update.update_norm);
+  for (const auto& [name, value] : update.scalars) scalars.emplace_back(name, value);
   scalars.emplace_back("iteration-time", facts.seconds);
   if (facts.flops_of_sample > 0.0 && facts.seconds > 0.0)  // TFLOP/s of a rank
     scalars.emplace_back("throughput", facts.flops_of_sample * facts.batch_size / (facts.seconds * 1e12 * facts.world));
@@ -63,6 +64,7 @@ TensorboardScalars scalars_of(const std::string& loss, const Evaluation& evaluat
   };
   add(loss, evaluation.loss);
   for (const auto& [name, part] : evaluation.losses) add(name, part);
+  for (const auto& [name, value] : evaluation.scalars) scalars.emplace_back(name + " validation", value);
   return scalars;
 }
 

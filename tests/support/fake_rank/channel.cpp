@@ -253,6 +253,8 @@ void Channel::obey(const accrue::RankCommand& command) {
       asked_to_hold_ = false;
       hold_after_.reset();
       break;
+    case accrue::RankCommandKind::end_now:  // to ranks of another launcher alone
+      break;
     case accrue::RankCommandKind::checkpoint:
       checkpoint_ = true;
       break;

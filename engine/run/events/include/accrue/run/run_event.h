@@ -88,9 +88,10 @@ struct Sync {
   bool operator==(const Sync&) const = default;
 };
 
-/// The parts of a loss that is a sum of several, by name: "lm loss", "sop loss"; or what the train step of a plug-in
-/// library reports beside its loss, such as "accuracy". Empty where the loss is one.
-using NamedLosses = std::map<std::string, double>;
+/// Numbers by name.
+using NamedNumbers = std::map<std::string, double>;
+/// The parts of a loss that is a sum of several, by name: "lm loss", "sop loss". Empty where the loss is one.
+using NamedLosses = NamedNumbers;
 
 struct Update {
   std::int64_t update = 0;      ///< updates done, from 1
@@ -108,11 +109,12 @@ struct Update {
   std::int64_t steps = 0;                     ///< N of its window; 0 = not known
   std::int64_t dropped_batches = 0;           ///< of the epoch that ends here, never trained on
   std::vector<double> weights = {};           ///< run.record_weights only
-  NamedLosses losses = {};                    ///< its parts, or what is reported beside it
+  NamedLosses losses = {};                    ///< which add up to the loss
   std::optional<double> loss_scale = {};      ///< where losses are scaled: by what, after this update
   std::optional<double> update_norm = {};     ///< run.update_norm only: L2 norm of what the update added to the weights
   std::optional<double> parameter_norm = {};  ///< run.parameter_norm only: L2 norm of the weights after the update
   std::optional<std::int64_t> gradient_zeros = {};  ///< run.gradient_zeros only: elements of the gradient that are 0
+  NamedNumbers scalars = {};                        ///< what the program measures besides, under its own names
   bool operator==(const Update&) const = default;
 };
 struct Evaluation {
@@ -120,7 +122,8 @@ struct Evaluation {
   double loss = 0.0;
   std::int64_t batches = 0;
   std::int64_t tokens = 0;
-  NamedLosses losses = {};  ///< as in Update
+  NamedLosses losses = {};    ///< as in Update
+  NamedNumbers scalars = {};  ///< likewise
   bool operator==(const Evaluation&) const = default;
 };
 /// The gradient of one window against that of the same samples in one batch (see exactness.h).

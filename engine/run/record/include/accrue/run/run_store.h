@@ -134,6 +134,9 @@ struct ClaimedFolder {
   bool continues = false;  ///< the folder held the run
 };
 Result<ClaimedFolder> claim_run_folder(RunOrder& order);
+/// The same for a program with a loop of its own, whose folder has no plan: of an order with its ranks and its spec.
+/// Errors: as claim_run_folder(); a run with a plan (config).
+Result<ClaimedFolder> claim_loop_folder(RunOrder& order);
 
 /// Reads only; what is damaged is named in the summary's problems and replaced by what another file of the folder says.
 /// Errors (config): not a run folder.

@@ -66,4 +66,5 @@ int main(int argc, char** argv) {
   record->finish();
   if (identity.rank == 0)
     std::printf("slope %.3f, offset %.3f\n", model->weight.item<double>(), model->bias.item<double>());
+  return 0;
 }

@@ -29,8 +29,9 @@ struct Verdict {
   Agreement agreed;
   double factor = 0.0;
   double loss = 0.0;
-  NamedLosses losses;  ///< its parts, or what is reported beside it
-  double norm = 0.0;   ///< of the normalised gradient, before clipping
+  NamedLosses losses;    ///< its parts
+  NamedNumbers scalars;  ///< what a train step reports besides
+  double norm = 0.0;     ///< of the normalised gradient, before clipping
   StepOutcome outcome = StepOutcome::updated;
 };
 
@@ -48,9 +49,8 @@ double reported_loss(const Training& training, const Agreement& agreed, const Lo
 }
 
 /// What the loss is the sum of, where it is known as two. Each is tallied: one that is not finite leaves the other as
-/// it is. Of a plug-in library, what its train step reports.
+/// it is.
 NamedLosses parts_of_loss(const Training& training, const Agreement& agreed, double factor) {
-  if (training.hooks.any()) return training.hooks.take_reports(Split::train);
   if (!training.splits_loss()) return {};
   return {{token_loss_name, reported_loss(training, agreed, agreed.total.first, factor)},
           {order_loss_name, reported_loss(training, agreed, agreed.total.second, factor)}};
@@ -85,6 +85,7 @@ Verdict judge(Training& training, const WindowPass& pass) {
   const double mean = training.scaling.factor(pass.last, divisor);
   verdict.loss = reported_loss(training, verdict.agreed, total.loss, mean);
   verdict.losses = parts_of_loss(training, verdict.agreed, mean);
+  verdict.scalars = training.hooks.take_reports(Split::train);
   // Ranks that never reduce divide what is theirs by what is theirs.
   const bool alone = training.plan().knobs.reduce_when == ReduceWhen::never;
   const double factor = training.scaling.factor(pass.last, alone ? divisor_of(mine.counts, second) : divisor);
@@ -251,7 +252,8 @@ void report_update(Training& training, const MicroPlan& plan, const Verdict& ver
                 .reason = std::string(to_string(plan.reason)),
                 .steps = training.window.position().steps(),
                 .dropped_batches = plan.dropped_after,
-                .losses = verdict.losses};
+                .losses = verdict.losses,
+                .scalars = verdict.scalars};
   measured.put_into(update);
   if (training.loss_scale.enabled()) update.loss_scale = training.loss_scale.scale;
   training.scalars.add(update, static_cast<double>(verdict.agreed.total.counts.samples), training.report.take_timers());

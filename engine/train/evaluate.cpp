@@ -101,14 +101,14 @@ void evaluate(Training& training) {
     mean_of_second = count == 0.0 ? 0.0 : total / count;
     total_samples = count;
   }
-  NamedLosses reports = training.hooks.take_reports(Split::validation);
+  NamedNumbers scalars = training.hooks.take_reports(Split::validation);
   if (total_items == 0.0 && total_samples == 0.0) return;
   const double mean = total_items == 0.0 ? 0.0 : total_sum / total_items;
   Evaluation evaluation{.update = training.cursor.update(),
                         .loss = mean + mean_of_second,
                         .batches = static_cast<std::int64_t>(total_batches),
-                        .tokens = static_cast<std::int64_t>(total_items)};
-  if (training.hooks.any()) evaluation.losses = std::move(reports);
+                        .tokens = static_cast<std::int64_t>(total_items),
+                        .scalars = std::move(scalars)};
   if (training.splits_loss()) evaluation.losses = {{token_loss_name, mean}, {order_loss_name, mean_of_second}};
   training.scalars.add(evaluation, training.cursor.samples);
   training.report.from_first(evaluation);

@@ -280,7 +280,7 @@ std::shared_ptr<ModelPart> RunHooks::part(const ModelSpec& model, std::uint64_t 
   return std::make_shared<HookedPart>(named_, chunks.front(), *chunks.front(), widens);
 }
 
-NamedLosses RunHooks::take_reports(Split split) const {
+NamedNumbers RunHooks::take_reports(Split split) const {
   if (!named_) return {};
   return (split == Split::train ? named_->training_reports : named_->evaluation_reports)->take(*named_->mesh);
 }

@@ -34,7 +34,7 @@ class RunHooks {
                                   const TensorAxis& axis, const ParallelSpec& parallel) const;
   /// What the train step has reported beside its loss since the last call, over all ranks; empty where the spec names
   /// nothing. Collective: the world, where it does.
-  NamedLosses take_reports(Split split) const;
+  NamedNumbers take_reports(Split split) const;
   void drop_reports() const;
   /// The forward that follows belongs to this micro-step of the window.
   void starts(std::int64_t position) const;

@@ -60,7 +60,7 @@ void StepReports::add(const megatron::LossReport& report, std::string_view loss)
   }
 }
 
-NamedLosses StepReports::take(const Mesh& mesh) {
+NamedNumbers StepReports::take(const Mesh& mesh) {
   const std::string text = mesh.tensor().rank() == 0 ? text_of(sums_) : std::string();  // the others report the same
   drop();
   Communicator& world = mesh.world();
@@ -78,7 +78,7 @@ NamedLosses StepReports::take(const Mesh& mesh) {
     const char* const begin = bytes + rank * length;
     add_lines(sums, std::string(begin, std::find(begin, begin + length, '\0')));
   }
-  NamedLosses means;
+  NamedNumbers means;
   for (const auto& [name, sum] : sums) means[name] = sum[0] / sum[1];
   return means;
 }

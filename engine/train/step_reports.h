@@ -23,7 +23,7 @@ class StepReports {
   void add(const megatron::LossReport& report, std::string_view loss);
   /// By name, the mean over the micro-steps of all replicas since the last call, or numerators over denominators. A
   /// name that no rank reported is not there. Collective: the world.
-  NamedLosses take(const Mesh& mesh);
+  NamedNumbers take(const Mesh& mesh);
   void drop() { sums_.clear(); }
 
  private:

@@ -163,12 +163,12 @@ class TestOwnModels : public QObject {
       QVERIFY2(ended.status == 0, qUtf8Printable(ended.err));
       const auto updates = events(run, "update");
       QCOMPARE(updates.size(), 2);
-      first << updates[0]["losses"].toObject();
+      first << updates[0]["scalars"].toObject();
       QCOMPARE(first.last().keys(), QStringList({"accuracy", "rows"}));
       QCOMPARE(first.last()["rows"].toDouble(), 4.0);
       const double hits = 32 * first.last()["accuracy"].toDouble();
       QVERIFY2(hits == std::round(hits) && hits > 0, qPrintable(QString::number(hits)));
-      const auto evaluation = events(run, "evaluation").first()["losses"].toObject();
+      const auto evaluation = events(run, "evaluation").first()["scalars"].toObject();
       QCOMPARE(evaluation.keys(), QStringList({"accuracy", "rows"}));
       QDir board(run + "/board");
       QFile file(board.filePath(board.entryList(QDir::Files).value(0)));

@@ -16,7 +16,7 @@
 
 #include <memory>
 
-#include "accrue/comm/communicator.h"
+#include "accrue/comm/rendezvous.h"
 #include "accrue/megatron/plugin_library.h"
 
 using namespace accrue::megatron;

@@ -179,11 +179,8 @@ std::vector<MetricPlot::Curve> MemoryPlot::curvesOf(const RunSeries& run) const 
 }
 
 LossPartsPlot::LossPartsPlot(PlotHub& hub, int number, const QString& objectName, QWidget* parent)
-    : MetricPlot(
-          hub, number, objectName, Metric::updateLoss,
-          {tr("Loss parts and reports"), tr("what the loss is the sum of, or what a train step of your own reports"),
-           tr("parts of the loss, or reports")},
-          parent) {}
+    : MetricPlot(hub, number, objectName, Metric::updateLoss,
+                 {tr("Loss parts"), tr("what the loss is the sum of"), tr("parts of the loss")}, parent) {}
 
 std::vector<MetricPlot::Curve> MetricPlot::namedCurves(const PartSeries& ofUpdates, const PartSeries& ofEvaluations) {
   std::vector<Curve> curves;
@@ -208,7 +205,9 @@ std::vector<MetricPlot::Curve> LossPartsPlot::curvesOf(const RunSeries& run) con
 
 ScalarsPlot::ScalarsPlot(PlotHub& hub, int number, const QString& objectName, QWidget* parent)
     : MetricPlot(hub, number, objectName, Metric::updateLoss,
-                 {tr("Scalars"), tr("what the program measures besides"), tr("scalars of the program")}, parent) {}
+                 {tr("Scalars"), tr("what the program, or a train step of your own, measures besides"),
+                  tr("scalars of the program")},
+                 parent) {}
 
 std::vector<MetricPlot::Curve> ScalarsPlot::curvesOf(const RunSeries& run) const {
   return namedCurves(run.scalars(), run.evaluationScalars());

@@ -60,7 +60,7 @@ TensorboardScalars scalars_of(const std::string& loss, const Evaluation& evaluat
   TensorboardScalars scalars;
   const auto add = [&scalars](const std::string& name, double value) {
     scalars.emplace_back(name + " validation", value);
-    if (name.ends_with("loss")) scalars.emplace_back(name + " validation ppl", std::exp(std::min(20.0, value)));
+    scalars.emplace_back(name + " validation ppl", std::exp(std::min(20.0, value)));
   };
   add(loss, evaluation.loss);
   for (const auto& [name, part] : evaluation.losses) add(name, part);

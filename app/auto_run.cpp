@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "accrue/run/printable.h"
 #include "bridge/event_pump.h"
 #include "models/run_control.h"
 #include "models/run_library.h"
@@ -24,22 +25,23 @@ AutoRun::AutoRun(const CommandLine& line, MainWindow* window, RunControl* contro
   });
   connect(library_, &RunLibrary::openFailed, this, [this](const QString& folder, const QString& message) {
     if (!reading_) return;
-    if (line_.exit_when_finished) std::fprintf(stderr, "%s: %s\n", qPrintable(folder), qPrintable(message));
+    if (line_.exit_when_finished)
+      std::fprintf(stderr, "%s\n", printable((folder + ": " + message).toStdString()).c_str());
     finish(accrue::exit_status(ErrorCode::config));
   });
   connect(control_, &RunControl::ended, this, [this](RunSeries*, int exit_status) { finish(exit_status); });
   connect(control_, &RunControl::refused, this, [this](const std::vector<Finding>& findings) {
     if (line_.exit_when_finished)
-      for (const Finding& finding : findings) std::fprintf(stderr, "%s\n", finding.text().c_str());
+      for (const Finding& finding : findings) std::fprintf(stderr, "%s\n", printable(finding.text()).c_str());
     finish(accrue::exit_status(ErrorCode::config));
   });
   connect(control_, &RunControl::commandFailed, this, [this](const Error& error) {
-    if (line_.exit_when_finished) std::fprintf(stderr, "%s\n", error.text().c_str());
+    if (line_.exit_when_finished) std::fprintf(stderr, "%s\n", printable(error.text()).c_str());
     finish(accrue::exit_status(error.code));
   });
   connect(window_->files(), &WindowFiles::failed, this, [this](const QString& text) {
     unreadable_ = true;
-    if (line_.exit_when_finished) std::fprintf(stderr, "%s\n", qPrintable(text));
+    if (line_.exit_when_finished) std::fprintf(stderr, "%s\n", printable(text.toStdString()).c_str());
     finish(accrue::exit_status(ErrorCode::config));
   });
 }
@@ -72,7 +74,7 @@ void AutoRun::finish(int exit_status) {
 void AutoRun::leave(int exit_status) {
   if (!line_.screenshot.isEmpty() && !window_->picture().save(line_.screenshot)) {
     std::fprintf(stderr, "accrue: %s could not be written. Choose a folder that exists and is writable\n",
-                 qPrintable(line_.screenshot));
+                 printable(line_.screenshot.toStdString()).c_str());
     exit_status = exit_status == 0 ? accrue::exit_status(ErrorCode::disk) : exit_status;
   }
   if (!line_.exit_when_finished) return;

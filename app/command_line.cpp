@@ -7,12 +7,14 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "accrue/run/printable.h"
+
 namespace accrue::ui {
 
 namespace {
 
 [[noreturn]] void refuse(const QString& message) {
-  std::fprintf(stderr, "accrue: %s. See accrue --help\n", qPrintable(message));
+  std::fprintf(stderr, "accrue: %s. See accrue --help\n", printable(message.toStdString()).c_str());
   std::exit(2);
 }
 

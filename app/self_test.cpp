@@ -13,6 +13,7 @@
 #include <variant>
 
 #include "accrue/run/preflight.h"
+#include "accrue/run/printable.h"
 
 namespace accrue::ui {
 
@@ -34,7 +35,7 @@ RunSpec selfTestSpec() {
 }
 
 int refuse(const std::string& why) {
-  std::printf("selftest: failed: %s\n", why.c_str());
+  std::printf("selftest: failed: %s\n", printable(why).c_str());
   return exit_status(ErrorCode::config);
 }
 
@@ -64,7 +65,7 @@ int runSelfTest(const BridgeOptions& options) {
   loop.exec();
   if (!end || end->outcome != "finished") {
     if (end && !end->reason.empty()) trouble = end->reason;
-    std::printf("selftest: failed: %s\n", trouble.c_str());
+    std::printf("selftest: failed: %s\n", printable(trouble).c_str());
     return end && end->exit_status != 0 ? end->exit_status : exit_status(ErrorCode::peer_lost);
   }
   std::printf("selftest: ok, 2 ranks, %lld updates, loss %.6f, %.2f s\n", static_cast<long long>(end->updates),

@@ -12,7 +12,7 @@
 
 #include "accrue/run/branch.h"
 #include "accrue/run/version.h"
-#include "printable.h"
+#include "print.h"
 #include "verb_lesson.h"
 #include "verbs.h"
 
@@ -504,7 +504,7 @@ int refuse(const CLI::App& app, const CLI::ParseError& error) {
     what = "a subcommand is missing. There are " + listed(subcommands_of(*verb));
   else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr)
     what = missing(*verb, what);
-  std::fprintf(stderr, "%s: %s\n\"%s --help\" says more\n", words.c_str(), printable(what).c_str(), words.c_str());
+  say("%s: %s\n\"%s --help\" says more\n", words.c_str(), what.c_str(), words.c_str());
   return status_refused;
 }
 
@@ -535,7 +535,7 @@ int run_command_line(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return refuse(app, error);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "accrue-run: %s\n", error.what());
+    say("accrue-run: %s\n", error.what());
     return exit_status(ErrorCode::internal);
   }
   return status;

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "print.h"
 #include "verbs.h"
 
 extern char** environ;
@@ -73,7 +74,7 @@ int start_detached(std::vector<std::string> arguments) {
 
   const std::string text = read_report(ends[0]);
   ::close(ends[0]);
-  if (text.starts_with("dir ")) std::printf("%s\n", text.substr(4, text.find('\n') - 4).c_str());
+  if (text.starts_with("dir ")) put_data(text.substr(4, text.find('\n') - 3));
   std::fflush(stdout);
   if (text.ends_with("training\n")) return status_done;
   int status = 0;

@@ -9,19 +9,18 @@
 
 #include "accrue/run/standard_streams.h"
 #include "command_line.h"
-#include "printable.h"
+#include "print.h"
 #include "verbs.h"
 
 namespace accrue::cli {
 
 int report(const Error& error) {
-  std::fprintf(stderr, "accrue-run: %s\n", printable(error.text()).c_str());
+  say("accrue-run: %s\n", error.text().c_str());
   return exit_status(error.code);
 }
 
 void warn_of(const std::vector<std::string>& problems, const std::string& where) {
-  for (const std::string& problem : problems)
-    std::fprintf(stderr, "accrue-run: %s%s\n", printable(where).c_str(), printable(problem).c_str());
+  for (const std::string& problem : problems) say("accrue-run: %s%s\n", where.c_str(), problem.c_str());
 }
 
 /// A reader that has seen enough ("| head") closes its pipe, which is no failure of ours.

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "accrue/run/result.h"
-#include "printable.h"
+#include "print.h"
 
 namespace accrue::cli {
 namespace {
@@ -44,13 +44,13 @@ ProgressView::Style ProgressView::style_for_stderr(bool quiet) {
 
 void ProgressView::end_bar() {
   if (!bar_shown_) return;
-  std::fputc('\n', stderr);
+  say("\n");
   bar_shown_ = false;
 }
 
 void ProgressView::print(const std::string& line) {
   end_bar();
-  std::fprintf(stderr, "%s\n", printable(line).c_str());
+  say("%s\n", line.c_str());
 }
 
 void ProgressView::show(const RunEvent& event) {
@@ -61,7 +61,7 @@ void ProgressView::show(const RunEvent& event) {
     told_ = failed->message;
     print(fmt::format("error ({}): {}", failed->class_name, sentences(*failed)));
     const auto tail = failed->log_tail.substr(0, failed->log_tail.find_last_not_of('\n') + 1);
-    if (!tail.empty()) std::fprintf(stderr, "  its last output:\n%s\n", printable(tail).c_str());
+    if (!tail.empty()) say("  its last output:\n%s\n", tail.c_str());
   }
   if (style_ == Style::quiet) return show_failure(event);
   if (const auto* update = std::get_if<Update>(&event.body)) {
@@ -139,8 +139,7 @@ void ProgressView::draw_bar(const Update& update, double rate, double seconds_le
       planned_ > 0 ? std::min(1.0, static_cast<double>(update.update) / static_cast<double>(planned_)) : 0.0;
   const auto filled = static_cast<std::size_t>(share * static_cast<double>(cells));
   const std::string bar = cells == 0 ? "" : "[" + std::string(filled, '#') + std::string(cells - filled, '.') + "]";
-  std::fprintf(stderr, "\r\033[K%s%s", bar.c_str(), tail.c_str());
-  std::fflush(stderr);
+  draw_line(bar + tail);
   bar_shown_ = true;
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "accrue/run/result.h"
+#include "print.h"
 #include "signal_ladder.h"
 
 namespace accrue::cli {
@@ -107,11 +108,11 @@ class Follower {
   void end_unsaved() {
     view_.end_bar();
     if (!std::exchange(dropped_checkpoint_, true)) {
-      std::fputs("the checkpoint takes too long; stopping without it\n", stderr);
+      say("the checkpoint takes too long; stopping without it\n");
       host_.stop();
       deadline_ = Clock::now() + stopping_grace;
     } else {
-      std::fputs("killing the ranks\n", stderr);
+      say("killing the ranks\n");
       host_.kill();
       deadline_.reset();
     }
@@ -123,17 +124,15 @@ class Follower {
       view_.end_bar();
       const int number = static_cast<int>(info.ssi_signo);
       if (options_.on_interrupt == OnInterrupt::detach) {
-        std::fputs(host_.state() == RunState::paused ? "left; the run stays paused\n" : "left; the run goes on\n",
-                   stderr);
+        say("%s", host_.state() == RunState::paused ? "left; the run stays paused\n" : "left; the run goes on\n");
         left_ = true;
       } else if (ladder_.insists(number)) {
-        std::fputs("killing the ranks\n", stderr);
+        say("killing the ranks\n");
         host_.kill();
       } else if (std::exchange(asked_to_stop_, true)) {
-        std::fputs("stopping already; the same signal once more kills the ranks\n", stderr);
+        say("stopping already; the same signal once more kills the ranks\n");
       } else {
-        std::fprintf(
-            stderr, "%s; %s ends the run at once\n",
+        say("%s; %s ends the run at once\n",
             trains(host_.state()) ? "saving a checkpoint at the end of this update, then stopping" : "stopping",
             number == SIGINT ? "a second Ctrl+C" : "the same signal once more");
         host_.checkpoint_and_stop();

@@ -15,13 +15,14 @@
 #include "accrue/run/program.h"
 #include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
+#include "print.h"
 #include "verbs.h"
 
 namespace accrue::cli {
 namespace {
 
 void print(const std::vector<Finding>& findings) {
-  for (const auto& finding : findings) std::fprintf(stderr, "%s\n", finding.text().c_str());
+  for (const auto& finding : findings) say("%s\n", finding.text().c_str());
 }
 
 /// Most specs need no more than this host's cores; devices and backends of LibTorch are asked of the rank program.
@@ -32,7 +33,7 @@ HostFacts facts_for(const RunSpec& given) {
   if (!needs_probe) return local_facts();
   auto probed = probe_host(default_rank_program());
   if (probed) return std::move(*probed);
-  std::fprintf(stderr, "accrue-run: %s\n", probed.error().text().c_str());
+  say("accrue-run: %s\n", probed.error().text().c_str());
   return local_facts();
 }
 
@@ -208,7 +209,7 @@ std::optional<DialectComparison> comparison_from(const SpecInput& input) {
   if (!reading.ok()) return std::nullopt;
   const auto data = scan_data(lower_megatron(reading.spec, environment).spec, base_dir(input));
   if (!data) {
-    std::fprintf(stderr, "accrue-run: %s\n", data.error().text().c_str());
+    say("accrue-run: %s\n", data.error().text().c_str());
     return std::nullopt;
   }
   DialectComparison comparison = compare_dialects(reading.spec, facts_for(reading.spec), *data, base_dir(input));

@@ -5,6 +5,7 @@
 #include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/engine_host.h"
 #include "accrue/run/run_store.h"
+#include "print.h"
 #include "run_follower.h"
 #include "verbs.h"
 
@@ -41,10 +42,9 @@ int stop_run(const StopOptions& stop) {
   if (!is_over(host.state())) return status;
   const auto run = read_run(stop.dir);
   if (run && run->state == "running") return status;  // its supervisor is gone and ranks still save
-  std::fprintf(stderr, "%s\n", run ? ("the run is " + run->state).c_str() : "the run has ended");
+  say("%s\n", run ? ("the run is " + run->state).c_str() : "the run has ended");
   if (run && run->state == "stopped" && checkpoint_mark(run->last_checkpoint).update < run->updates)
-    std::fprintf(stderr, "resuming starts %s\n",
-                 run->last_checkpoint.empty() ? "over" : ("at " + run->last_checkpoint).c_str());
+    say("resuming starts %s\n", run->last_checkpoint.empty() ? "over" : ("at " + run->last_checkpoint).c_str());
   return status_done;
 }
 

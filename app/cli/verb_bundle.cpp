@@ -6,7 +6,7 @@
 
 #include "accrue/run/bundle.h"
 #include "accrue/run/spec_io.h"
-#include "printable.h"
+#include "print.h"
 #include "verbs.h"
 
 namespace accrue::cli {
@@ -26,7 +26,7 @@ int bundle_runs(const BundleOptions& options) {
   if (!options.spec.empty()) {
     const SpecReading reading = read_spec(options.spec);
     if (!reading.ok()) {
-      for (const Finding& finding : reading.findings) std::fprintf(stderr, "%s\n", finding.text().c_str());
+      for (const Finding& finding : reading.findings) say("%s\n", finding.text().c_str());
       return status_refused;
     }
     request.spec = write_spec(reading.spec);
@@ -35,10 +35,10 @@ int bundle_runs(const BundleOptions& options) {
   if (!written) return report(written.error());
   const std::string weights =
       options.with_weights ? " (" + size_text(written->weight_bytes) + " of them final weights)" : std::string();
-  std::fprintf(stderr, "accrue-run: %lld %s, %s%s, in a file of %s\n", static_cast<long long>(written->runs),
-               written->runs == 1 ? "run" : "runs", size_text(written->content_bytes).c_str(), weights.c_str(),
-               size_text(written->file_bytes).c_str());
-  std::printf("%s\n", options.out.c_str());
+  say("accrue-run: %lld %s, %s%s, in a file of %s\n", static_cast<long long>(written->runs),
+      written->runs == 1 ? "run" : "runs", size_text(written->content_bytes).c_str(), weights.c_str(),
+      size_text(written->file_bytes).c_str());
+  put_data(options.out + "\n");
   return status_done;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "accrue/run/host_command.h"
+#include "print.h"
 #include "verbs.h"
 
 namespace accrue::cli {
@@ -13,7 +14,7 @@ namespace {
 
 int ask(const std::string& dir, const HostCommand& command, const std::string& done) {
   if (const auto state = ask_run(dir, command); !state) return report(state.error());
-  std::fprintf(stderr, "%s\n", done.c_str());
+  say("%s\n", done.c_str());
   return status_done;
 }
 

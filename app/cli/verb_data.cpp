@@ -17,7 +17,7 @@
 #include "accrue/run/gpt_index.h"
 #include "accrue/run/indexed_dataset.h"
 #include "accrue/run/text_dataset.h"
-#include "printable.h"
+#include "print.h"
 #include "tokenizer_process.h"
 #include "verbs.h"
 
@@ -45,18 +45,16 @@ class BuildBar {
     shown_ = now;
     const double seconds = std::chrono::duration<double>(now - begun_).count();
     const double rate = static_cast<double>(progress.bytes - progress.resumed_at) / std::max(seconds, 1e-3);
-    std::fputs(fmt::format("\r\033[K{:.0f} %  {:.1f} of {:.1f} MiB  {:.1f} MiB/s  {:.0f} s left",
-                           100.0 * static_cast<double>(progress.bytes) /
-                               static_cast<double>(std::max<std::int64_t>(progress.total, 1)),
-                           static_cast<double>(progress.bytes) / 0x1p20, static_cast<double>(progress.total) / 0x1p20,
-                           rate / 0x1p20, static_cast<double>(progress.total - progress.bytes) / std::max(rate, 1.0))
-                   .c_str(),
-               stderr);
+    draw_line(fmt::format(
+        "{:.0f} %  {:.1f} of {:.1f} MiB  {:.1f} MiB/s  {:.0f} s left",
+        100.0 * static_cast<double>(progress.bytes) / static_cast<double>(std::max<std::int64_t>(progress.total, 1)),
+        static_cast<double>(progress.bytes) / 0x1p20, static_cast<double>(progress.total) / 0x1p20, rate / 0x1p20,
+        static_cast<double>(progress.total - progress.bytes) / std::max(rate, 1.0)));
     drawn_ = true;
     return stop_asked == 0;
   }
   ~BuildBar() {
-    if (drawn_) std::fputc('\n', stderr);
+    if (drawn_) say("\n");
   }
 
  private:
@@ -73,15 +71,13 @@ DocumentKind document_kind(const std::string& name) {
 }
 
 void print_array(const char* name, const IndexArray& array, const char* end) {
-  std::printf("      \"%s\": [", name);
+  put_data(fmt::format("      \"{}\": [", name));
   for (std::int64_t row = 0; row < array.size(); ++row) {
-    std::fputs(row == 0 ? "" : ", ", stdout);
-    if (array.columns() == 0)
-      std::printf("%lld", static_cast<long long>(array.at(row)));
-    else
-      std::printf("[%lld, %lld]", static_cast<long long>(array.at(row, 0)), static_cast<long long>(array.at(row, 1)));
+    const char* const separator = row == 0 ? "" : ", ";
+    put_data(array.columns() == 0 ? fmt::format("{}{}", separator, array.at(row))
+                                  : fmt::format("{}[{}, {}]", separator, array.at(row, 0), array.at(row, 1)));
   }
-  std::printf("]%s\n", end);
+  put_data(fmt::format("]{}\n", end));
 }
 
 struct SplitIndex {
@@ -93,25 +89,23 @@ struct SplitIndex {
 
 /// Written as it goes: an index may be larger than a JSON tree of it should be.
 void print_json(const DataIndexOptions& options, const std::vector<SplitIndex>& splits) {
-  std::printf("{\n  \"prefix\": %s,\n  \"sequence_length\": %lld,\n  \"seed\": %lld,\n  \"splits\": {",
-              ordered_json(options.prefix).dump(-1, ' ', false, ordered_json::error_handler_t::replace).c_str(),
-              static_cast<long long>(options.sequence_length), static_cast<long long>(options.seed));
+  put_data(fmt::format("{{\n  \"prefix\": {},\n  \"sequence_length\": {},\n  \"seed\": {},\n  \"splits\": {{",
+                       ordered_json(options.prefix).dump(-1, ' ', false, ordered_json::error_handler_t::replace),
+                       options.sequence_length, options.seed));
   const char* separator = "\n";
   for (const SplitIndex& each : splits) {
-    std::fputs(
-        fmt::format("{}    \"{}\": {{\n      \"sequences\": [{}, {}],\n      \"tokens_per_epoch\": {},\n"
-                    "      \"epochs\": {},\n      \"separate_final_epoch\": {},\n      \"samples\": {},\n",
-                    separator, to_string(each.split), each.sequences.begin, each.sequences.end,
-                    each.shape.tokens_per_epoch, each.shape.epochs, each.shape.separate_final_epoch, each.shape.samples)
-            .c_str(),
-        stdout);
+    put_data(fmt::format(
+        "{}    \"{}\": {{\n      \"sequences\": [{}, {}],\n      \"tokens_per_epoch\": {},\n"
+        "      \"epochs\": {},\n      \"separate_final_epoch\": {},\n      \"samples\": {},\n",
+        separator, to_string(each.split), each.sequences.begin, each.sequences.end, each.shape.tokens_per_epoch,
+        each.shape.epochs, each.shape.separate_final_epoch, each.shape.samples));
     print_array("document_index", each.index.document_index, ",");
     print_array("sample_index", each.index.sample_index, ",");
     print_array("shuffle_index", each.index.shuffle_index, "");
-    std::fputs("    }", stdout);
+    put_data("    }");
     separator = ",\n";
   }
-  std::fputs("\n  }\n}\n", stdout);
+  put_data("\n  }\n}\n");
 }
 
 std::string first_of(const IndexArray& array) {
@@ -125,18 +119,12 @@ std::string first_of(const IndexArray& array) {
 
 void print_text(const std::vector<SplitIndex>& splits) {
   for (const SplitIndex& each : splits) {
-    std::fputs(
-        fmt::format("{}: sequences {} to {}, {} in {}{}, {}\n", to_string(each.split), each.sequences.begin,
+    put(fmt::format("{}: sequences {} to {}, {} in {}{}, {}\n", to_string(each.split), each.sequences.begin,
                     each.sequences.end - 1, counted(each.shape.tokens_per_epoch, "token"),
                     counted(each.shape.epochs, "epoch"), each.shape.separate_final_epoch ? ", the last one apart" : "",
-                    counted(each.shape.samples, "sample"))
-            .c_str(),
-        stdout);
-    std::fputs(
-        fmt::format("  document index{}\n  sample index  {}\n  shuffle index {}\n", first_of(each.index.document_index),
-                    first_of(each.index.sample_index), first_of(each.index.shuffle_index))
-            .c_str(),
-        stdout);
+                    counted(each.shape.samples, "sample")));
+    put(fmt::format("  document index{}\n  sample index  {}\n  shuffle index {}\n", first_of(each.index.document_index),
+                    first_of(each.index.sample_index), first_of(each.index.shuffle_index)));
   }
 }
 
@@ -176,15 +164,12 @@ int build_data(const DataBuildOptions& options) {
   }();
   if (!built) return report(built.error());
   if (built->resumed_at > 0)
-    std::fprintf(stderr, "accrue-run: went on after %s of an interrupted build\n",
-                 counted(built->resumed_at, "byte").c_str());
-  std::printf("%s: %s, %s\n", printable(options.prefix).c_str(), counted(built->documents, "document").c_str(),
-              counted(built->tokens, "token").c_str());
+    say("accrue-run: went on after %s of an interrupted build\n", counted(built->resumed_at, "byte").c_str());
+  put("%s: %s, %s\n", options.prefix.c_str(), counted(built->documents, "document").c_str(),
+      counted(built->tokens, "token").c_str());
   if (built->documents == 1)
-    std::fputs(
-        "note: one document is not divided into parts for training and validation; --documents paragraph or line "
-        "makes more\n",
-        stderr);
+    say("note: one document is not divided into parts for training and validation; --documents paragraph or line "
+        "makes more\n");
   return status_done;
 }
 
@@ -214,14 +199,14 @@ int show_data(const DataShowOptions& options) {
     json.update(facts);
   }
   if (options.json) {
-    std::printf("%s\n", json.dump(2, ' ', false, ordered_json::error_handler_t::replace).c_str());
+    put_data(json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
     return status_done;
   }
   for (const auto& [name, value] : json.items()) {
     std::string words = name;
     std::replace(words.begin(), words.end(), '_', ' ');
-    const std::string text = value.is_string() ? printable(value.get<std::string>()) : value.dump();
-    std::fputs(fmt::format("{:<18} {}\n", words, text).c_str(), stdout);
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    put(fmt::format("{:<18} {}\n", words, text));
   }
   return status_done;
 }
@@ -236,9 +221,8 @@ int index_data(const DataIndexOptions& options) {
     const IndexRange range = (*matrix)[i] ? elements_of(*(*matrix)[i], dataset->sequences()) : IndexRange{};
     if (range.size() == 0) {
       if ((*matrix)[i] || (i < options.samples.size() && options.samples[i] > 0))
-        std::fprintf(stderr, "accrue-run: %s skipped: --split assigns it none of %s\n",
-                     std::string(to_string(dataset_splits[i])).c_str(),
-                     counted(dataset->sequences(), "sequence").c_str());
+        say("accrue-run: %s skipped: --split assigns it none of %s\n",
+            std::string(to_string(dataset_splits[i])).c_str(), counted(dataset->sequences(), "sequence").c_str());
       continue;
     }
     GptIndexRequest request{.sequence_length = options.sequence_length, .samples = {}, .seed = options.seed};
@@ -252,9 +236,9 @@ int index_data(const DataIndexOptions& options) {
     auto index = build_gpt_index(*dataset, range, request);
     if (!index) return report(index.error());
     if (shape->samples == 0)
-      std::fprintf(stderr, "accrue-run: %s has no sample: %s do not fill one of %lld\n",
-                   std::string(to_string(dataset_splits[i])).c_str(), counted(tokens, "token").c_str(),
-                   static_cast<long long>(options.sequence_length));
+      say("accrue-run: %s has no sample: %s do not fill one of %lld\n",
+          std::string(to_string(dataset_splits[i])).c_str(), counted(tokens, "token").c_str(),
+          static_cast<long long>(options.sequence_length));
     splits.push_back({dataset_splits[i], range, *shape, *std::move(index)});
   }
   if (options.json)

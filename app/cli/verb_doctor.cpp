@@ -5,6 +5,7 @@
 
 #include "accrue/run/counted.h"
 #include "doctor_checks.h"
+#include "print.h"
 #include "verbs.h"
 
 namespace accrue::cli {
@@ -19,15 +20,15 @@ void print_json(const std::vector<DoctorCheck>& checks, int problems) {
     if (!check.ok) entry["fix"] = check.fix;
     json["checks"].push_back(std::move(entry));
   }
-  std::printf("%s\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+  put_data(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
 void print_text(const std::vector<DoctorCheck>& checks, int problems) {
   for (const auto& check : checks) {
-    std::printf("%-8s %-22s %s\n", check.ok ? "ok" : "PROBLEM", check.name.c_str(), check.found.c_str());
-    if (!check.ok) std::printf("%-8s %-22s %s\n", "", "", check.fix.c_str());
+    put("%-8s %-22s %s\n", check.ok ? "ok" : "PROBLEM", check.name.c_str(), check.found.c_str());
+    if (!check.ok) put("%-8s %-22s %s\n", "", "", check.fix.c_str());
   }
-  std::printf("%s\n", counted(problems, "problem").c_str());
+  put("%s\n", counted(problems, "problem").c_str());
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include "accrue/run/code_export.h"
 #include "accrue/run/export_file.h"
 #include "accrue/run/tensorboard_run.h"
-#include "printable.h"
+#include "print.h"
 #include "verbs.h"
 
 namespace accrue::cli {
@@ -20,32 +20,31 @@ int export_spec(const ExportOptions& options, CodeTarget target) {
   const auto code = export_code(*plan, target);
   if (!code) return report(code.error());
   if (const auto named = check_file_name(*code, options.out); !named) return report(named.error());
-  for (const NotCarried& each : code->not_carried)
-    std::fprintf(stderr, "accrue-run: not carried over: %s\n", printable(each.text()).c_str());
+  for (const NotCarried& each : code->not_carried) say("accrue-run: not carried over: %s\n", each.text().c_str());
   if (!options.out.empty()) {
     if (const auto written = write_export(options.out, code->text); !written) return report(written.error());
   }
   if (options.json)
-    std::printf("%s\n", to_json(*code).c_str());
+    put_data(to_json(*code) + "\n");
   else if (options.out.empty())
-    std::fputs(code->text.c_str(), stdout);
+    put_data(code->text);
   return status_done;
 }
 
 int export_trace(const ExportOptions& options) {
   const auto counts = write_chrome_trace(options.from, options.out);
   if (!counts) return report(counts.error());
-  std::fprintf(stderr, "%lld ranks, %lld spans of computation, %lld of communication, %lld joined by flows\n",
-               static_cast<long long>(counts->ranks), static_cast<long long>(counts->operations),
-               static_cast<long long>(counts->collectives), static_cast<long long>(counts->flows));
-  std::printf("%s\n", options.out.c_str());
+  say("%lld ranks, %lld spans of computation, %lld of communication, %lld joined by flows\n",
+      static_cast<long long>(counts->ranks), static_cast<long long>(counts->operations),
+      static_cast<long long>(counts->collectives), static_cast<long long>(counts->flows));
+  put_data(options.out + "\n");
   return status_done;
 }
 
 int export_scalars(const ExportOptions& options) {
   const auto written = export_tensorboard(options.from, options.out);
   if (!written) return report(written.error());
-  std::printf("%s\n", written->file.c_str());
+  put_data(written->file.string() + "\n");
   return status_done;
 }
 
@@ -55,7 +54,7 @@ bool fits_record(const ExportOptions& options) {
                             : !options.sets.empty() ? "--set changes a spec; a run folder is exported as it is"
                             : options.json          ? "--json is for code; the record is in the file"
                                                     : nullptr;
-  if (wrong != nullptr) std::fprintf(stderr, "accrue-run: export --to %s: %s\n", options.to.c_str(), wrong);
+  if (wrong != nullptr) say("accrue-run: export --to %s: %s\n", options.to.c_str(), wrong);
   return wrong == nullptr;
 }
 

@@ -187,8 +187,7 @@ int generate_with(TokenizerProcess& tokenizer, GenerateOptions options) {
   if (end) std::erase(tokens, *end);
   const auto text = tokenizer.decode(tokens);
   if (!text) return report(text.error());
-  std::fwrite(text->data(), 1, text->size(), stdout);
-  std::fputc('\n', stdout);
+  put_data(*text + "\n");
   return status_done;
 }
 

@@ -12,7 +12,7 @@
 #include "accrue/run/export_file.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/tensorboard_run.h"
-#include "printable.h"
+#include "print.h"
 #include "verbs.h"
 
 namespace accrue::cli {
@@ -48,17 +48,16 @@ int import_runs(const ImportOptions& options) {
   const auto bundle = import_bundle(options.from, runs_folder(options));
   if (!bundle) return report(bundle.error());
   for (const BundledRun& run : bundle->runs) {
-    if (run.was_there)
-      std::fprintf(stderr, "accrue-run: %s is there already, with the same record\n", run.run_id.c_str());
-    std::printf("%s\n", run.dir.c_str());
+    if (run.was_there) say("accrue-run: %s is there already, with the same record\n", run.run_id.c_str());
+    put_data(run.dir.string() + "\n");
   }
   if (bundle->spec.empty()) {
     if (!options.spec.empty())
-      std::fprintf(stderr, "accrue-run: the bundle carries no spec: %s was not written\n", options.spec.c_str());
+      say("accrue-run: the bundle carries no spec: %s was not written\n", options.spec.c_str());
     return status_done;
   }
   if (options.spec.empty()) {
-    std::fputs("accrue-run: the bundle carries a spec; --spec FILE writes it\n", stderr);
+    say("accrue-run: the bundle carries a spec; --spec FILE writes it\n");
     return status_done;
   }
   const auto written = write_export(options.spec, bundle->spec);
@@ -75,9 +74,9 @@ void tell(const ImportChoice& choice, const std::vector<std::string>& problems, 
       names += (i == 0 ? "" : ", ") + choice.ignored[i];
     if (choice.ignored.size() > most_listed)
       names += " and " + std::to_string(choice.ignored.size() - most_listed) + " more";
-    std::fprintf(stderr, "accrue-run: %ss that are not imported: %s\n", word, printable(names).c_str());
+    say("accrue-run: %ss that are not imported: %s\n", word, names.c_str());
   }
-  std::fprintf(stderr, "accrue-run: the loss is \"%s\"\n", printable(choice.tags.loss).c_str());
+  say("accrue-run: the loss is \"%s\"\n", choice.tags.loss.c_str());
 }
 
 int import_table(const ImportOptions& options) {
@@ -93,7 +92,7 @@ int import_table(const ImportOptions& options) {
   if (!imported) return report(imported.error());
   for (const ImportedCurves& each : *imported) {
     tell(each.choice, each.problems, "column");
-    std::printf("%s\n", each.dir.c_str());
+    put_data(each.dir.string() + "\n");
   }
   return status_done;
 }
@@ -105,7 +104,7 @@ int import_log(const ImportOptions& options) {
   const auto choice = import_tensorboard(*log, options.from, place, options.tags);
   if (!choice) return report(choice.error());
   tell(*choice, log->problems, log->word.c_str());
-  std::printf("%s\n", place.c_str());
+  put_data(place.string() + "\n");
   return status_done;
 }
 

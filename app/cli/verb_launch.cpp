@@ -18,6 +18,7 @@
 #include "accrue/run/program_group.h"
 #include "accrue/run/run_keeper.h"
 #include "accrue/run/run_store.h"
+#include "print.h"
 #include "run_follower.h"
 #include "signal_ladder.h"
 #include "verbs.h"
@@ -52,14 +53,14 @@ std::string text_of(const ProgramEnd& end) {
 void print_line(std::int64_t rank, ProgramStream stream, std::string_view line) {
   std::FILE* const file = stream == ProgramStream::output ? stdout : stderr;
   const std::string text = fmt::format("[{}] {}\n", rank, line);
-  std::fwrite(text.data(), 1, text.size(), file);
+  pass_on(file, text);
   std::fflush(file);
 }
 
 void print_end(const ProgramEnd& end, std::int64_t ranks) {
   if (!end.failed()) return;
-  std::fprintf(stderr, "accrue-run: rank %lld %s%s\n", static_cast<long long>(end.rank), text_of(end).c_str(),
-               ranks > 1 ? "; the others are ended" : "");
+  say("accrue-run: rank %lld %s%s\n", static_cast<long long>(end.rank), text_of(end).c_str(),
+      ranks > 1 ? "; the others are ended" : "");
 }
 
 /// The signals that block_handled_signals() holds back, as a descriptor.
@@ -92,14 +93,13 @@ bool follow_group(ProgramGroup& group, const SignalDescriptor& signals) {
   while (group.turn(signals.get())) {
     while (const auto signal = signals.take()) {
       if (ladder.insists(*signal)) {
-        std::fputs("accrue-run: killing the ranks\n", stderr);
+        say("accrue-run: killing the ranks\n");
         group.kill();
         continue;
       }
-      std::fputs(std::exchange(asked_to_stop, true)
-                     ? "accrue-run: stopping already; the same signal once more kills the ranks\n"
-                     : "accrue-run: stopping the ranks; the same signal once more kills them\n",
-                 stderr);
+      say("%s", std::exchange(asked_to_stop, true)
+                    ? "accrue-run: stopping already; the same signal once more kills the ranks\n"
+                    : "accrue-run: stopping the ranks; the same signal once more kills them\n");
       *signal == SIGINT ? group.interrupt() : group.terminate();
     }
   }

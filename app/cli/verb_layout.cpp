@@ -7,6 +7,7 @@
 
 #include "accrue/run/pipeline_schedule.h"
 #include "accrue/run/rank_grid.h"
+#include "print.h"
 #include "verbs.h"
 
 namespace accrue::cli {
@@ -85,7 +86,7 @@ ordered_json json_of(const PipelineShape& shape, const Lists& lists, const RankG
 }
 
 void print(const ordered_json& json) {
-  std::fputs((json.dump(2) + "\n").c_str(), stdout);
+  put_data(json.dump(2) + "\n");
 }
 
 }  // namespace
@@ -99,7 +100,7 @@ int print_schedule(const LayoutOptions& options) {
   if (options.json) {
     print(json_of(shape, *lists, plan->grid));
   } else {
-    std::fputs(text_of(shape, *lists, plan->grid).c_str(), stdout);
+    put(text_of(shape, *lists, plan->grid));
   }
   return status_done;
 }
@@ -125,7 +126,7 @@ int print_grid(const LayoutOptions& options) {
   if (options.json) {
     print({{"ranks", std::move(ranks)}, {"groups", std::move(groups)}});
   } else {
-    std::fputs(text.c_str(), stdout);
+    put(text);
   }
   return status_done;
 }

@@ -9,7 +9,7 @@
 
 #include "accrue/run/engine_host.h"
 #include "accrue/run/lesson_check.h"
-#include "printable.h"
+#include "print.h"
 #include "run_follower.h"
 #include "scratch_folder.h"
 #include "spec_input.h"
@@ -22,18 +22,18 @@ namespace {
 namespace fs = std::filesystem;
 
 void print_text(const std::string& text) {
-  if (!text.empty()) std::printf("%s%s", printable(text).c_str(), text.back() == '\n' ? "" : "\n");
+  if (!text.empty()) put("%s%s", text.c_str(), text.back() == '\n' ? "" : "\n");
 }
 
 void print_lesson(const Lesson& lesson) {
-  if (lesson.number > 0) std::printf("Lesson %lld: ", static_cast<long long>(lesson.number));
+  if (lesson.number > 0) put("Lesson %lld: ", static_cast<long long>(lesson.number));
   print_text(lesson.title);
   print_text(lesson.teaches);
   for (std::size_t i = 0; i < lesson.steps.size(); ++i) {
     const LessonStep& step = lesson.steps[i];
-    std::printf("\n%zu. %s\n", i + 1, printable(step.title).c_str());
+    put("\n%zu. %s\n", i + 1, step.title.c_str());
     print_text(step.text);
-    for (const LessonCheck& check : step.checks) std::printf("   [ ] %s\n", printable(check.says).c_str());
+    for (const LessonCheck& check : step.checks) put("   [ ] %s\n", check.says.c_str());
   }
 }
 
@@ -72,7 +72,7 @@ int check_lesson(const Lesson& lesson, const fs::path& file) {
   bool all = true;
   for (std::size_t i = 0; i < lesson.steps.size(); ++i) {
     const LessonStep& step = lesson.steps[i];
-    std::printf("%zu. %s\n", i + 1, printable(step.title).c_str());
+    put("%zu. %s\n", i + 1, step.title.c_str());
     for (const auto& settings : step.answer) {
       const fs::path run_dir = scratch.path() / ("run-" + std::to_string(runs.size() + 1));
       const int status = train(answered(spec_of(lesson, step), settings), base_dir, run_dir, runs);
@@ -80,14 +80,13 @@ int check_lesson(const Lesson& lesson, const fs::path& file) {
     }
     for (const LessonCheck& check : step.checks) {
       const CheckResult result = judge(check, step, lesson, runs);
-      std::printf("   %s %s  %s\n", mark_of(result.state), printable(check.says).c_str(),
-                  printable(result.found).c_str());
+      put("   %s %s  %s\n", mark_of(result.state), check.says.c_str(), result.found.c_str());
     }
     std::fflush(stdout);
     all = all && is_done(step, lesson, runs);
   }
   if (const std::string other = other_processor(lesson, runs); !other.empty()) print_text(other);
-  std::printf("%s\n", all ? "Every step shows what it asks for." : "Not every step shows what it asks for.");
+  put("%s\n", all ? "Every step shows what it asks for." : "Not every step shows what it asks for.");
   return all ? status_done : exit_status(ErrorCode::numerics);
 }
 
@@ -95,7 +94,7 @@ int check_lesson(const Lesson& lesson, const fs::path& file) {
 
 int go_through_lesson(const LessonOptions& options) {
   const LessonReading reading = read_lesson(options.file);
-  for (const Finding& finding : reading.findings) std::fprintf(stderr, "%s\n", printable(finding.text()).c_str());
+  for (const Finding& finding : reading.findings) say("%s\n", finding.text().c_str());
   if (!reading.ok()) return status_refused;
   if (options.check) return check_lesson(reading.lesson, options.file);
   print_lesson(reading.lesson);

@@ -10,6 +10,7 @@
 #include "accrue/run/lr_curve.h"
 #include "accrue/run/run_limits.h"
 #include "accrue/run/upstream_defects.h"
+#include "print.h"
 #include "spec_input.h"
 #include "verbs.h"
 
@@ -46,16 +47,17 @@ void print_steps(const RunPlan& plan) {
     }
     append_line(out, *step, lr_at(plan.curve, step->schedule_position));
     if (out.size() < chunk_bytes) continue;
-    if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size()) return;  // the reader has seen enough
+    put_data(out);
+    if (std::ferror(stdout) != 0) return;  // the reader has seen enough
     out.clear();
   }
-  std::fwrite(out.data(), 1, out.size(), stdout);
+  put_data(out);
 }
 
 int print_megatron(const PlanOptions& options) {
   const auto lowered = megatron_from(options.input);
   if (!lowered) return status_refused;
-  std::fputs((options.json ? megatron_json(*lowered) + "\n" : megatron_report(*lowered)).c_str(), stdout);
+  options.json ? put_data(megatron_json(*lowered) + "\n") : put(megatron_report(*lowered));
   return has_errors(lowered->findings) ? status_refused : status_done;
 }
 
@@ -66,7 +68,7 @@ int print_plan(const PlanOptions& options) {
   if (options.dialects) {
     const auto comparison = comparison_from(options.input);
     if (!comparison) return status_refused;
-    std::fputs((options.json ? dialect_json(*comparison) + "\n" : dialect_report(*comparison)).c_str(), stdout);
+    options.json ? put_data(dialect_json(*comparison) + "\n") : put(dialect_report(*comparison));
     return status_done;
   }
   const auto plan = plan_from(options.input);
@@ -76,7 +78,7 @@ int print_plan(const PlanOptions& options) {
                      : options.json      ? plan_summary_json(*shown)
                                          : plan_report(*shown);
   if (!text.ends_with('\n')) text += '\n';
-  std::fputs(text.c_str(), stdout);
+  options.json ? put_data(text) : put(text);
   if (!plan) return status_refused;
   if (const auto fits = check_limits(*plan); !fits) return report(fits.error());
   return status_done;

@@ -6,6 +6,7 @@
 #include "accrue/run/engine_host.h"
 #include "accrue/run/run_store.h"
 #include "detach.h"
+#include "print.h"
 #include "run_follower.h"
 #include "spec_input.h"
 #include "verbs.h"
@@ -19,7 +20,7 @@ void tell_how_to_go_on(const std::string& dir, std::int64_t updates_before) {
   const auto run = read_run(dir);
   if (!run || run->state == "finished" || run->updates == updates_before) return;
   if (!run->last_checkpoint.empty())
-    std::fprintf(stderr, "\"accrue-run resume %s\" continues from %s\n", dir.c_str(), run->last_checkpoint.c_str());
+    say("\"accrue-run resume %s\" continues from %s\n", dir.c_str(), run->last_checkpoint.c_str());
 }
 
 /// `before`: what is recorded of a run that is continued.
@@ -27,7 +28,7 @@ int follow_hosted(EngineHost& host, const RunOptions& options, const RunSummary&
   const std::string dir = host.run_dir().string();
   report.folder(dir);
   if (!report.active()) {
-    std::printf("%s\n", dir.c_str());
+    put_data(dir + "\n");
     std::fflush(stdout);
   }
   FollowOptions follow_options;
@@ -57,7 +58,7 @@ int run_spec(const RunOptions& options) {
   if (!plan) return status_refused;
   RunSummary before;
   before.planned_updates = plan->totals.updates;
-  if (!options.quiet && !detached.active()) std::fprintf(stderr, "%s\n", plan->arithmetic().c_str());
+  if (!options.quiet && !detached.active()) say("%s\n", plan->arithmetic().c_str());
   EngineHost host({});
   const auto started = host.start(
       {.plan = *plan, .run_dir = options.dir, .paused = options.paused, .plugins = records_of(plan->libraries)});
@@ -89,7 +90,7 @@ int branch_run(const ResumeOptions& options, const std::filesystem::path& from, 
   const auto started =
       host.branch(*point, {.plan = *plan, .run_dir = options.dir, .plugins = records_of(plan->libraries)});
   if (!started) return report(started.error());
-  if (!options.quiet && !detached.active()) std::fprintf(stderr, "%s\n", arithmetic.c_str());
+  if (!options.quiet && !detached.active()) say("%s\n", arithmetic.c_str());
   return follow_hosted(host, options, before, detached);
 }
 

@@ -13,7 +13,7 @@
 #include "accrue/run/counted.h"
 #include "accrue/run/non_finite.h"
 #include "accrue/run/run_store.h"
-#include "printable.h"
+#include "print.h"
 #include "verbs.h"
 
 namespace accrue::cli {
@@ -84,7 +84,7 @@ void print_json(const RunSummary& run, const RunCourse& history) {
   json["steps_set"] = Json::array();
   for (const LengthChange& each : history.steps_set)
     json["steps_set"].push_back({{"after_update", each.from}, {"steps", each.steps}});
-  std::printf("%s\n", json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  put_data(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 void print_table(const RunCourse& history) {
@@ -92,10 +92,10 @@ void print_table(const RunCourse& history) {
   const std::size_t count = history.updates.size();
   if (count == 0) return;
   constexpr NamedNumbers Update::*named[] = {&Update::losses, &Update::scalars};
-  std::printf("\n%10s %12s %12s", "update", "samples", "loss");
+  put("\n%10s %12s %12s", "update", "samples", "loss");
   for (const auto numbers : named)
-    for (const std::string& name : names_in(history, numbers)) std::printf(" %12s", printable(name).c_str());
-  std::printf(" %12s %12s\n", "rate", "evaluation");
+    for (const std::string& name : names_in(history, numbers)) put(" %12s", name.c_str());
+  put(" %12s %12s\n", "rate", "evaluation");
   std::size_t index = 0;
   std::size_t next_row = 0;
   for (const auto& [number_of_update, update] : history.updates) {
@@ -105,15 +105,14 @@ void print_table(const RunCourse& history) {
     const bool is_evaluated = history.evaluations.size() <= rows && evaluation != history.evaluations.end();
     if (is_spread) ++next_row;
     if (is_spread || is_evaluated) {
-      std::printf("%10lld %12lld %12.6g", static_cast<long long>(number_of_update),
-                  static_cast<long long>(update.samples), update.loss);
+      put("%10lld %12lld %12.6g", static_cast<long long>(number_of_update), static_cast<long long>(update.samples),
+          update.loss);
       for (const auto numbers : named)
         for (const std::string& name : names_in(history, numbers)) {
           const auto found = (update.*numbers).find(name);
-          std::printf(" %12s", found == (update.*numbers).end() ? "" : fmt::format("{:.6g}", found->second).c_str());
+          put(" %12s", found == (update.*numbers).end() ? "" : fmt::format("{:.6g}", found->second).c_str());
         }
-      std::printf(
-          " %12.4g %12s\n", update.lr,
+      put(" %12.4g %12s\n", update.lr,
           evaluation == history.evaluations.end() ? "" : fmt::format("{:.6g}", evaluation->second.loss).c_str());
     }
     ++index;
@@ -133,7 +132,7 @@ std::string skipped_text(const RunCourse& history) {
 
 void print_text(const RunSummary& run, const RunCourse& history) {
   const auto line = [](const char* name, const std::string& value) {
-    if (!value.empty()) std::printf("%-12s %s\n", name, printable(value).c_str());
+    if (!value.empty()) put("%-12s %s\n", name, value.c_str());
   };
   line("run", run.name);
   line("folder", run.dir.string());
@@ -155,7 +154,7 @@ void print_text(const RunSummary& run, const RunCourse& history) {
   for (const LengthChange& each : history.steps_set)
     line("N set", fmt::format("{} after update {}", each.steps, each.from));
   print_table(history);
-  if (const std::string table = plan_check_table(run.plan_check); !table.empty()) std::printf("\n%s", table.c_str());
+  if (const std::string table = plan_check_table(run.plan_check); !table.empty()) put("\n%s", table.c_str());
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdio>
-
 #include "accrue/run/accelerate_config.h"
 #include "accrue/run/megatron_lowering.h"
 #include "accrue/run/spec_io.h"
+#include "print.h"
 #include "verbs.h"
 #include "yaml_entries.h"
 
@@ -14,8 +13,8 @@ int print_import(const std::string& file) {
   const auto entries = read_yaml_entries(file);
   if (!entries) return report(entries.error());
   const AccelerateImport import = import_accelerate(*entries);
-  std::fputs(import_report(import, file).c_str(), stderr);
-  std::fputs(write_spec(import.spec).c_str(), stdout);
+  say(import_report(import, file));
+  put_data(write_spec(import.spec));
   return status_done;
 }
 
@@ -26,7 +25,7 @@ int print_spec(const SpecOptions& options) {
   const std::string text = options.schema     ? json_schema()
                            : options.megatron ? megatron_reference()
                                               : annotated_defaults();
-  std::fputs(text.c_str(), stdout);
+  put_data(text);
   return status_done;
 }
 

@@ -12,6 +12,7 @@
 #include "accrue/run/host_command.h"
 #include "accrue/run/run_state.h"
 #include "accrue/run/run_store.h"
+#include "print.h"
 #include "verbs.h"
 
 namespace accrue::cli {
@@ -50,12 +51,12 @@ std::string held_text(std::int64_t rank, const Held& held) {
 
 /// True once the run stands or has ended.
 bool show(const RunEvent& event) {
-  if (const auto* held = std::get_if<Held>(&event.body)) std::fputs(held_text(event.rank, *held).c_str(), stdout);
+  if (const auto* held = std::get_if<Held>(&event.body)) put(held_text(event.rank, *held));
   const auto* changed = std::get_if<StateChanged>(&event.body);
   if (changed == nullptr) return false;
   const auto state = run_state_from(changed->state);
   if (!state || (*state != RunState::paused && !is_over(*state))) return false;
-  std::printf("%s\n", changed->detail.c_str());
+  put("%s\n", changed->detail.c_str());
   return true;
 }
 

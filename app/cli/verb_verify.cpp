@@ -12,6 +12,7 @@
 #include "accrue/run/counted.h"
 #include "accrue/run/engine_host.h"
 #include "accrue/run/event_reader.h"
+#include "print.h"
 #include "run_follower.h"
 #include "scratch_folder.h"
 #include "spec_input.h"
@@ -75,7 +76,7 @@ void print_table(const std::vector<ExactnessCheck>& checks) {
     out += fmt::format("{}, {}\n", counted(static_cast<std::int64_t>(checks.size()), "window"),
                        close == 0 ? fmt::format("each within {:.0e} of one batch", checks.front().tolerance)
                                   : fmt::format("{} of them different for the reason above, {}", close, size));
-  std::fputs(out.c_str(), stdout);
+  put(out);
 }
 
 void print_json(const std::vector<ExactnessCheck>& checks) {
@@ -93,7 +94,7 @@ void print_json(const std::vector<ExactnessCheck>& checks) {
                     {"reductions", check.reductions},
                     {"needed", check.needed},
                     {"seconds", check.seconds}});
-  std::printf("%s\n", list.dump(2).c_str());
+  put_data(list.dump(2) + "\n");
 }
 
 }  // namespace
@@ -101,19 +102,15 @@ void print_json(const std::vector<ExactnessCheck>& checks) {
 /// A window is checked against one batch in one process, which must have the whole model and the whole sum.
 bool can_be_checked(const RunSpec& spec) {
   if (has_second_loss(spec.model)) {
-    std::fputs(
-        "accrue-run: verify needs a loss of one sum and one count, and the order of sentences adds another\n  (set "
-        "model.binary_head to false)\n",
-        stderr);
+    say("accrue-run: verify needs a loss of one sum and one count, and the order of sentences adds another\n  (set "
+        "model.binary_head to false)\n");
     return false;
   }
   const ParallelSpec& parallel = spec.parallel;
   if (parallel.tensor == 1 && parallel.pipeline == 1 && parallel.zero == 0) return true;
-  std::fputs(
-      "accrue-run: verify needs an undivided model and an unsharded optimizer: on each rank it computes the gradient "
+  say("accrue-run: verify needs an undivided model and an unsharded optimizer: on each rank it computes the gradient "
       "of "
-      "the whole\n  model (set parallel.tensor and parallel.pipeline to 1, parallel.zero to 0)\n",
-      stderr);
+      "the whole\n  model (set parallel.tensor and parallel.pipeline to 1, parallel.zero to 0)\n");
   return false;
 }
 
@@ -123,7 +120,7 @@ int verify_spec(const VerifyOptions& options) {
   if (!whole || !can_be_checked(whole->spec)) return status_refused;
   whole->spec.evaluate.exactness_every = 1;
   if (whole->totals.updates == 0) {
-    std::fputs("accrue-run: there is no update to check\n", stderr);
+    say("accrue-run: there is no update to check\n");
     return status_refused;
   }
   // The plan stays that of the whole run, whose windows are checked; only the run is shorter.

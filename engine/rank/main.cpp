@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "accrue/megatron/plugin_library.h"
+#include "accrue/run/printable.h"
 #include "accrue/run/standard_streams.h"
 #include "accrue/run/version.h"
 #include "rank/arguments.h"
@@ -39,7 +40,7 @@ int generate(const std::vector<std::string>& words) {
     result = tl::unexpected(accrue::current_failure());
   }
   if (result) return 0;
-  std::fprintf(stderr, "accrue-rank: %s\n", result.error().text().c_str());
+  std::fprintf(stderr, "accrue-rank: %s\n", accrue::printable(result.error().text()).c_str());
   return accrue::exit_status(result.error().code);
 }
 
@@ -61,7 +62,7 @@ int run_program(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "plugins") return describe_plugins({argv + 2, argv + argc});
   const auto arguments = accrue::parse_arguments({argv + 1, argv + argc});
   if (!arguments) {
-    std::fprintf(stderr, "accrue-rank: %s\n", arguments.error().text().c_str());
+    std::fprintf(stderr, "accrue-rank: %s\n", accrue::printable(arguments.error().text()).c_str());
     return accrue::exit_status(arguments.error().code);
   }
   if (arguments->help) return std::fputs(accrue::usage(), stdout) < 0;

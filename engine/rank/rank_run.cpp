@@ -22,6 +22,7 @@
 #include "accrue/run/counted.h"
 #include "accrue/run/megatron_lowering.h"
 #include "accrue/run/preflight.h"
+#include "accrue/run/printable.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/sha256.h"
 #include "accrue/run/spec_io.h"
@@ -45,7 +46,7 @@ std::optional<std::string> environment(const char* name) {
 
 /// Prints all findings, one a line. Errors (config): any of them is an error.
 Result<void> report_findings(const std::vector<Finding>& findings, const fs::path& file) {
-  for (const Finding& finding : findings) std::fprintf(stderr, "%s\n", finding.text().c_str());
+  for (const Finding& finding : findings) std::fprintf(stderr, "%s\n", printable(finding.text()).c_str());
   if (!has_errors(findings)) return {};
   return fail(ErrorCode::config, "the spec cannot be run", file.string(), "Fix the errors listed above.");
 }
@@ -242,7 +243,8 @@ int RankRun::end(const Result<TrainOutcome>& result) {
     const Error& error = result.error();
     status = exit_status(error.code);
     if (!arguments_.supervised() || !channel_)  // the supervisor shows what it is sent, and this stream beside it
-      std::fprintf(stderr, "accrue-rank %lld: %s\n", static_cast<long long>(identity_.rank), error.text().c_str());
+      std::fprintf(stderr, "accrue-rank %lld: %s\n", static_cast<long long>(identity_.rank),
+                   printable(error.text()).c_str());
     if (channel_)
       channel_->send(RankFailed{.class_name = to_string(error.code),
                                 .message = error.where.empty() ? error.message : error.where + ": " + error.message,

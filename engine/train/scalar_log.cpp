@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "accrue/run/model_flops.h"
+#include "accrue/run/printable.h"
 #include "accrue/run/tensorboard_scalars.h"
 #include "comm/memory_use.h"
 
@@ -49,7 +50,7 @@ void ScalarLog::write(const TensorboardScalars& scalars, std::int64_t update, st
   if (written) written = file_->add(now, samples, over_samples(scalars));
   if (written) return;
   std::fprintf(stderr, "accrue-rank: %s. No more scalars are written for TensorBoard.\n",
-               written.error().text().c_str());
+               printable(written.error().text()).c_str());
   file_.reset();
 }
 

@@ -77,6 +77,11 @@ check_engine_arrows() {
     files '^ui/.*\.(h|cpp)$' | search '#include "accrue/run/engine_host\.h"' | breach one-host "one file of ui knows the engine's host"
 }
 
+check_terminal() {
+  files '^app/cli/.*\.cpp$' | grep -vx 'app/cli/print\.cpp' | search '\b(printf|fprintf|puts|fputs|fputc|putchar|fwrite|cout|cerr|clog)\b' | grep -v 'gnu::format' |
+    breach terminal "accrue-run prints by app/cli/print.h, which keeps control characters of files from the terminal"
+}
+
 check_archives() {
   files '^(engine|app|ui)/.*\.(h|cpp|cu)$' | search '\btorch::(jit::|serialize::|(load|save|pickle_load|pickle_save)\b)|\b(Input|Output)Archive\b|\b[Uu]npickler?\b|torch/(csrc/jit/|serialize)' |
     breach code-in-files "a LibTorch archive is unpickled and may carry code: state is tensors and plain values, in safetensors"
@@ -123,6 +128,7 @@ check_sources() {
   all=$(list_files)
   check_includes
   check_engine_arrows
+  check_terminal
   check_archives
   check_licences
   check_tree

@@ -75,6 +75,38 @@ class TestCommandLine : public QObject {
     QVERIFY2(help.contains("Exit status: the number of problems") && !help.contains("ranks were lost"),
              qPrintable(help));
   }
+
+  void files_give_a_terminal_no_orders_data() {
+    // The verb with what stands before and behind the file, the file's name and text, and what is said of it.
+    const Rows<QStringList, QString, QByteArray, QStringList, QString> row;
+    const QByteArray key = "accrue = 1\n[model]\n\"k\\u001b]0;x\\u0007\" = 1\n";
+    const QString said = "model.k\\x1b]0;x\\x07";
+    for (const char* verb : {"plan", "trace", "verify", "schedule", "grid", "run"})
+      row(verb, {verb}, "a.accrue", key, {}, said);
+    row("export", {"export"}, "a.accrue", key, {"--to", "pytorch"}, said);
+    row("a value", {"plan"}, "a.accrue", "accrue = 1\n[model]\nkind = \"\\u001b[31m\"\n", {}, "\\u001B[31m");
+    row("eight-bit orders", {"plan"}, "a.accrue", "accrue = 1\n[model]\nkind = \"\\u009b31m\"\n", {}, "\\x9b31m");
+    row("--set", {"plan"}, "a.accrue", "accrue = 1\n", {"--set", "model.\x1b[31m=1"}, "model.\\x1b[31m");
+    row("a key of YAML", {"spec", "--from-accelerate"}, "a.yaml", "debug: no\n\"k\\e[31m\": 1\n", {}, "k\\x1b[31m");
+    row("a value of YAML", {"spec", "--from-accelerate"}, "a.yaml", "mixed_precision: \"\\e[31m\"\n", {}, "\\x1b[31m");
+    row("a cell of a table", {"plan"}, "a.accrue",
+        "accrue = 1\n[model]\nkind = \"linear\"\n[data]\nkind = \"csv\"\npath = \"cell.csv\"\n", {}, "\\x1b[31m");
+    row("a lesson", {"lesson"}, "a.accrue-lesson", "accrue_lesson = 1\n\"k\\u001b[31m\" = 1\n", {}, "k\\x1b[31m");
+  }
+  void files_give_a_terminal_no_orders() {
+    const auto [verb, name, text, more, said] = current_row<QStringList, QString, QByteArray, QStringList, QString>();
+    QTemporaryDir folder;
+    const auto write = [&](const QString& to, const QByteArray& content) {
+      QFile file(folder.filePath(to));
+      return file.open(QIODevice::WriteOnly) && file.write(content) == content.size();
+    };
+    QVERIFY(write(name, text) && write("cell.csv", "a,b\n1,\x1b[31m\n"));
+    const Outcome outcome = run(verb + QStringList{folder.filePath(name)} + more);
+    const QString printed = outcome.out + outcome.err;
+    QVERIFY2(printed.contains(said), qPrintable(printed));
+    for (const QChar each : printed)
+      QVERIFY2(each == '\n' || each == '\t' || each.category() != QChar::Other_Control, qPrintable(printed));
+  }
 };
 
 ACCRUE_TEST_MAIN(TestCommandLine)

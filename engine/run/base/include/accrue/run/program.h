@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "accrue/run/printable.h"
 #include "accrue/run/result.h"
 
 namespace accrue {
@@ -25,7 +26,7 @@ inline std::optional<std::string> environment(const char* name) {
 template <typename T>
 T must(Result<T> result) {
   if (!result) {
-    std::fprintf(stderr, "%s\n", result.error().text().c_str());
+    std::fprintf(stderr, "%s\n", printable(result.error().text()).c_str());
     std::exit(exit_status(result.error().code));
   }
   if constexpr (!std::is_void_v<T>) return *std::move(result);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "printable.h"
+#include "accrue/run/printable.h"
 
 #include <fmt/format.h>
 
-namespace accrue::cli {
+namespace accrue {
 
 std::string printable(std::string_view text) {
   std::string shown;
@@ -23,4 +23,4 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
-}  // namespace accrue::cli
+}  // namespace accrue

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
 #include "accrue/run/accelerate_config.h"
 #include "accrue/run/megatron_lowering.h"
 #include "accrue/run/spec_io.h"
@@ -9,12 +14,29 @@
 namespace accrue::cli {
 namespace {
 
+namespace fs = std::filesystem;
+
+/// As the configuration names it: from the working directory, where Accelerate looks for it, or from beside it.
+std::optional<DeepSpeedFile> read_deepspeed_file(const std::vector<ConfigEntry>& entries, const fs::path& config) {
+  const std::string named = deepspeed_file_of(entries);
+  if (named.empty()) return std::nullopt;
+  std::error_code error;
+  const fs::path file = fs::exists(named, error) ? fs::path(named) : config.parent_path() / named;
+  auto read = read_yaml_entries(file);
+  if (!read) return DeepSpeedFile{file.string(), {}, read.error().where + ": " + read.error().message};
+  return DeepSpeedFile{file.string(), std::move(*read), {}};
+}
+
 int print_import(const std::string& file) {
   const auto entries = read_yaml_entries(file);
   if (!entries) return report(entries.error());
-  const AccelerateImport import = import_accelerate(*entries);
-  say(import_report(import, file));
-  put_data(write_spec(import.spec));
+  auto import = import_accelerate(*entries, read_deepspeed_file(*entries, file));
+  if (!import) {
+    import.error().where = file;
+    return report(import.error());
+  }
+  say(import_report(*import, file));
+  put_data(write_spec(import->spec));
   return status_done;
 }
 

@@ -4,6 +4,8 @@
 #include <yaml.h>
 
 #include <cerrno>
+#include <charconv>
+#include <cstdint>
 #include <fstream>
 #include <set>
 #include <system_error>
@@ -13,13 +15,36 @@ namespace {
 
 constexpr int deepest = 8;
 
+/// A plain whole number of YAML 1.1 in decimal: 010 is 8, 0x10 is 16, 0b11 is 3, 1_000 is 1000. Other text as it is.
+std::string in_decimal(std::string text) {
+  std::string_view digits = text;
+  const bool negative = digits.starts_with('-');
+  if (negative || digits.starts_with('+')) digits.remove_prefix(1);
+  int base = 10;
+  if (digits.starts_with("0x"))
+    base = 16, digits.remove_prefix(2);
+  else if (digits.starts_with("0b"))
+    base = 2, digits.remove_prefix(2);
+  else if (digits.starts_with('0') && digits.size() > 1)
+    base = 8, digits.remove_prefix(1);
+  else if (digits.find('_') == std::string_view::npos)
+    return text;
+  if (digits.starts_with('_') && base == 10) return text;
+  std::string bare(negative ? "-" : "");
+  for (const char c : digits)
+    if (c != '_') bare += c;
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(bare.data(), bare.data() + bare.size(), value, base);
+  const bool whole = error == std::errc() && end == bare.data() + bare.size();
+  return whole ? std::to_string(value) : text;
+}
+
 /// A parser over a text, and the event that was read last.
 class Events {
  public:
   explicit Events(std::string_view text) {
     ready_ = yaml_parser_initialize(&parser_) == 1;
     if (!ready_) return;
-    yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
   }
   ~Events() {
@@ -137,7 +162,8 @@ class Reader {
   Result<void> read_value(const std::string& key, const std::string& block, int line) {
     const yaml_event_t& event = events_.event();
     if (event.type == YAML_SCALAR_EVENT) {
-      entries_.push_back({key, text_of(event), false, event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE, line});
+      const bool quoted = event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+      entries_.push_back({key, quoted ? text_of(event) : in_decimal(text_of(event)), false, quoted, line});
       return {};
     }
     if (event.type == YAML_MAPPING_START_EVENT && block.empty()) {

@@ -107,6 +107,35 @@ class TestCommandLine : public QObject {
     for (const QChar each : printed)
       QVERIFY2(each == '\n' || each == '\t' || each.category() != QChar::Other_Control, qPrintable(printed));
   }
+
+  void an_accelerate_configuration_is_read_with_the_deepspeed_file_beside_it() {
+    QTemporaryDir folder;
+    const auto write = [&](const char* name, const char* text) {
+      QFile file(folder.filePath(name));
+      QVERIFY(file.open(QIODevice::WriteOnly));
+      file.write(text);
+    };
+    write("a.yaml",
+          "distributed_type: DEEPSPEED\ndeepspeed_config:\n  deepspeed_config_file: ds.json\nnum_processes: 2\n");
+    const QStringList arguments{"spec", "--from-accelerate", folder.filePath("a.yaml")};
+    const Outcome missing = run(arguments);
+    QCOMPARE(missing.status, 0);
+    QVERIFY(missing.out.contains("steps = 1"));
+    QVERIFY2(
+        missing.err.contains(folder.filePath("ds.json") + ": the file does not exist or is no file; what it holds, "
+                                                          "gradient_accumulation_steps too, is not in the spec"),
+        qPrintable(missing.err));
+    write("ds.json", "{\"gradient_accumulation_steps\": 8, \"zero_optimization\": {\"stage\": 2}}");
+    const Outcome read = run(arguments);
+    QVERIFY(read.out.contains("steps = 8"));
+    QVERIFY2(read.err.contains(folder.filePath("ds.json") + ":1: zero_optimization.stage = 2: not taken"),
+             qPrintable(read.err));
+    write("a.yaml", "services:\n  - name: web\nreplicas: 3\n");
+    const Outcome other = run(arguments);
+    QCOMPARE(other.status, 2);
+    QVERIFY2(other.err.contains("there is no key of Accelerate; the first is services"), qPrintable(other.err));
+    QCOMPARE(other.out, QString());
+  }
 };
 
 ACCRUE_TEST_MAIN(TestCommandLine)

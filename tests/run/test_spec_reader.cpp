@@ -167,7 +167,19 @@ class TestSpecReader : public QObject {
     row("key twice", QByteArray("[model]\nlayers = 3\nwidth = 9\nlayers = 4\n"), 4, "given twice");
     row("section twice", QByteArray("[model]\nlayers = 3\n[run]\n[model]\nwidth = 9\n"), 4, "given twice");
     row("binary", QByteArray("accrue = 1\n\x01\x02\xff\n", 15), 2, "not valid TOML");
-    row("not UTF-8", QByteArray("accrue = 1\n[data]\npath = \"\xff\xfe\"\n"), 3, "not valid TOML");
+    row("not UTF-8", QByteArray("accrue = 1\n[data]\npath = \"\xff\xfe\"\n"), 3,
+        "s.accrue:3:9: error: is not valid TOML, for it is not UTF-8 (found the byte 0xff, expected text in UTF-8)");
+    row("not UTF-8 behind two bytes of one letter", QByteArray("name = \"\xc3\xa9\xc3\"\n"), 1,
+        "s.accrue:1:10: error:");
+    row("cut short in a comment", QByteArray("# \xe2\x82"), 1, "the byte 0xe2");
+    row("a surrogate", QByteArray("a = 1\n# \xed\xa0\x80\n"), 2, "the byte 0xed");
+    row("beyond Unicode", QByteArray("[a\xf4\x90\x80\x80]\n"), 1, "the byte 0xf4");
+    row("overlong", QByteArray("\xc0\x80 = 1\n"), 1, "s.accrue:1:1: error:");
+    row("UTF-16",
+        QByteArray("\xff\xfe"
+                   "a\0=\0",
+                   6),
+        1, "s.accrue:1:1: error:");
   }
   void broken_toml_is_one_finding_with_its_place() {
     const auto [toml, line, words] = current_row<QByteArray, int, QString>();

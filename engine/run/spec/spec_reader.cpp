@@ -343,8 +343,10 @@ void set_field(RunSpec& spec, std::string_view assignment, std::vector<Finding>&
   const std::string text(trimmed(assignment.substr(equals + 1)));
   const bool names = field->type == FieldType::text || field->type == FieldType::choice;
   if (text.empty() && (field->optional || !names)) return field->set(spec, SpecValue());
-  if (text.size() > max_spec_bytes || spec_detail::prescan_toml(text))
-    return refuse({.key = key, .message = "is too long or nested too deeply", .expected = expected_text(*field)});
+  if (text.size() > max_spec_bytes)
+    return refuse({.key = key, .message = "is too long", .expected = expected_text(*field)});
+  if (const auto problem = spec_detail::prescan_toml(text))
+    return refuse({.key = key, .message = problem->message, .expected = expected_text(*field)});
   toml::parse_result parsed = toml::parse("v = " + text);
   const toml::value<std::string> bare(text);
   const bool literal = parsed && parsed.table().size() == 1 && !(names && !parsed.table().get("v")->is_string());

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // toml++ 3.3 parses nested values and dotted keys by recursion and limits only the former, so a small file can exhaust
 // the stack. One pass over the text counts both without parsing: brackets outside strings, and dots since the last
-// character that ends a key. It may misjudge broken TOML, never a spec that the parser would take.
+// character that ends a key. It may misjudge broken TOML, never a spec that the parser would take. On some bytes that
+// are no UTF-8 toml++ reaches code that it has declared unreachable; another pass finds these.
 #include "toml_prescan.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <string>
+
+#include "accrue/run/utf8.h"
 
 namespace accrue::spec_detail {
 
@@ -30,23 +33,37 @@ std::size_t string_length(std::string_view text, std::size_t at) {
   return text.size() - at;
 }
 
-Finding too_deep(std::string_view text, std::size_t at) {
-  Finding finding;
-  finding.message = "is nested too deeply";
-  finding.found = "more than " + std::to_string(max_toml_depth) + " levels";
-  finding.expected = "sections with keys, at most a list of lists";
+/// Columns count characters, as the parser's do.
+Finding placed(Finding finding, std::string_view text, std::size_t at) {
+  const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };
   finding.line = 1;
   finding.column = 1;
-  for (std::size_t i = 0; i < at; ++i) {
-    finding.column = text[i] == '\n' ? 1 : finding.column + 1;
-    finding.line += text[i] == '\n' ? 1 : 0;
+  for (const char c : text.substr(0, at)) {
+    finding.column = c == '\n' ? 1 : finding.column + (begins(c) ? 1 : 0);
+    finding.line += c == '\n' ? 1 : 0;
   }
   return finding;
+}
+
+Finding too_deep() {
+  return {.message = "is nested too deeply",
+          .found = "more than " + std::to_string(max_toml_depth) + " levels",
+          .expected = "sections with keys, at most a list of lists"};
+}
+
+Finding not_utf8(char byte) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  const auto value = static_cast<unsigned char>(byte);
+  return {.message = "is not valid TOML, for it is not UTF-8",
+          .found = std::string("the byte 0x") + digits[value / 16] + digits[value % 16],
+          .expected = "text in UTF-8"};
 }
 
 }  // namespace
 
 std::optional<Finding> prescan_toml(std::string_view text) {
+  if (const std::size_t at = first_not_utf8(text); at != std::string_view::npos)
+    return placed(not_utf8(text[at]), text, at);
   int brackets = 0;
   int dots = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -77,7 +94,7 @@ std::optional<Finding> prescan_toml(std::string_view text) {
       default:
         break;
     }
-    if (brackets > max_toml_depth || dots > max_toml_depth) return too_deep(text, i);
+    if (brackets > max_toml_depth || dots > max_toml_depth) return placed(too_deep(), text, i);
   }
   return std::nullopt;
 }

@@ -51,6 +51,27 @@ class TestBatchSize : public QObject {
              QString("[0, 4] [143, 8] [286, 12] [429, 16] [572, 20] [715, 24] [858, 28] [1000, 32]"));
   }
 
+  // By the loop of Megatron-LM's update_train_iters, written out.
+  void samples_make_as_many_updates_as_megatrons_do() {
+    const auto by_loop = [](std::int64_t samples, std::int64_t full, const std::optional<RampUp>& ramp) {
+      UpdatesOfSamples made;
+      while (ramp && made.samples <= ramp->samples && made.samples <= samples)
+        made.samples += batch_at(*ramp, made.samples), ++made.updates;
+      for (; made.samples + full <= samples; made.samples += full) ++made.updates;
+      return made;
+    };
+    QCOMPARE(updates_of_samples(30, 4, {}), (UpdatesOfSamples{7, 28}));
+    QCOMPARE(updates_of_samples(32, 4, {}), (UpdatesOfSamples{8, 32}));
+    QCOMPARE(updates_of_samples(3, 4, {}), (UpdatesOfSamples{0, 0}));
+    QCOMPARE(updates_of_samples(70, 16, RampUp{4, 4, 24, 16}), (UpdatesOfSamples{6, 60}));
+    QCOMPARE(updates_of_samples(8, 16, RampUp{4, 4, 24, 16}), (UpdatesOfSamples{3, 16}));  // the third begins at 8
+    for (const RampUp& ramp : {RampUp{4, 4, 24, 16}, RampUp{1, 1, 977, 31}, RampUp{3, 7, 10, 80}})
+      for (std::int64_t samples = 1; samples < 1200; ++samples)
+        QCOMPARE(updates_of_samples(samples, ramp.full, ramp), by_loop(samples, ramp.full, ramp));
+    const std::int64_t many = std::int64_t{1} << 50;
+    QCOMPARE(updates_of_samples(many, 16, RampUp{4, 4, many, 16}).samples > many, true);  // in no time
+  }
+
   void no_change_is_missed_between_two_changes() {
     for (const RampUp& ramp : {RampUp{1, 1, 977, 31}, RampUp{3, 7, 10, 80}, RampUp{2, 2, 3, 20}})
       for (std::int64_t at = 0; at < 1200; ++at) {

@@ -6,8 +6,12 @@
 #include <map>
 
 #include "accrue/run/data_facts.h"
+#include "accrue/run/host_facts.h"
+#include "accrue/run/lr_curve.h"
 #include "accrue/run/megatron_lowering.h"
 #include "accrue/run/preflight.h"
+#include "accrue/run/spec_io.h"
+#include "accrue/run/weight_decay.h"
 #include "megatron_consumers.h"
 #include "support/test_program.h"
 
@@ -120,6 +124,15 @@ class TestMegatronLowering : public QObject {
         "parallel.virtual_pipeline", "2");
     row({"megatron.train_iters=50"}, "run.updates", "50");
     row({"megatron.train_samples=640"}, "run.samples", "640");
+    row({"megatron.train_samples=640"}, "schedule.total", "");
+    // 30 samples are seven whole updates of 4; the rate falls over all 30.
+    row({"accumulation.micro_batch=4", "megatron.train_samples=30"}, "run.updates", "7");
+    row({"accumulation.micro_batch=4", "megatron.train_samples=30"}, "run.samples", "");
+    row({"accumulation.micro_batch=4", "megatron.train_samples=30"}, "schedule.total", "30");
+    row({"accumulation.micro_batch=4", "megatron.train_samples=30", "megatron.lr_decay_samples=40"}, "schedule.total",
+        "40");
+    row({"accumulation.micro_batch=4", "megatron.lr_decay_style=constant", "megatron.train_samples=30"},
+        "schedule.total", "");
     row({"megatron.weight_decay_incr_style=linear", "megatron.start_weight_decay=0.01",
          "megatron.end_weight_decay=0.1"},
         "optimizer.weight_decay_style", "\"linear\"");
@@ -205,6 +218,9 @@ class TestMegatronLowering : public QObject {
         "\"969, 30, 1\"");
     argument("distributed_timeout_minutes = 2", "launch.collective_timeout_s", "120.0");
     argument("rampup_batch_size = 4 4 64", "accumulation.rampup", "[4, 4, 64]", {"megatron.train_samples=640"});
+    // 4, 4, 8 and 12 samples while the ramp is not over, then two whole updates of 16 of the 42 that are left.
+    argument("rampup_batch_size = 4 4 24", "run.updates", "6",
+             {"accumulation.micro_batch=4", "megatron.num_micro_batches=4", "megatron.train_samples=70"});
     argument("seed = 7", "run.seed", "7");
     argument("calculate_per_token_loss = true", "accumulation.normalizer", "\"tokens\"");
     argument("tensor_model_parallel_size = 2", "parallel.tensor", "2", {"megatron.tp_degree=4"});
@@ -601,6 +617,22 @@ class TestMegatronLowering : public QObject {
   }
 
   // The gate of every run: the plan holds ordinary keys, and what is wrong with them is said of the field.
+  // Megatron-LM: train_iters = train_samples / batch, rounded down; rate and weight decay count to train_samples.
+  void samples_that_fill_no_update_are_left_out_and_the_rate_counts_them() {
+    const Preflight checked =
+        preflight_files(spec_of({"model.kind=linear", "optimizer.lr=1e-3", "accumulation.micro_batch=4",
+                                 "megatron.train_samples=30", "megatron.weight_decay_incr_style=linear",
+                                 "megatron.start_weight_decay=0", "megatron.end_weight_decay=0.3"}),
+                        local_facts(), ".");
+    QCOMPARE(errors_of(checked.findings), QString());
+    const RunPlan& plan = *checked.plan;
+    QCOMPARE(plan.totals.updates, std::int64_t{7});
+    QCOMPARE(plan.curve.total, std::int64_t{30});
+    QCOMPARE(lr_at(plan.curve, 4), 1e-3 * (1.0 - 4.0 / 30.0));
+    QCOMPARE(weight_decay_at(plan.weight_decay, 10), 0.1);
+    for (const Finding& finding : checked.findings) QVERIFY2(finding.key != "schedule.total", finding.text().c_str());
+  }
+
   void preflight_plans_what_the_fields_say() {
     const RunSpec spec = spec_of({"megatron.tp_degree=2", "megatron.num_micro_batches=8", "megatron.train_iters=5"});
     HostFacts host;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "accrue/run/batch_size.h"
 #include "accrue/run/choice_names.h"
 #include "megatron_consumers.h"
 #include "megatron_rules.h"
@@ -374,9 +375,28 @@ class Lowering {
 
   void lower_length() {
     lower_limit("train_iters", "run.updates", value().train_iters);
-    lower_limit("train_samples", "run.samples", value().train_samples);
+    lower_samples();
     for (const std::string_view name : {"train_iters", "train_samples"})
       if (!value().train_iters && !value().train_samples) nothing(name, "[run] of the spec says how long the run is");
+  }
+
+  /// Whole updates alone are trained. The rate falls to the end of all samples, of those left out too.
+  void lower_samples() {
+    const auto samples = value().train_samples;
+    if (!samples) return;
+    const UpdatesOfSamples made = updates_of_samples(*samples, std::max<Integer>(full_update(), 1), ramp());
+    partial_update_ = made.samples != *samples;
+    if (partial_update_)
+      lower_limit("train_samples", "run.updates", made.updates);
+    else
+      lower_limit("train_samples", "run.samples", samples);
+  }
+
+  std::optional<RampUp> ramp() const {
+    const std::vector<Integer>& given = result_.spec.accumulation.rampup;
+    if (given.size() != 3) return std::nullopt;
+    const RampUp ramp{given[0], given[1], given[2], full_update()};
+    return ramp_problem(ramp).empty() ? std::optional(ramp) : std::nullopt;
   }
 
   /// Samples of an update that has its full size.
@@ -429,7 +449,8 @@ class Lowering {
     if (!count) return;
     if (kind == ScheduleKind::constant || kind == ScheduleKind::exponential)
       return nothing(name, "a rate of this schedule has no end: " + std::string(to_name(kind)));
-    if (row(name).value.origin == FieldOrigin::derived)
+    const bool samples = result_.spec.schedule.clock == RateClock::samples;
+    if (row(name).value.origin == FieldOrigin::derived && !(partial_update_ && samples))
       return nothing(name, "it is " + std::string(length) + ", and a rate ends with the run in any case");
     set(name, "schedule.total", positions(*count));
   }
@@ -629,6 +650,7 @@ class Lowering {
   ResolvedMegatron resolved_;
   LoweredMegatron result_;
   bool steps_by_batch_ = false;
+  bool partial_update_ = false;  ///< train_samples do not end with an update
 };
 
 }  // namespace

@@ -240,7 +240,9 @@ RunPlan derive_plan(const PlanInputs& inputs) {
   plan.knobs = plan.window.knobs;
   plan.totals = total_windows(plan.window);
   plan.curve = make_curve(plan.spec.optimizer, plan.spec.schedule, meant_ticks(plan));
-  plan.weight_decay = make_weight_decay(plan.spec.optimizer, plan.totals.samples);
+  // Megatron-LM's decay goes to the end of all samples, those of a last partial update too.
+  plan.weight_decay =
+      make_weight_decay(plan.spec.optimizer, plan.spec.megatron.train_samples.value_or(plan.totals.samples));
   plan.global_batch = plan.order.micro_batch * plan.window.steps * plan.order.world;
   plan.tokens_per_update = plan.global_batch * plan.data.tokens_per_sample;
   plan.full_windows_per_epoch = plan.window.batches_per_epoch / plan.window.steps;

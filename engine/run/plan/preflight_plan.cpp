@@ -140,6 +140,7 @@ void check_schedule(const RunPlan& plan, Findings& findings) {
     findings.warn("schedule.warmup", "the warm-up is longer than the run, so the rate never reaches its peak",
                   counted(schedule.warmup, unit), "at most " + std::to_string(ticks), ticks / 10);
   if (!has_end(schedule.kind) || !schedule.total || *schedule.total == ticks) return;
+  if (samples && schedule.total == plan.spec.megatron.train_samples) return;  // whose last partial update is left out
   findings.warn("schedule.total",
                 *schedule.total < ticks ? "the schedule ends before the run, which continues at the lowest rate"
                                         : "the run ends before the schedule, so the rate does not come down",

@@ -41,6 +41,20 @@ std::int64_t batch_at(const RampUp& ramp, std::int64_t samples) {
   return ramp.first + increments_after(ramp, samples) * ramp.increment;
 }
 
+UpdatesOfSamples updates_of_samples(std::int64_t samples, std::int64_t full, const std::optional<RampUp>& ramp) {
+  UpdatesOfSamples made;
+  const std::int64_t last = ramp ? std::min(ramp->samples, samples) : -1;
+  while (made.samples <= last) {
+    const std::int64_t size = batch_at(*ramp, made.samples);
+    const std::int64_t alike = std::min(next_batch_change(*ramp, made.samples) - 1, last);
+    const std::int64_t count = (alike - made.samples) / size + 1;
+    made.updates += count;
+    made.samples += count * size;
+  }
+  const std::int64_t rest = samples > made.samples ? (samples - made.samples) / full : 0;
+  return {made.updates + rest, made.samples + rest * full};
+}
+
 std::int64_t next_batch_change(const RampUp& ramp, std::int64_t samples) {
   const std::int64_t now = batch_at(ramp, samples);
   if (now == ramp.full) return never_changes;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string_view>
 
 #include "accrue/run/result.h"
@@ -39,6 +40,15 @@ struct RampUp {
 std::string_view ramp_problem(const RampUp& ramp);
 /// The batch of an update that begins after so many samples. The ramp must be one without a problem.
 std::int64_t batch_at(const RampUp& ramp, std::int64_t samples);
+/// The updates that a number of samples makes by Megatron-LM's rule (update_train_iters): all of a ramp that begin
+/// within it, then those that fit as a whole; a last partial one is left out.
+struct UpdatesOfSamples {
+  std::int64_t updates = 0;
+  std::int64_t samples = 0;  ///< that they take: fewer than were given, or more where the ramp is not over
+  bool operator==(const UpdatesOfSamples&) const = default;
+};
+/// `full`: samples of an update that has its full size, at least 1; `ramp` without a problem.
+UpdatesOfSamples updates_of_samples(std::int64_t samples, std::int64_t full, const std::optional<RampUp>& ramp);
 /// The first number of samples above that one with another batch, or never_changes.
 std::int64_t next_batch_change(const RampUp& ramp, std::int64_t samples);
 

@@ -124,7 +124,8 @@ void ProgressView::show_update(const Update& update) {
   if (style_ == Style::bar) return draw_bar(update, rate, left);
   std::string line =
       planned_ > 0 ? fmt::format("update {}/{}", update.update, planned_) : fmt::format("update {}", update.update);
-  line += fmt::format("  loss {:.6g}  lr {:.3g}", update.loss, update.lr);
+  line += update.outcome == StepOutcome::skipped_empty ? "  no label" : fmt::format("  loss {:.6g}", update.loss);
+  line += fmt::format("  lr {:.3g}", update.lr);
   if (rate > 0) line += fmt::format("  {:.0f} samples/s", rate);
   if (done > 0 && planned_ > 0) line += fmt::format("  {} left", clock_text(left));
   print(line);

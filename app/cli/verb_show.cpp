@@ -105,8 +105,9 @@ void print_table(const RunCourse& history) {
     const bool is_evaluated = history.evaluations.size() <= rows && evaluation != history.evaluations.end();
     if (is_spread) ++next_row;
     if (is_spread || is_evaluated) {
-      put("%10lld %12lld %12.6g", static_cast<long long>(number_of_update), static_cast<long long>(update.samples),
-          update.loss);
+      const bool empty = update.outcome == StepOutcome::skipped_empty;
+      put("%10lld %12lld %12s", static_cast<long long>(number_of_update), static_cast<long long>(update.samples),
+          empty ? "no label" : fmt::format("{:.6g}", update.loss).c_str());
       for (const auto numbers : named)
         for (const std::string& name : names_in(history, numbers)) {
           const auto found = (update.*numbers).find(name);
@@ -146,8 +147,9 @@ void print_text(const RunSummary& run, const RunCourse& history) {
                                           : fmt::format("{}", run.updates));
   line("samples", fmt::format("{}", run.samples));
   line("tokens", fmt::format("{}", run.tokens));
-  if (run.updates > 0) line("loss", fmt::format("{:.6g}", run.loss));
+  if (run.has_loss()) line("loss", fmt::format("{:.6g}", run.loss));
   line("skipped", skipped_text(history));
+  if (run.empty_windows > 0) line("empty", counted(run.empty_windows, "window") + " without a label");
   line("seconds", fmt::format("{:.1f}", run.seconds));
   line("checkpoint", run.last_checkpoint);
   line("weights", run.weights_sha256);

@@ -93,6 +93,13 @@ void visit_cursor(TrainingCursor& c, Visit&& visit) {
   visit("finite", c.finite);
 }
 
+/// What earlier versions did not write.
+template <typename Visit>
+void visit_skipped(TrainingCursor& c, Visit&& visit) {
+  visit("empty_windows", c.empty_windows);
+  visit("overflowed_windows", c.overflowed_windows);
+}
+
 template <typename Visit>
 void visit_window(TrainingCursor& c, Visit&& visit) {
   for_each_field(c.window, visit);
@@ -168,6 +175,8 @@ std::string contradiction(const TrainingCursor& c) {
   const WindowPosition& at = c.window;
   if (at.updates() > at.micro_step()) return "\"window.updates\" is beyond \"window.micro_step\"";
   if (c.optimizer_steps > at.updates()) return "\"cursor.optimizer_steps\" is beyond \"window.updates\"";
+  if (c.empty_windows + c.overflowed_windows > at.updates())
+    return "\"cursor.empty_windows\" and \"cursor.overflowed_windows\" are beyond \"window.updates\"";
   if (at.position() > at.micro_step()) return "\"window.position\" is beyond \"window.micro_step\"";
   if (at.counter() > at.micro_step()) return "\"window.counter\" is beyond \"window.micro_step\"";
   if (at.skipped_samples() > at.passed_samples()) return "\"window.skipped_samples\" is beyond \"window.samples\"";
@@ -180,6 +189,7 @@ std::string contradiction(const TrainingCursor& c) {
 std::string implausible(Manifest& manifest) {
   PlausibleCounts cursor("cursor");
   visit_cursor(manifest.cursor, cursor);
+  visit_skipped(manifest.cursor, cursor);
   PlausibleCounts window("window");
   visit_window(manifest.cursor, window);
   PlausibleCounts identity("identity");
@@ -233,6 +243,7 @@ std::string to_json(const Manifest& manifest) {
   Manifest copy = manifest;
   Json& cursor = json["cursor"] = Json::object();
   visit_cursor(copy.cursor, Put{cursor});
+  visit_skipped(copy.cursor, Put{cursor});
   Json& window = json["window"] = Json::object();
   visit_window(copy.cursor, Put{window});
   if (copy.cursor.frozen_lr >= 0.0) window["frozen_lr"] = copy.cursor.frozen_lr;
@@ -276,6 +287,9 @@ Result<Manifest> parse_manifest(const std::string& text) {
     if (!json.contains(section)) return damaged(std::string("\"") + section + "\" is missing");
   Fields cursor(json["cursor"]);
   visit_cursor(manifest.cursor, [&](const char* key, auto& value) { cursor.read(key, value); });
+  visit_skipped(manifest.cursor, [&](const char* key, auto& value) {
+    if (json["cursor"].contains(key)) cursor.read(key, value);
+  });
   Fields window(json["window"]);
   visit_window(manifest.cursor, [&](const char* key, auto& value) { window.read(key, value); });
   if (json["window"].contains("frozen_lr")) window.read("frozen_lr", manifest.cursor.frozen_lr);

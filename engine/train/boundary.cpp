@@ -232,7 +232,11 @@ void move_cursor(Training& training, const Verdict& verdict) {
   cursor.samples += verdict.agreed.total.counts.samples;
   cursor.tokens += verdict.agreed.total.counts.items;
   cursor.seconds = training.report.seconds();
-  cursor.loss = verdict.loss;
+  if (verdict.outcome == StepOutcome::skipped_empty)
+    ++cursor.empty_windows;
+  else
+    cursor.loss = verdict.loss;
+  if (verdict.outcome == StepOutcome::skipped_overflow) ++cursor.overflowed_windows;
 }
 
 void report_update(Training& training, const MicroPlan& plan, const Verdict& verdict, double lr,
@@ -253,7 +257,9 @@ void report_update(Training& training, const MicroPlan& plan, const Verdict& ver
                 .steps = training.window.position().steps(),
                 .dropped_batches = plan.dropped_after,
                 .losses = verdict.losses,
-                .scalars = verdict.scalars};
+                .scalars = verdict.scalars,
+                .empty_windows = cursor.empty_windows,
+                .overflowed_windows = cursor.overflowed_windows};
   measured.put_into(update);
   if (training.loss_scale.enabled()) update.loss_scale = training.loss_scale.scale;
   training.scalars.add(update, static_cast<double>(verdict.agreed.total.counts.samples), training.report.take_timers());

@@ -45,6 +45,30 @@ class TestResume : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
+  /// Of four windows the second and the last have no label.
+  void windows_without_a_label_are_counted_and_leave_the_loss() {
+    const std::string spec =
+        "accrue = 1\n[model]\nkind = \"linear\"\noutputs = 2\nloss = \"cross_entropy\"\n"
+        "[data]\nkind = \"inline\"\nshuffle = false\nsequences = [[1.0], [3.0], [4.0], [7.0], [1.0], [2.0], [3.0], "
+        "[5.0]]\n"
+        "labels = [[0], [1], [-100], [-100], [1], [0], [-100], [-100]]\n[optimizer]\nkind = \"sgd\"\n"
+        "[accumulation]\nsteps = 1\nmicro_batch = 2\n[run]\nepochs = 1\n[checkpoint]\nevery_updates = 1\n";
+    const RunFolder dir;
+    const TrainedRank whole = train({.spec = spec}, 1).front();
+    const TrainedRank stopped = train({.spec = spec, .run_dir = dir, .stop_before = 3}, 1).front();
+    const TrainedRank resumed = train({.spec = spec, .run_dir = dir, .resume_from = "newest"}, 1).front();
+    QVERIFY2(stopped.outcome == "stopped", stopped.text().c_str());
+    QCOMPARE(stopped.all<RunFinished>().back().loss, whole.all<Update>().at(0).loss);
+    for (const TrainedRank* rank : {&whole, &resumed}) {
+      QVERIFY2(rank->outcome == "finished", rank->text().c_str());
+      const Update last = rank->all<Update>().back();
+      QVERIFY(last.outcome == StepOutcome::skipped_empty);
+      QCOMPARE(last.empty_windows, 2);
+      QCOMPARE(last.overflowed_windows, 0);
+      QCOMPARE(rank->all<RunFinished>().back().loss, whole.all<Update>().at(2).loss);
+    }
+  }
+
   void initTestCase() {
     whole_ = train({.spec = spec_text(2), .run_dir = whole_dir_}, 2);
     QVERIFY2(whole_[0].outcome == "finished", whole_[0].text().c_str());

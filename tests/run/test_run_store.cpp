@@ -289,6 +289,30 @@ class TestRunStore : public QObject {
     QCOMPARE(read_run(dir)->updates, 12000);
   }
 
+  /// Without a summary its events say it.
+  void the_loss_is_that_of_the_last_window_with_a_label() {
+    const auto dir = fresh();
+    {
+      auto writer = RunWriter::create(dir, spec_text);
+      const auto append = [&](std::int64_t number, double loss, StepOutcome outcome, std::int64_t empty) {
+        Update update{.update = number, .loss = loss, .outcome = outcome};
+        update.empty_windows = empty;
+        update.overflowed_windows = 1;
+        QVERIFY(writer->append({0, number, number, update}).has_value());
+      };
+      append(1, 0.5, StepOutcome::updated, 0);
+      append(2, 0.25, StepOutcome::skipped_overflow, 0);
+      append(3, 0.0, StepOutcome::skipped_empty, 1);
+      append(4, 0.0, StepOutcome::skipped_empty, 2);
+    }
+    const auto run = read_run(dir);
+    QCOMPARE(run->loss, 0.25);
+    QCOMPARE(run->updates, 4);
+    QCOMPARE(run->empty_windows, 2);
+    QCOMPARE(run->overflowed_windows, 1);
+    QVERIFY(run->has_loss());
+  }
+
   void a_summary_reads_back_as_written() {
     const auto dir = fresh();
     RunSummary written;
@@ -299,6 +323,8 @@ class TestRunStore : public QObject {
       written.updates = 12;
       written.planned_updates = 100;
       written.loss = std::numeric_limits<double>::quiet_NaN();
+      written.empty_windows = 3;
+      written.overflowed_windows = 2;
       written.seconds = 12.0;
       written.paused_seconds = 4.0;
       written.exactness = ExactnessCheck{
@@ -312,6 +338,8 @@ class TestRunStore : public QObject {
     QCOMPARE(read->updates, 12);
     QCOMPARE(read->planned_updates, 100);
     QVERIFY(std::isnan(read->loss));
+    QCOMPARE(read->empty_windows, 3);
+    QCOMPARE(read->overflowed_windows, 2);
     QCOMPARE(read->paused_seconds, written.paused_seconds);
     QVERIFY(read->exactness == written.exactness);
     QCOMPARE(read->weights_sha256, written.weights_sha256);

@@ -194,7 +194,7 @@ void RunSeries::setSummary(const accrue::RunSummary& summary) {
   last_.plannedUpdates = summary.planned_updates;
   if (!hasEvents()) {
     last_.update = summary.updates;
-    last_.loss = summary.updates > 0 ? summary.loss : LastValues::none;
+    last_.loss = summary.has_loss() ? summary.loss : LastValues::none;
     last_.samples = summary.samples;
     last_.tokens = summary.tokens;
     last_.seconds = summary.seconds;
@@ -356,7 +356,7 @@ void RunSeries::takeUpdate(const accrue::RunEvent& event, const accrue::Update& 
   last_.samples = body.samples;
   last_.tokens = body.tokens;
   last_.epoch = body.epoch;
-  last_.loss = body.loss;
+  if (body.outcome != accrue::StepOutcome::skipped_empty) last_.loss = body.loss;
   last_.learningRate = body.lr;
   last_.gradNorm = body.grad_norm;
   last_.seconds = at[Clock::seconds];

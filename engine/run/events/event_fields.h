@@ -63,7 +63,7 @@ ACCRUE_EVENT(Update, "update", REQUIRED(update) REQUIRED(micro_step) REQUIRED(sa
              REQUIRED(epoch) REQUIRED(loss) REQUIRED(lr) REQUIRED(grad_norm) REQUIRED(outcome) REQUIRED(seconds)
              OPTIONAL(compute_seconds) OPTIONAL(reason) OPTIONAL(steps) OPTIONAL(dropped_batches) OPTIONAL(weights)
              OPTIONAL(losses) OPTIONAL(loss_scale) OPTIONAL(update_norm) OPTIONAL(parameter_norm)
-             OPTIONAL(gradient_zeros) OPTIONAL(scalars))
+             OPTIONAL(gradient_zeros) OPTIONAL(scalars) OPTIONAL(empty_windows) OPTIONAL(overflowed_windows))
 ACCRUE_EVENT(Evaluation, "evaluation", REQUIRED(update) REQUIRED(loss) REQUIRED(batches) REQUIRED(tokens)
              OPTIONAL(losses) OPTIONAL(scalars))
 ACCRUE_EVENT(ExactnessCheck, "exactness", REQUIRED(update) REQUIRED(max_abs) REQUIRED(relative) REQUIRED(cosine)

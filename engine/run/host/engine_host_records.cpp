@@ -104,7 +104,9 @@ RunSummary RunSession::summary(const std::string& outcome, const std::string& re
   summary.planned_updates = order_.plan.totals.updates;
   if (last_update_) {
     summary.updates = last_update_->update;
-    summary.loss = last_update_->loss;
+    summary.loss = tally_.loss();
+    summary.empty_windows = last_update_->empty_windows;
+    summary.overflowed_windows = last_update_->overflowed_windows;
     summary.samples = last_update_->samples;
     summary.tokens = last_update_->tokens;
     summary.seconds = last_update_->seconds;

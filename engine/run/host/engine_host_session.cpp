@@ -40,10 +40,20 @@ std::string resume_text(const CheckpointMark& newest, std::int64_t updates) {
   return fmt::format("; resuming begins at update {}, the newest checkpoint", newest.update);
 }
 
-std::string finished_text(const RunFinished& end, const std::string& resume_text) {
+/// "; 1 window was empty, 2 overflowed"; empty where all were trained on.
+std::string skipped_text(const Update& last) {
+  std::string text;
+  if (const auto empty = last.empty_windows; empty > 0)
+    text = fmt::format("; {} {} without a label", counted(empty, "window"), empty == 1 ? "was" : "were");
+  if (last.overflowed_windows > 0)
+    text += fmt::format("{} {} overflowed", text.empty() ? ";" : ",", counted(last.overflowed_windows, "window"));
+  return text;
+}
+
+std::string finished_text(const RunFinished& end, const Update& last, const std::string& resume_text) {
   if (end.outcome == "finished" && end.updates == 0) return "Finished without an update";
-  if (end.outcome == "finished")
-    return fmt::format("Finished {}, loss {:.4g}", counted(end.updates, "update"), end.loss);
+  const std::string loss = last.empty_windows < end.updates ? fmt::format(", loss {:.4g}", end.loss) : "";
+  if (end.outcome == "finished") return "Finished " + counted(end.updates, "update") + loss + skipped_text(last);
   if (end.outcome == "stopped")
     return fmt::format("{} after {}{}", end.reason.empty() ? "Stopped" : end.reason, counted(end.updates, "update"),
                        resume_text);
@@ -109,11 +119,12 @@ SessionRequest continued_session(RunOrder order, RunWriter writer, std::string s
   session.resumed = true;
   if (!before) return session;
   session.started_at = before->started_at;
-  session.tally = RunTally(before->paused_seconds, before->exactness);
+  session.tally = RunTally(before->paused_seconds, before->loss, before->exactness);
   if (before->updates == 0) return session;
   Update& last = session.last_update.emplace();
   last.update = before->updates;
-  last.loss = before->loss;
+  last.empty_windows = before->empty_windows;
+  last.overflowed_windows = before->overflowed_windows;
   last.samples = before->samples;
   last.tokens = before->tokens;
   last.seconds = before->seconds;
@@ -467,7 +478,7 @@ void RunSession::finish_run(const std::string& outcome, int status, const std::s
   if (reported_end_) end = *reported_end_;
   if (!reported_end_ && last_update_) {
     end.updates = last_update_->update;
-    end.loss = last_update_->loss;
+    end.loss = tally_.loss();
   }
   end.outcome = outcome;
   end.exit_status = status;
@@ -483,8 +494,9 @@ void RunSession::finish_run(const std::string& outcome, int status, const std::s
   RunState final_state = outcome == "failed" ? RunState::failed : RunState::finished;
   finishing_ = true;
   const bool resumable = !own_loop_ && (!failure_ || !stays_broken(failure_->code));
-  set_state(final_state, finished_text(end, resumable ? resume_text(newest_checkpoint(order_.run_dir), end.updates)
-                                                      : std::string()));
+  set_state(final_state,
+            finished_text(end, last_update_.value_or(Update()),
+                          resumable ? resume_text(newest_checkpoint(order_.run_dir), end.updates) : std::string()));
   emit(supervisor_rank, end);
   if (const auto synced = writer_->sync(); !synced) disk_trouble(synced.error());
   if (end_trouble_) {

@@ -102,6 +102,8 @@ bool take_summary(const fs::path& dir, RunSummary& summary) {
   take(json, "updates", summary.updates);
   take(json, "planned_updates", summary.planned_updates);
   take(json, "loss", summary.loss);
+  take(json, "empty_windows", summary.empty_windows);
+  take(json, "overflowed_windows", summary.overflowed_windows);
   take(json, "seconds", summary.seconds);
   take(json, "paused_seconds", summary.paused_seconds);
   take(json, "samples", summary.samples);
@@ -118,7 +120,7 @@ bool take_summary(const fs::path& dir, RunSummary& summary) {
 
 /// What the events say that a summary is made of.
 struct Recorded {
-  bool saw_update = false;
+  bool saw_update = false;                    ///< with a loss, where the run has one
   std::map<std::int64_t, Measured> measured;  ///< by rank
 };
 
@@ -132,9 +134,11 @@ void take_event(const RunEvent& event, RunSummary& summary, Recorded& found) {
     summary.message.clear();
   } else if (const auto* update = std::get_if<Update>(&event.body)) {
     if (event.rank > 0) return;
-    found.saw_update = true;
     summary.updates = update->update;
-    summary.loss = update->loss;
+    summary.empty_windows = update->empty_windows;
+    summary.overflowed_windows = update->overflowed_windows;
+    if (update->outcome != StepOutcome::skipped_empty) summary.loss = update->loss;
+    found.saw_update |= update->outcome != StepOutcome::skipped_empty || !summary.has_loss();
     summary.samples = update->samples;
     summary.tokens = update->tokens;
     summary.seconds = update->seconds;
@@ -312,7 +316,9 @@ Json json_of(const RunSummary& summary) {
   json["state"] = summary.state;
   json["updates"] = summary.updates;
   json["planned_updates"] = summary.planned_updates;
-  json["loss"] = summary.updates > 0 ? json_number(summary.loss) : Json(nullptr);
+  json["loss"] = summary.has_loss() ? json_number(summary.loss) : Json(nullptr);
+  json["empty_windows"] = summary.empty_windows;
+  json["overflowed_windows"] = summary.overflowed_windows;
   json["seconds"] = json_number(summary.seconds);
   json["paused_seconds"] = json_number(summary.paused_seconds);
   json["samples"] = summary.samples;

@@ -8,8 +8,8 @@
 
 namespace accrue {
 
-RunTally::RunTally(double paused_seconds, std::optional<ExactnessCheck> worst_check)
-    : paused_seconds_(paused_seconds), worst_(std::move(worst_check)) {}
+RunTally::RunTally(double paused_seconds, double loss, std::optional<ExactnessCheck> worst_check)
+    : paused_seconds_(paused_seconds), loss_(loss), worst_(std::move(worst_check)) {}
 
 void RunTally::take(const RunEvent& event) {
   if (const auto* changed = std::get_if<StateChanged>(&event.body)) {
@@ -18,8 +18,9 @@ void RunTally::take(const RunEvent& event) {
     } else if (const auto since = std::exchange(paused_since_ns_, std::nullopt)) {
       since_update_ += static_cast<double>(event.time_ns - *since) * 1e-9;
     }
-  } else if (std::holds_alternative<Update>(event.body) && event.rank == 0) {
+  } else if (const auto* update = std::get_if<Update>(&event.body); update != nullptr && event.rank == 0) {
     paused_seconds_ += std::exchange(since_update_, 0.0);
+    if (update->outcome != StepOutcome::skipped_empty) loss_ = update->loss;
   } else if (const auto* check = std::get_if<ExactnessCheck>(&event.body)) {
     worst_ = worst_ ? *worst_of({*worst_, *check}) : *check;
   }

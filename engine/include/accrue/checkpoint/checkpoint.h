@@ -36,12 +36,14 @@ struct TrainingCursor {
   std::int64_t samples = 0;  ///< over all ranks
   std::int64_t tokens = 0;
   double seconds = 0.0;
-  double loss = 0.0;  ///< of the last update
+  double loss = 0.0;  ///< of the last update that had one
   bool finite = true;
-  double loss_scale = 0.0;           ///< float16's dynamic scale; 0 = none
-  std::int64_t scale_growth = 0;     ///< updates since it last changed
-  std::int64_t scale_overflows = 0;  ///< overflows since it last grew
-  double frozen_lr = -1.0;           ///< replayed defect: the constant rate of a resumed run; negative = none
+  double loss_scale = 0.0;              ///< float16's dynamic scale; 0 = none
+  std::int64_t scale_growth = 0;        ///< updates since it last changed
+  std::int64_t scale_overflows = 0;     ///< overflows since it last grew
+  std::int64_t empty_windows = 0;       ///< of the updates, those without a labelled item
+  std::int64_t overflowed_windows = 0;  ///< and those whose loss or gradient was not finite
+  double frozen_lr = -1.0;              ///< replayed defect: the constant rate of a resumed run; negative = none
   /// Micro-steps done, those of an open window included.
   std::int64_t micro_step() const { return window.micro_step(); }
   /// Boundaries passed.

@@ -115,6 +115,8 @@ struct Update {
   std::optional<double> parameter_norm = {};  ///< run.parameter_norm only: L2 norm of the weights after the update
   std::optional<std::int64_t> gradient_zeros = {};  ///< run.gradient_zeros only: elements of the gradient that are 0
   NamedNumbers scalars = {};                        ///< what the program measures besides, under its own names
+  std::int64_t empty_windows = 0;                   ///< since the run began, those without a labelled item
+  std::int64_t overflowed_windows = 0;              ///< and those whose loss or gradient was not finite
   bool operator==(const Update&) const = default;
 };
 struct Evaluation {

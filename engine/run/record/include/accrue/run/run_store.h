@@ -41,7 +41,9 @@ struct RunSummary {
                       ///< it, no end recorded)
   std::int64_t updates = 0;
   std::int64_t planned_updates = 0;
-  double loss = 0.0;
+  double loss = 0.0;                    ///< of the last update that had a labelled item
+  std::int64_t empty_windows = 0;       ///< of the updates, those without one
+  std::int64_t overflowed_windows = 0;  ///< and those whose loss or gradient was not finite
   double seconds = 0.0;
   double paused_seconds = 0.0;  ///< of them, held; 0 where the summary does not say
   std::int64_t samples = 0;
@@ -56,6 +58,8 @@ struct RunSummary {
   std::string message;                 ///< why it failed
   std::vector<std::string> problems;   ///< what of the folder is damaged, changed or missing; one sentence each
   std::vector<PlanFigure> plan_check;  ///< what was planned beside what the ranks counted, once they have
+
+  bool has_loss() const { return updates > empty_windows; }
 };
 
 class RunWriter {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // State of LibTorch's optimizers as tensors and plain values by name. LibTorch itself saves an optimizer only as an
-// archive that is unpickled and may carry code; nothing here reads or writes one.
+// archive that is unpickled and may carry code; ArchivedOptimizer alone meets one, which its caller has opened.
 //
 //   kind                 the optimizer's name, as bytes
 //   group.G.parameters   how many parameters group G has

@@ -8,7 +8,7 @@
 namespace accrue {
 
 CPUAdam::CPUAdam(const std::vector<torch::optim::OptimizerParamGroup>& groups, CPUAdamOptions defaults)
-    : Optimizer(groups, std::make_unique<CPUAdamOptions>(std::move(defaults))) {
+    : ArchivedOptimizer(groups, std::make_unique<CPUAdamOptions>(std::move(defaults))) {
   check_groups<CPUAdamOptions>(*this, "CPUAdam", [](const auto& by) { check_cpu_adam(by, "CPUAdam"); });
 }
 

@@ -20,7 +20,7 @@ void check_fused_adam(const FusedAdamOptions& by) {
 }  // namespace
 
 FusedAdam::FusedAdam(const std::vector<torch::optim::OptimizerParamGroup>& groups, FusedAdamOptions defaults)
-    : Optimizer(groups, std::make_unique<FusedAdamOptions>(std::move(defaults))) {
+    : ArchivedOptimizer(groups, std::make_unique<FusedAdamOptions>(std::move(defaults))) {
   check_groups<FusedAdamOptions>(*this, "FusedAdam", check_fused_adam);
 }
 

@@ -41,7 +41,7 @@ void overwrite_gradients(const Those& those, const std::vector<Piece<MomentsStep
 }  // namespace
 
 FusedLAMB::FusedLAMB(const std::vector<torch::optim::OptimizerParamGroup>& groups, FusedLAMBOptions defaults)
-    : Optimizer(groups, std::make_unique<FusedLAMBOptions>(std::move(defaults))) {
+    : ArchivedOptimizer(groups, std::make_unique<FusedLAMBOptions>(std::move(defaults))) {
   check_groups<FusedLAMBOptions>(*this, "FusedLAMB", check_fused_lamb);
 }
 

@@ -21,7 +21,7 @@ void check_fused_sgd(const FusedSGDOptions& by) {
 }  // namespace
 
 FusedSGD::FusedSGD(const std::vector<torch::optim::OptimizerParamGroup>& groups, FusedSGDOptions defaults)
-    : Optimizer(groups, std::make_unique<FusedSGDOptions>(defaults)) {
+    : ArchivedOptimizer(groups, std::make_unique<FusedSGDOptions>(defaults)) {
   check_groups<FusedSGDOptions>(*this, "FusedSGD", check_fused_sgd);
 }
 

@@ -8,7 +8,7 @@
 namespace accrue {
 
 HybridAdam::HybridAdam(const std::vector<torch::optim::OptimizerParamGroup>& groups, HybridAdamOptions defaults)
-    : Optimizer(groups, std::make_unique<HybridAdamOptions>(std::move(defaults))) {
+    : ArchivedOptimizer(groups, std::make_unique<HybridAdamOptions>(std::move(defaults))) {
   check_groups<HybridAdamOptions>(*this, "HybridAdam", [](const auto& by) { check_cpu_adam(by, "HybridAdam"); });
 }
 

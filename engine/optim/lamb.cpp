@@ -28,7 +28,7 @@ MomentsSettings lamb_settings(const LambOptions& by) {
 }  // namespace
 
 Lamb::Lamb(const std::vector<torch::optim::OptimizerParamGroup>& groups, LambOptions defaults)
-    : Optimizer(groups, std::make_unique<LambOptions>(std::move(defaults))) {
+    : ArchivedOptimizer(groups, std::make_unique<LambOptions>(std::move(defaults))) {
   check_groups<LambOptions>(*this, "Lamb", check_lamb);
 }
 

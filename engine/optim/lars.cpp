@@ -22,7 +22,7 @@ void check_lars(const LarsOptions& by) {
 }  // namespace
 
 Lars::Lars(const std::vector<torch::optim::OptimizerParamGroup>& groups, LarsOptions defaults)
-    : Optimizer(groups, std::make_unique<LarsOptions>(std::move(defaults))) {
+    : ArchivedOptimizer(groups, std::make_unique<LarsOptions>(std::move(defaults))) {
   check_groups<LarsOptions>(*this, "Lars", check_lars);
 }
 

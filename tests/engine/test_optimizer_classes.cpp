@@ -3,11 +3,13 @@
 #include <ATen/ATen.h>
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
+#include <torch/serialize.h>
 
 #include <QTest>
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <sstream>
 
 #include "accrue/accumulation/base_optimizer.h"
 #include "accrue/optim/cpu_adam.h"
@@ -74,6 +76,62 @@ class TestOptimizerClasses : public QObject {
     QVERIFY(LarsOptions().lars());
     QVERIFY(!FusedSGDOptions(0.1).wd_after_momentum());
     QCOMPARE(std::get<1>(LambOptions().betas()), 0.999);
+  }
+
+  /// Two further steps after torch::load() are those without it, to the bit.
+  void torch_save_keeps_the_state_data() {
+    const Rows<std::string, double> row;  // which, and how much of the state lies in files
+    for (const std::string& name : all_names) row(name.c_str(), name, 0.0);
+    row("CPUAdam in files", "CPUAdam", 0.5);
+    row("HybridAdam in files", "HybridAdam", 1.0);
+  }
+  void torch_save_keeps_the_state() {
+    const auto [name, in_files] = current_row<std::string, double>();
+    std::vector<at::Tensor> params = parameters(at::kFloat);
+    const auto build = [&](const std::vector<at::Tensor>& of) -> std::shared_ptr<Optimizer> {
+      if (in_files > 0.0 && name == "CPUAdam")
+        return std::make_shared<CPUAdam>(of, CPUAdamOptions(0.05).nvme_offload_fraction(in_files));
+      if (in_files > 0.0)
+        return std::make_shared<HybridAdam>(of, HybridAdamOptions(0.05).nvme_offload_fraction(in_files));
+      const auto wrapped = made(name, of);
+      return {wrapped, &wrapped->torch()};
+    };
+    const auto one = build(params);
+    for (int step = 0; step < 3; ++step) draw_gradients(params), one->step();
+    one->param_groups()[0].options().set_lr(0.02);  // as a schedule leaves it
+    std::stringstream file;
+    torch::serialize::OutputArchive saved;
+    one->save(saved);
+    saved.save_to(file);
+    std::vector<at::Tensor> others;
+    for (const at::Tensor& each : params) others.push_back(each.detach().clone().requires_grad_());
+    const auto two = build(others);
+    torch::serialize::InputArchive loaded;
+    loaded.load_from(file);
+    two->load(loaded);
+    for (int step = 0; step < 2; ++step) {
+      draw_gradients(params);
+      for (std::size_t i = 0; i < params.size(); ++i) others[i].mutable_grad() = params[i].grad().clone();
+      one->step();
+      two->step();
+    }
+    for (std::size_t i = 0; i < params.size(); ++i) QVERIFY(at::equal(params[i], others[i]));
+  }
+
+  void an_archive_of_another_optimizer_is_refused() {
+    std::vector<at::Tensor> params = parameters(at::kFloat);
+    Lamb lamb(params);
+    HybridAdam adam(params);
+    draw_gradients(params);
+    lamb.step();
+    std::stringstream file;
+    torch::serialize::OutputArchive saved;
+    lamb.save(saved);
+    saved.save_to(file);
+    torch::serialize::InputArchive loaded;
+    loaded.load_from(file);
+    QVERIFY(contains(refused([&] { adam.load(loaded); }), "it is of Lamb, and this is HybridAdam"));
+    QVERIFY(adam.state().empty());
   }
 
   /// Three steps beside float32 ones of the same numbers, within what Colossal-AI's own tests allow, absolute and

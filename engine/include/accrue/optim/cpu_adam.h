@@ -8,13 +8,14 @@
 #pragma once
 
 #include <torch/arg.h>
-#include <torch/optim/optimizer.h>
 
 #include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include "accrue/optim/archived_optimizer.h"
 
 namespace accrue {
 
@@ -35,7 +36,7 @@ struct CPUAdamOptions : torch::optim::OptimizerCloneableOptions<CPUAdamOptions> 
   void set_lr(const double lr) override { lr_ = lr; }
 };
 
-class CPUAdam : public torch::optim::Optimizer {
+class CPUAdam : public ArchivedOptimizer {
  public:
   /// Errors: throws std::invalid_argument naming the option that no update can use.
   explicit CPUAdam(const std::vector<torch::optim::OptimizerParamGroup>& groups, CPUAdamOptions defaults = {});

@@ -7,12 +7,13 @@
 #pragma once
 
 #include <torch/arg.h>
-#include <torch/optim/optimizer.h>
 
 #include <cstdint>
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include "accrue/optim/archived_optimizer.h"
 
 namespace accrue {
 
@@ -34,7 +35,7 @@ struct FusedAdamOptions : torch::optim::OptimizerCloneableOptions<FusedAdamOptio
   void set_lr(const double lr) override { lr_ = lr; }
 };
 
-class FusedAdam : public torch::optim::Optimizer {
+class FusedAdam : public ArchivedOptimizer {
  public:
   /// Errors: throws std::invalid_argument naming the option that no update can use.
   explicit FusedAdam(const std::vector<torch::optim::OptimizerParamGroup>& groups, FusedAdamOptions defaults = {});

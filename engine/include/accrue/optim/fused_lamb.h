@@ -8,12 +8,13 @@
 #pragma once
 
 #include <torch/arg.h>
-#include <torch/optim/optimizer.h>
 
 #include <cstdint>
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include "accrue/optim/archived_optimizer.h"
 
 namespace accrue {
 
@@ -39,7 +40,7 @@ struct FusedLAMBOptions : torch::optim::OptimizerCloneableOptions<FusedLAMBOptio
   void set_lr(const double lr) override { lr_ = lr; }
 };
 
-class FusedLAMB : public torch::optim::Optimizer {
+class FusedLAMB : public ArchivedOptimizer {
  public:
   /// Errors: throws std::invalid_argument naming the option that no update can use.
   explicit FusedLAMB(const std::vector<torch::optim::OptimizerParamGroup>& groups, FusedLAMBOptions defaults = {});

@@ -7,10 +7,11 @@
 #pragma once
 
 #include <torch/arg.h>
-#include <torch/optim/optimizer.h>
 
 #include <utility>
 #include <vector>
+
+#include "accrue/optim/archived_optimizer.h"
 
 namespace accrue {
 
@@ -28,7 +29,7 @@ struct FusedSGDOptions : torch::optim::OptimizerCloneableOptions<FusedSGDOptions
   void set_lr(const double lr) override { lr_ = lr; }
 };
 
-class FusedSGD : public torch::optim::Optimizer {
+class FusedSGD : public ArchivedOptimizer {
  public:
   /// Errors: throws std::invalid_argument naming the option that no update can use.
   explicit FusedSGD(const std::vector<torch::optim::OptimizerParamGroup>& groups, FusedSGDOptions defaults);

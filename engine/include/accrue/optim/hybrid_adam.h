@@ -4,11 +4,10 @@
 // Thread: the training thread. Shapes: parameters of any, each with a gradient and states of its own shape.
 #pragma once
 
-#include <torch/optim/optimizer.h>
-
 #include <utility>
 #include <vector>
 
+#include "accrue/optim/archived_optimizer.h"
 #include "accrue/optim/cpu_adam.h"
 
 namespace accrue {
@@ -16,7 +15,7 @@ namespace accrue {
 /// The same settings with the same defaults.
 using HybridAdamOptions = CPUAdamOptions;
 
-class HybridAdam : public torch::optim::Optimizer {
+class HybridAdam : public ArchivedOptimizer {
  public:
   /// Errors: throws std::invalid_argument naming the option that no update can use.
   explicit HybridAdam(const std::vector<torch::optim::OptimizerParamGroup>& groups, HybridAdamOptions defaults = {});

@@ -6,11 +6,12 @@
 #pragma once
 
 #include <torch/arg.h>
-#include <torch/optim/optimizer.h>
 
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include "accrue/optim/archived_optimizer.h"
 
 namespace accrue {
 
@@ -29,7 +30,7 @@ struct LambOptions : torch::optim::OptimizerCloneableOptions<LambOptions> {
   void set_lr(const double lr) override { lr_ = lr; }
 };
 
-class Lamb : public torch::optim::Optimizer {
+class Lamb : public ArchivedOptimizer {
  public:
   /// Errors: throws std::invalid_argument naming the option that no update can use.
   explicit Lamb(const std::vector<torch::optim::OptimizerParamGroup>& groups, LambOptions defaults = {});

@@ -6,10 +6,11 @@
 #pragma once
 
 #include <torch/arg.h>
-#include <torch/optim/optimizer.h>
 
 #include <utility>
 #include <vector>
+
+#include "accrue/optim/archived_optimizer.h"
 
 namespace accrue {
 
@@ -28,7 +29,7 @@ struct LarsOptions : torch::optim::OptimizerCloneableOptions<LarsOptions> {
   void set_lr(const double lr) override { lr_ = lr; }
 };
 
-class Lars : public torch::optim::Optimizer {
+class Lars : public ArchivedOptimizer {
  public:
   /// Errors: throws std::invalid_argument naming the option that no update can use.
   explicit Lars(const std::vector<torch::optim::OptimizerParamGroup>& groups, LarsOptions defaults = {});

@@ -55,13 +55,16 @@ std::optional<Batch> PreparedLoader::next() {
     samples.push_back(shuffle_ ? permutation(index) : index);
     real += is_real ? 1 : 0;
   }
+  const std::int64_t all = rows_ * replicas_;
+  const std::int64_t left = data_.samples - position_ * all;
   ++position_;
   Batch batch = data_.fetch(samples);
-  if (real < rows_) {
-    at::Tensor mask = at::ones({rows_}, at::kLong);
-    mask.narrow(0, real, rows_ - real).zero_();
-    batch["row_mask"] = mask;
-  }
+  if (left >= all) return batch;
+  at::Tensor mask = at::ones({rows_}, at::kLong);
+  mask.narrow(0, real, rows_ - real).zero_();
+  batch["row_weight"] =
+      mask.to(at::kDouble) * (static_cast<double>(all) / static_cast<double>(left));  // of every replica
+  if (real < rows_) batch["row_mask"] = mask;
   return batch;
 }
 

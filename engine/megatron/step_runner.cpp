@@ -88,13 +88,16 @@ class StepRunner::Work final : public WindowWork {
     timing_.emplace(timers_, operation.action == PipelineAction::forward ? "forward-compute" : "backward-compute");
   }
   void transfers(const PipelineOperation& operation) override { now = operation.micro_step; }
-  double weigh(std::int64_t /*micro_step*/, LossSum& /*loss*/) override { return weight; }
+  double weigh(std::int64_t micro_step, LossSum& /*loss*/) override {
+    return alike ? weight : weight * row_share(micro_batches->at(static_cast<std::size_t>(micro_step)));
+  }
   void computed(const PipelineOperation& /*operation*/) override { timing_.reset(); }
   void finished(const PipelineOperation& /*operation*/) override {}
 
   const std::vector<Batch>* micro_batches = nullptr;
   std::int64_t now = 0;
   double weight = 1.0;
+  bool alike = false;  ///< micro-batches give sums, and their items count
   StepSums sums;
 
  private:
@@ -221,6 +224,7 @@ StepSums StepRunner::run(const std::vector<Batch>& micro_batches, bool backward,
   const auto count = std::ssize(micro_batches);
   work_->micro_batches = &micro_batches;
   work_->sums = {};
+  work_->alike = options_.calculate_per_token_loss;
   work_->weight = loss_scale * (options_.calculate_per_token_loss ? 1.0 : 1.0 / static_cast<double>(count));
   const auto timing = timers_.run("forward-backward");
   const PipelineShape shape = pipeline_shape(options_.parallel, count);

@@ -47,6 +47,8 @@ Batch taken(const Batch& batch, std::initializer_list<const char*> keys, const c
 
 /// Rows that only fill up a batch count in no loss.
 void leave_out_padding_rows(Batch& made, const Batch& raw) {
+  if (const at::Tensor weights = optional(raw, "row_weight"); weights.defined()) made["row_weight"] = weights;
+  if (!made.contains("loss_mask")) return;
   if (const at::Tensor rows = optional(raw, "row_mask"); rows.defined())
     made["loss_mask"] = made.at("loss_mask") * rows.to(made.at("loss_mask").scalar_type()).unsqueeze(1);
 }
@@ -67,9 +69,11 @@ at::Tensor shifted_left(const at::Tensor& rows, std::int64_t last) {
   return at::cat({rows.narrow(1, 1, rows.size(1) - 1), at::full({rows.size(0), 1}, last, rows.options())}, 1);
 }
 
-/// Mean over the replicas, each value [].
-LossReport averaged(const std::vector<std::pair<std::string, at::Tensor>>& values, Communicator* data) {
+/// Mean over the replicas, each value [], as much as the batch counts.
+LossReport averaged(const Batch& batch, std::vector<std::pair<std::string, at::Tensor>> values, Communicator* data) {
   LossReport report;
+  if (const double share = row_share(batch); share != 1.0)
+    for (auto& each : values) each.second = each.second.detach() * share;
   if (data == nullptr) {
     for (const auto& [name, value] : values) report.emplace_back(name, value.detach());
     return report;
@@ -89,10 +93,10 @@ at::Tensor masked_mean(const at::Tensor& losses, const at::Tensor& mask) {
   return (all * counts).sum() / counts.sum().clamp_min(1.0);
 }
 
-LossOut masked_loss(const at::Tensor& losses, const at::Tensor& mask, const TrainStepArgs& args) {
+LossOut masked_loss(const Batch& batch, const at::Tensor& losses, const at::Tensor& mask, const TrainStepArgs& args) {
   if (!args.calculate_per_token_loss) {
     const at::Tensor mean = masked_mean(losses, mask);
-    return {mean, std::nullopt, averaged({{"lm loss", mean}}, args.data)};
+    return {mean, std::nullopt, averaged(batch, {{"lm loss", mean}}, args.data)};
   }
   const at::Tensor all = losses.to(at::promote_types(losses.scalar_type(), at::kFloat)).reshape({-1});
   const at::Tensor counts = mask.reshape({-1}).to(all.scalar_type());
@@ -110,6 +114,11 @@ const at::Tensor& output(const Tensors& outputs, std::size_t i, const char* step
 }
 
 }  // namespace
+
+double row_share(const Batch& batch) {
+  const at::Tensor weights = optional(batch, "row_weight");
+  return weights.defined() ? weights.mean().item<double>() : 1.0;
+}
 
 ForwardOut AbstractTrainStep::forward_step(DataIter& data, ModelChunk& chunk, int /*microbatch*/) {
   Batch batch = get_batch(data);
@@ -160,7 +169,7 @@ Batch GPTTrainStep::get_batch(DataIter& data) {
 }
 
 LossOut GPTTrainStep::loss_func(const Batch& batch, const Tensors& outputs) {
-  return masked_loss(output(outputs, 0, "GPTTrainStep"), required(batch, "loss_mask", "GPTTrainStep"), args_);
+  return masked_loss(batch, output(outputs, 0, "GPTTrainStep"), required(batch, "loss_mask", "GPTTrainStep"), args_);
 }
 
 Batch BertTrainStep::get_batch(DataIter& data) {
@@ -184,7 +193,7 @@ Batch BertTrainStep::get_batch(DataIter& data) {
   }
   batch["attention_mask"] = bert_extended_attention_mask(batch.at("padding_mask"));
   if (!args_.binary_head && args_.pretraining) batch.erase("types");
-  if (batch.contains("loss_mask")) leave_out_padding_rows(batch, raw);
+  leave_out_padding_rows(batch, raw);
   if (const at::Tensor rows = optional(raw, "row_mask"); rows.defined()) {
     batch["row_mask"] = rows;
     if (batch.contains("is_random")) batch["is_random"] = batch["is_random"].masked_fill(rows == 0, -1);
@@ -195,14 +204,14 @@ Batch BertTrainStep::get_batch(DataIter& data) {
 LossOut BertTrainStep::loss_func(const Batch& batch, const Tensors& outputs) {
   if (!args_.pretraining) return classifier_loss(batch, output(outputs, 0, "BertTrainStep"));
   const at::Tensor lm = masked_mean(output(outputs, 0, "BertTrainStep"), required(batch, "loss_mask", "BertTrainStep"));
-  if (!args_.binary_head) return {lm, std::nullopt, averaged({{"lm loss", lm}}, args_.data)};
+  if (!args_.binary_head) return {lm, std::nullopt, averaged(batch, {{"lm loss", lm}}, args_.data)};
   const at::Tensor logits = output(outputs, 1, "BertTrainStep");
   const at::Tensor order = required(batch, "is_random", "BertTrainStep").reshape({-1}).to(at::kLong);
   const at::ScalarType type = at::promote_types(logits.scalar_type(), at::kFloat);
   const at::Tensor sum =
       at::cross_entropy_loss(logits.reshape({-1, 2}).to(type), order, {}, at::Reduction::Sum, /*ignore_index=*/-1);
   const at::Tensor sop = sum / (order != -1).sum().clamp_min(1).to(type);
-  return {lm + sop, std::nullopt, averaged({{"lm loss", lm}, {"sop loss", sop}}, args_.data)};
+  return {lm + sop, std::nullopt, averaged(batch, {{"lm loss", lm}, {"sop loss", sop}}, args_.data)};
 }
 
 /// A row that only fills up the batch is left out.
@@ -224,7 +233,7 @@ LossOut BertTrainStep::classifier_loss(const Batch& batch, const at::Tensor& log
   } else {
     loss = at::binary_cross_entropy_with_logits(given, labels.to(given.scalar_type()));
   }
-  return {loss, std::nullopt, averaged({{"loss", loss}}, args_.data)};
+  return {loss, std::nullopt, averaged(batch, {{"loss", loss}}, args_.data)};
 }
 
 Batch T5TrainStep::get_batch(DataIter& data) {
@@ -252,7 +261,7 @@ Batch T5TrainStep::get_batch(DataIter& data) {
 }
 
 LossOut T5TrainStep::loss_func(const Batch& batch, const Tensors& outputs) {
-  return masked_loss(output(outputs, 0, "T5TrainStep"), required(batch, "loss_mask", "T5TrainStep"), args_);
+  return masked_loss(batch, output(outputs, 0, "T5TrainStep"), required(batch, "loss_mask", "T5TrainStep"), args_);
 }
 
 }  // namespace accrue::megatron

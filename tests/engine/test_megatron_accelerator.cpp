@@ -217,6 +217,35 @@ class TestMegatronAccelerator : public QObject {
     }
   }
 
+  /// Rows 8 and on, by the mean of the losses that each has alone.
+  void a_padded_batch_has_the_loss_of_its_real_rows_data() {
+    const Rows<int> row;
+    row("half a micro-batch", 9);
+    row("a micro-batch of padding alone", 10);
+    row("one and a half", 11);
+  }
+  void a_padded_batch_has_the_loss_of_its_real_rows() {
+    const auto [samples] = current_row<int>();
+    const auto last_of = [](std::int64_t rows, std::int64_t micro_batch, std::int64_t micro_batches,
+                            std::int64_t skip) {
+      Mesh mesh;
+      AcceleratorOptions options = with({});
+      options.megatron_lm_plugin.num_micro_batches = micro_batches;
+      options.last_batch = LastBatch::pad;
+      Accelerator accelerator(options, mesh);
+      auto& prepared =
+          accelerator.prepare(tiny_gpt(), adamw(0.0, 0.0), {.total_num_steps = 4}, {token_loader(rows, micro_batch)});
+      while (skip-- > 0) prepared.loaders[0].next();
+      const double loss = prepared.model(*prepared.loaders[0].next()).loss.item<double>();
+      return std::pair(loss, *accelerator.progress().grad_norm);
+    };
+    const auto padded = last_of(samples, 2, 2, 2);
+    double mean = 0.0;
+    for (int row = 8; row < samples; ++row) mean += last_of(samples, 1, 1, row).first / (samples - 8);
+    QVERIFY(near(padded.first, mean));
+    if (samples == 10) QVERIFY(near(padded.second, last_of(samples, 2, 1, 4).second));
+  }
+
   void logits_are_those_of_the_batch() {
     Mesh mesh;
     MegatronLMPlugin plugin;

@@ -45,7 +45,7 @@ struct AcceleratorImpl;
 /// What happens to rows at the end of an epoch that fill no batch of all replicas.
 enum class LastBatch {
   drop,
-  pad  ///< the batch is filled up with rows that count in no loss
+  pad  ///< the batch is filled up with rows that count in no loss: losses are means over the real ones
 };
 
 /// What the model computes in; its parameters are updated in float32, and float16 losses are scaled.

@@ -24,6 +24,11 @@ struct LossOut {
   LossReport report;
 };
 
+/// How much a micro-batch counts in the mean over the micro-batches of all replicas: 1, and of a last batch that was
+/// filled up (LastBatch::pad) as many times that as it has more real rows than the mean. A loader gives it as
+/// "row_weight", a factor for each row. Losses are weighed by it; a step weighs the means that it reports itself.
+double row_share(const Batch& batch);
+
 struct ForwardOut {
   Batch batch;
   Tensors outputs;

@@ -175,10 +175,16 @@ Result<void> check_model(Training& training, const CheckpointReader& checkpoint,
               "Resume with the spec that the run was started with.");
 }
 
-/// Updates of one parameter: never more than there were of all.
+/// Updates of one parameter, those that other ranks keep too: never more than there were of all.
 Result<void> check_step_counts(const Training& training, const CheckpointReader& checkpoint) {
   for (const std::string& parameter : training.model.names()) {
     const std::string name = "optimizer.step." + parameter;
+    const CheckpointReader::Stored* const stored = checkpoint.find(name);
+    if (stored && (stored->shape != std::vector<std::int64_t>{1} || stored->dtype != at::kLong))
+      return fail(
+          ErrorCode::protocol,
+          name + " is " + type_text(stored->shape, stored->dtype) + " there and " + type_text({1}, at::kLong) + " here",
+          "tensors");
     const auto steps = checkpoint.read(name);
     if (!steps) return tl::unexpected(steps.error());
     const std::int64_t count = steps->item<std::int64_t>();

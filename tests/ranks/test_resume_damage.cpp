@@ -7,11 +7,13 @@
 
 #include <QTemporaryDir>
 #include <QTest>
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
 
 #include "support/signed_checkpoint.h"
+#include "support/table.h"
 #include "support/training_body.h"
 
 namespace test_resume_damage {
@@ -96,6 +98,7 @@ class TestResumeDamage : public QObject {
     add("tally of nothing", replaced("replica.0.tally", at::zeros({0}, at::kDouble)), "replica.0.tally is Double [0]");
     add("tally of one", replaced("replica.0.tally", at::zeros({1}, at::kDouble)), "replica.0.tally is Double [1]");
     add("tally of another type", retyped("replica.0.tally", at::kFloat), "replica.0.tally is Float [15]");
+    add("tally of whole numbers", retyped("replica.0.tally", at::kLong), "replica.0.tally is Long [15]");
     add("tally of another version", replaced("replica.0.tally", at::zeros({9}, at::kDouble)),
         "step-2+3 was refused: tensors: the checkpoint was taken inside a window by another version of Accrue "
         "(replica.0.tally is Double [9] there and Double [15] here). Resume from a checkpoint between two windows "
@@ -118,6 +121,8 @@ class TestResumeDamage : public QObject {
     add("steps negative", replaced("optimizer.step.", at::full({1}, -1, at::kLong)), "is -1 after 2 optimizer steps");
     add("steps beyond", replaced("optimizer.step.", at::full({1}, 3, at::kLong)), "is 3 after 2 optimizer steps");
     add("steps of nothing", replaced("optimizer.step.", at::zeros({0}, at::kLong)), "optimizer.step.");
+    add("steps of two", replaced("optimizer.step.", at::zeros({2}, at::kLong)), "is Long [2] there and Long [1] here");
+    add("steps of another type", retyped("optimizer.step.", at::kDouble), "is Double [1] there and Long [1] here");
     add("generator too short", replaced("rank.0.rng.cpu", at::zeros({8}, at::kByte)), "rank.0.rng.cpu is Byte [8]");
     add("generator of zeros", replaced("rank.0.rng.cpu", at::zeros({5056}, at::kByte)), "no state of the generator");
   }
@@ -125,6 +130,36 @@ class TestResumeDamage : public QObject {
     QFETCH(std::function<void(Archive&)>, damage);
     QFETCH(QString, words);
     refused([&](const fs::path& newest) { rewrite_shard(newest, "shard-0.safetensors", damage); }, words);
+  }
+
+  /// A rank that holds no part of a parameter counts its steps none the less.
+  void steps_that_another_rank_counts_are_refused_by_name_data() {
+    const Rows<std::function<void(Archive&)>, QString> row;
+    row("two", replaced("optimizer.step.", at::zeros({2}, at::kLong)), "is Long [2] there and Long [1] here");
+    row("none", replaced("optimizer.step.", at::zeros({0}, at::kLong)), "is Long [0] there and Long [1] here");
+    row("no list", replaced("optimizer.step.", at::zeros({}, at::kLong)), "is Long [] there and Long [1] here");
+    row("another type", retyped("optimizer.step.", at::kFloat), "is Float [1] there and Long [1] here");
+  }
+  void steps_that_another_rank_counts_are_refused_by_name() {
+    const auto [damage, words] = current_row<std::function<void(Archive&)>, QString>();
+    const std::string spec =
+        "accrue = 1\n[model]\nkind = \"mlp\"\nhidden = [8]\ninputs = 4\noutputs = 2\n[data]\nkind = \"synthetic\"\n"
+        "samples = 32\n[optimizer]\nkind = \"adamw\"\n[accumulation]\nsteps = 2\nmicro_batch = 2\n"
+        "[parallel]\ndata = 2\nzero = 1\n[run]\nupdates = 4\n[checkpoint]\nevery_updates = 1\n";
+    QTemporaryDir folder;
+    const std::string dir = folder.path().toStdString();
+    const auto stopped = train({.spec = spec, .run_dir = dir, .stop_before = 5}, 2);
+    QVERIFY2(stopped[0].outcome == "stopped", stopped[0].text().c_str());
+    for (const char* shard : {"shard-0.safetensors", "shard-1.safetensors"})
+      rewrite_shard(fs::path(dir) / "checkpoints" / "step-2", shard, [&](Archive& archive) {
+        const auto counts = [](const auto& named) { return named.first.starts_with("optimizer.step."); };
+        if (std::ranges::any_of(archive.tensors, counts)) damage(archive);
+      });
+    const auto resumed = train({.spec = spec, .run_dir = dir, .resume_from = "newest"}, 2);
+    QVERIFY2(resumed[0].outcome == "finished", resumed[0].text().c_str());
+    const std::string said = warnings(resumed[0]);
+    QVERIFY2(said.find("step-2 was refused") != std::string::npos, said.c_str());
+    QVERIFY2(said.find(words.toStdString()) != std::string::npos, said.c_str());
   }
 
   void places_that_the_plan_does_not_have_are_refused_by_name_data() {

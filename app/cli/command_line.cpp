@@ -398,7 +398,7 @@ void add_launch(Verbs& verbs, std::vector<std::string> command) {
       "The program and its arguments follow --:  accrue-run launch -n 2 -- ./train --lr 0.1\n"
       "The ranks find RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and a new\n"
       "ACCRUE_RUN_SECRET in their environment, and of the caller's the variables that ranks of a run get,\n"
-      "ACCELERATE_* and OMP_*. Others need --env. If one rank fails, the others are ended.\n"
+      "ACCELERATE_*, MEGATRON_LM_* and OMP_*. Others need --env. If one rank fails, the others are ended.\n"
       "Exit status: 0 all ranks ended with 0, 2 nothing was started, 4 a rank failed or was killed, 5 the folder\n"
       "cannot be written, 130 stopped by the user.");
 }

@@ -128,11 +128,12 @@ class TestLaunch : public QObject {
   void variables_that_the_library_reads_are_handed_on() {
     const QString shows =
         "echo ${ACCELERATE_GRADIENT_ACCUMULATION_STEPS-none} ${OMP_NUM_THREADS} ${OMP_WAIT_POLICY} "
-        "${OMP_SCHEDULE-none}";
+        "${OMP_SCHEDULE-none} ${MEGATRON_LM_TP_DEGREE-none}";
     const QStringList environment{"ACCELERATE_GRADIENT_ACCUMULATION_STEPS=3", "OMP_NUM_THREADS=5",
-                                  "OMP_WAIT_POLICY=active", "OMP_SCHEDULE=static"};
-    QCOMPARE(lines_of({"--", "sh", "-c", shows}, environment), QStringList{"[0] 3 5 active static"});
-    QCOMPARE(lines_of({"--threads", "2", "--", "sh", "-c", shows}, environment), QStringList{"[0] 3 2 active static"});
+                                  "OMP_WAIT_POLICY=active", "OMP_SCHEDULE=static", "MEGATRON_LM_TP_DEGREE=7"};
+    QCOMPARE(lines_of({"--", "sh", "-c", shows}, environment), QStringList{"[0] 3 5 active static 7"});
+    QCOMPARE(lines_of({"--threads", "2", "--", "sh", "-c", shows}, environment),
+             QStringList{"[0] 3 2 active static 7"});
   }
 
   void what_a_rank_writes_last_is_heard() {

@@ -117,6 +117,7 @@ Result<Environment> environment_of(const ProgramGroupOptions& options) {
   Environment environment = Environment::allowed();
   environment.unset("ACCRUE_RUN_LOCK_FD");  // of a run that this program may be a rank of
   environment.hand_on("ACCELERATE_");       // what accrue::accelerate reads, as its original does
+  environment.hand_on("MEGATRON_LM_");      // and what accrue::megatron does
   for (const std::string& entry : options.environment) {
     const auto name = entry.substr(0, entry.find('='));
     if (name.empty()) return fail(ErrorCode::config, fmt::format("\"{}\" names no variable", entry), "environment");

@@ -103,6 +103,16 @@ class TestMegatronLowering : public QObject {
     QVERIFY(lowered.findings.empty());
   }
 
+  void an_empty_section_is_the_plug_in() {
+    const SpecReading reading = parse_spec("accrue = 1\n[megatron]\n# all of it by default\n", "s.accrue");
+    QCOMPARE(errors_of(reading.findings), QString());
+    const LoweredMegatron lowered = lower_megatron(reading.spec, empty_environment());
+    QCOMPARE(value_of(lowered.spec, "optimizer.clip_norm"), QString("1.0"));
+    QCOMPARE(value_of(lowered.spec, "schedule.kind"), QString("\"linear\""));
+    QVERIFY(has_megatron(parse_spec(write_spec(reading.spec), "s.accrue").spec));
+    QVERIFY(!has_megatron(parse_spec("accrue = 1\n", "s.accrue").spec));
+  }
+
   // 2 replicas x micro-batch 4 x 8 micro-steps = 64 samples an update.
   void fields_set_keys_data() {
     QTest::addColumn<QStringList>("set");
@@ -157,6 +167,8 @@ class TestMegatronLowering : public QObject {
     row({"megatron.no_wd_decay_cond=[\"*.bias\"]"}, "optimizer.no_decay", "[\"*.bias\"]");
     row({"megatron.lr_mult=0.5", "megatron.scale_lr_cond=[\"head*\"]"}, "optimizer.scaled_lr", "[\"head*\"]");
     row({"megatron.scale_lr_cond=[\"head*\"]", "megatron.lr_mult=0.5"}, "optimizer.lr_mult", "0.5");
+    row({"optimizer.scaled_lr=[\"head*\"]", "megatron.lr_mult=0.5"}, "optimizer.lr_mult", "0.5");
+    row({"megatron.lr_mult=0.5"}, "optimizer.lr_mult", "1.0");
     row({"megatron.seq_length=64"}, "model.context", "64");
     row({"megatron.decoder_seq_length=64"}, "model.context", "64");
     row({"model.kind=bert", "megatron.encoder_seq_length=64"}, "model.context", "64");

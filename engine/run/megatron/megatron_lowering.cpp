@@ -458,12 +458,13 @@ class Lowering {
   void lower_groups() {
     if (value().no_wd_decay_cond) set("no_wd_decay_cond", "optimizer.no_decay", *value().no_wd_decay_cond);
     if (value().scale_lr_cond) set("scale_lr_cond", "optimizer.scaled_lr", *value().scale_lr_cond);
-    set("lr_mult", "optimizer.lr_mult", *value().lr_mult);
+    const bool scales = !result_.spec.optimizer.scaled_lr.empty();
+    if (scales || *value().lr_mult == 1.0) set("lr_mult", "optimizer.lr_mult", *value().lr_mult);
     if (!value().no_wd_decay_cond)
       nothing("no_wd_decay_cond", "biases and the weights of norms do not decay in any case");
     if (!value().scale_lr_cond) {
       nothing("scale_lr_cond", "no parameters have a rate of their own");
-      nothing("lr_mult", "scale_lr_cond names no parameters");
+      if (!scales) nothing("lr_mult", "scale_lr_cond names no parameters");
     } else if (*value().lr_mult == 1.0) {
       nothing("scale_lr_cond", "lr_mult is 1");
     }

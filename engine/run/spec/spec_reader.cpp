@@ -166,6 +166,8 @@ class Reader {
       } else if (const toml::table* section = node.as_table()) {
         for (const auto& [name, value] : *section)
           read_key(std::string(key.str()) + "." + std::string(name.str()), name, value);
+        // The plug-in's own defaults hold where it is there; a field that says no more keeps it there.
+        if (key.str() == "megatron" && section->empty()) reading_.spec.megatron.is_train_batch_min = true;
       } else {
         const std::string name(key.str());
         add(node.source(), {.key = name,

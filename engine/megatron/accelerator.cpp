@@ -117,6 +117,11 @@ void AcceleratorImpl::check_plugin() {
            " (tensor x pipeline), the plug-in's tp_degree x pp_degree " + std::to_string(*plugin().tp_degree) + " x " +
            std::to_string(*plugin().pp_degree) + ": build the mesh of Accelerator::grid_of()");
   check_arguments(resolved);
+  const MegatronLMPlugin& given = options.megatron_lm_plugin;
+  if (given.custom_prepare_model_function && !given.custom_model_provider_function)
+    refuse("custom_prepare_model_function needs custom_model_provider_function, whose chunks it wraps");
+  if (!given.custom_train_step_kwargs.empty() && !given.custom_train_step_class)
+    refuse("custom_train_step_kwargs needs custom_train_step_class, which is made with them");
   if (mesh.grid().context != 1) refuse("the Megatron-LM plug-in has no use for a context axis");
 }
 

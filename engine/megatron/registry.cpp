@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accrue/megatron/registry.h"
 
+#include <c10/util/Exception.h>
+
+#include <new>
 #include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "accrue/comm/communicator.h"
+#include "accrue/run/result.h"
 
 namespace accrue::megatron {
 namespace {
@@ -11,9 +19,87 @@ void add_entries(std::vector<PluginEntry>& all, const Registry::Names<Entry>& na
   for (const auto& each : names.all()) all.push_back({names.field(), each.first});
 }
 
+/// In a catch block: what a hook threw, with its name before it. What is not about the hook goes on as it is.
+[[noreturn]] void rethrow_of(const std::string& hook) {
+  const std::string threw = hook + " threw: ";
+  try {
+    throw;
+  } catch (const CommError&) {
+    throw;
+  } catch (const ResultError&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (const c10::Error& error) {
+    throw std::runtime_error(threw + error.what_without_backtrace());
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(threw + error.what());
+  } catch (const std::exception& error) {
+    throw std::runtime_error(threw + error.what());
+  } catch (...) {
+    throw std::runtime_error(threw + "something that is no std::exception");
+  }
+}
+
+template <typename Call>
+auto guarded(const std::string& hook, Call&& call) {
+  try {
+    return std::forward<Call>(call)();
+  } catch (...) {
+    rethrow_of(hook);
+  }
+}
+
+/// A registered step whose own functions are the hook.
+class GuardedStep final : public AbstractTrainStep {
+ public:
+  GuardedStep(std::shared_ptr<AbstractTrainStep> inner, std::string hook)
+      : AbstractTrainStep(inner->name()), inner_(std::move(inner)), hook_(std::move(hook)) {}
+  Batch get_batch(DataIter& data) override {
+    return guarded(hook_, [&] { return inner_->get_batch(data); });
+  }
+  ForwardOut forward_step(DataIter& data, ModelChunk& chunk, int microbatch) override {
+    return guarded(hook_, [&] { return inner_->forward_step(data, chunk, microbatch); });
+  }
+  LossOut loss_func(const Batch& batch, const Tensors& outputs) override {
+    return guarded(hook_, [&] { return inner_->loss_func(batch, outputs); });
+  }
+
+ private:
+  std::shared_ptr<AbstractTrainStep> inner_;
+  std::string hook_;
+};
+
+/// What a hook gives, where it is called later.
+template <typename Given>
+Given guarded_result(const std::string& /*hook*/, Given given) {
+  return given;
+}
+std::shared_ptr<AbstractTrainStep> guarded_result(const std::string& hook, std::shared_ptr<AbstractTrainStep> step) {
+  return step ? std::make_shared<GuardedStep>(std::move(step), hook) : nullptr;
+}
+std::vector<MegatronDataset> guarded_result(const std::string& hook, std::vector<MegatronDataset> sets) {
+  for (MegatronDataset& set : sets)
+    if (set.fetch)
+      set.fetch = [hook, fetch = std::move(set.fetch)](const std::vector<std::int64_t>& samples) {
+        return guarded(hook, [&] { return fetch(samples); });
+      };
+  return sets;
+}
+
+template <typename Given, typename... Arguments>
+std::function<Given(Arguments...)> guarded_hook(const std::string& hook, std::function<Given(Arguments...)> call) {
+  return [hook, call = std::move(call)](Arguments... arguments) {
+    return guarded_result(hook, guarded(hook, [&] { return call(std::forward<Arguments>(arguments)...); }));
+  };
+}
+
 template <typename Entry>
 void take(Entry& member, const std::optional<std::string>& name, const Registry::Names<Entry>& names) {
-  if (name && !member) member = names.find(*name);
+  if (!name || member) return;
+  if (Entry entry = names.find(*name)) member = guarded_hook(std::string(names.field()) + " \"" + *name + "\"", entry);
 }
 
 std::string trimmed(const std::string& text) {

@@ -195,12 +195,12 @@ QString AccumulationPanel::phaseText() const {
   }
   if (tracker().window() == 0) return tr("Not started");
   // A heartbeat is of another moment than the tanks: it names only what is no part of a window.
-  const std::string& told = tracker().inWindow().begin()->second.phase;
+  const auto ranks = tracker().atOneMoment();
+  const std::string& told = ranks.begin()->second.phase;
   if (told == "checkpoint" || told == "evaluate" || told == "verify" || told == "finish")
     return QString::fromStdString(told);
   if (shows_reduction_) return tr("Reduced");
   if (tracker().drained()) return tr("Between windows");
-  const auto ranks = tracker().atOneMoment();
   if (allReduced(ranks)) return tr("Reduced");
   const auto full = [](const auto& entry) { return entry.second.filled == entry.second.window_size; };
   return std::ranges::all_of(ranks, full) ? tr("Window full") : tr("Accumulating");

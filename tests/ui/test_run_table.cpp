@@ -177,6 +177,18 @@ class TestRunTable : public QObject {
     for (const RunSeries* run : model.RunTableModel::runs()) order << run->startedAt().left(10);
     QCOMPARE(order,
              (QStringList{QStringLiteral("2026-11-03"), QStringLiteral("2026-11-02"), QStringLiteral("2026-11-01")}));
+    // Runs of one second stand in the order of their starts, whatever their folders' names are.
+    CheckedTable quick;
+    for (const char* started : {"09.250Z", "09.750Z", "09.500Z"}) {
+      quick.runs.push_back(makeRun(static_cast<int>(quick.runs.size()), {.updates = 3}));
+      RunSeries& run = *quick.runs.back();
+      run.setFolder(QStringLiteral("/runs/%1").arg(QLatin1Char(quick.runs.size() == 2 ? 'a' : 'b')));
+      run.setStartedAt(QStringLiteral("2026-11-02T08:00:%1").arg(QLatin1String(started)));
+      quick.addRun(&run);
+    }
+    order.clear();
+    for (const RunSeries* run : quick.RunTableModel::runs()) order << run->startedAt().mid(17);
+    QCOMPARE(order, (QStringList{QStringLiteral("09.750Z"), QStringLiteral("09.500Z"), QStringLiteral("09.250Z")}));
     // A resumed run keeps its place.
     model.at(2).append(
         {{supervisor_rank, 0, 0, RunStarted{.run = "run-2", .started_at = "2026-11-09", .resumed = true}}});

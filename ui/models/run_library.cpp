@@ -235,7 +235,7 @@ void RunLibrary::putBack(RunSeries* run) {
 RunSeries* RunLibrary::addLive(const QString& folder, const std::optional<RunPlan>& plan, Past past) {
   const QString path = canonical(folder);
   RunSeries* run = by_folder_.value(path);
-  if (!run) run = addRun(QString(), path, QDateTime::currentDateTimeUtc().toString(Qt::ISODate));
+  if (!run) run = addRun(QString(), path, QDateTime::currentDateTimeUtc().toString(Qt::ISODateWithMs));
   if (past == Past::forget) forget(run);
   live_elsewhere_.removeAll(path);
   if (const auto known = plan ? plan : readPlan(path.toStdString())) run->setPlan(*known);

@@ -97,12 +97,14 @@ void tell_of_missing_summary(std::vector<RunEvent>& shown, const Error& error) {
 }  // namespace
 
 std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
+  const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  const auto second = std::chrono::floor<std::chrono::seconds>(now);
+  const std::time_t time = std::chrono::system_clock::to_time_t(second);
   std::tm utc{};
-  ::gmtime_r(&now, &utc);
+  ::gmtime_r(&time, &utc);
   char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
+  return fmt::format("{}.{:03}Z", text, (now - second).count());
 }
 
 std::string versions_json() {

@@ -58,6 +58,33 @@ class TestPlotStack : public QObject, PlotsFixture {
     QVERIFY2(std::abs(backward / forward - 2.0) < 0.5, qPrintable(QString::number(backward / forward)));
   }
 
+  void a_dense_strip_paints_what_trains_no_weights_in_a_grey_of_its_own() {
+    const MadeRun made{.steps = 4, .ranks = 2, .updates = 3000, .batchesPerEpoch = 100000};
+    const auto painted = [&](CollectivePurpose purpose) {
+      std::vector<RunEvent> events = made.events(3000);
+      for (RunEvent& event : events)
+        if (auto* sync = std::get_if<Sync>(&event.body)) std::ranges::fill(sync->purpose, purpose);
+      runs_.push_back(std::make_unique<RunSeries>(QStringLiteral("run"), 0));
+      runs_.back()->setPlan(made.plan());
+      runs_.back()->append(events);
+      show({runs_.back().get()});
+      const QImage image = picture();
+      QStringList legend;
+      for (const HeaderItem& item : strip().header().items()) legend << item.text;
+      return std::tuple(count(image, lightColors().collective, drawing(strip()), 0.93),
+                        count(image, lightColors().muted, drawing(strip()), 0.93),
+                        legend.contains(QStringLiteral("agreeing or checking")));
+    };
+    const auto [brown, noGrey, unnamed] = painted(CollectivePurpose::gradients);
+    QVERIFY(lanes().showsShares());
+    QVERIFY2(brown > 1000 && noGrey == 0 && !unnamed, qPrintable(QStringLiteral("%1, %2").arg(brown).arg(noGrey)));
+    for (const CollectivePurpose aside : {CollectivePurpose::agreement, CollectivePurpose::check,
+                                          CollectivePurpose::evaluation, CollectivePurpose::checkpoint}) {
+      const auto [noBrown, grey, named] = painted(aside);
+      QVERIFY2(noBrown == 0 && grey > 1000 && named, qPrintable(QStringLiteral("%1, %2").arg(noBrown).arg(grey)));
+    }
+  }
+
   void a_young_run_beside_a_long_one_shows_shares() {
     RunSeries& old = add({.updates = 3000, .batchesPerEpoch = 100000}, 3000, 0);
     RunSeries& young = add({.updates = 10}, 10, 1);

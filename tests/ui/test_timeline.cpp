@@ -25,9 +25,10 @@ SyncTimeline timelineOf(const std::vector<RunEvent>& events) {
 }
 
 /// A rank that takes from 1 to 4 s for a forward and twice that for a backward, and reduces 64 bytes every fourth
-/// micro-step. It tells one micro-step at a time.
+/// micro-step, for a second, after which it agrees with others for as long as told. It tells one micro-step at a time.
 class LongRun {
  public:
+  explicit LongRun(std::int64_t agreeing = 0) : agreeing_(agreeing) {}
   void train(SyncTimeline& timeline, std::int64_t micros) {
     for (const std::int64_t last = done_ + micros; done_ < last;) {
       const std::int64_t micro = ++done_;
@@ -50,6 +51,16 @@ class LongRun {
                             {ns(end)},
                             {ns(end + 1)}});
       now_ = end + 1;
+      if (agreeing_ == 0) continue;
+      timeline.take(0, Sync{{micro / 4},
+                            {micro},
+                            {"data"},
+                            {"all_reduce"},
+                            {CollectivePurpose::agreement},
+                            {8},
+                            {ns(now_)},
+                            {ns(now_ + agreeing_)}});
+      now_ += agreeing_;
     }
   }
   /// Seconds of forwards in the first so many micro-steps.
@@ -66,6 +77,7 @@ class LongRun {
 
  private:
   static std::int64_t ns(std::int64_t seconds) { return seconds * 1'000'000'000; }
+  std::int64_t agreeing_;
   std::int64_t done_ = 0;
   std::int64_t now_ = 0;
   std::vector<std::int64_t> begins_;
@@ -210,7 +222,7 @@ class TestTimeline : public QObject {
 
   void the_time_spent_stays_true_where_spans_are_gone() {
     SyncTimeline timeline;
-    LongRun run;
+    LongRun run(2);
     run.train(timeline, 8 * kept);
     const Lane& lane = timeline.lanes().at(0);
     QVERIFY(lane.condensedTo() >= 6 * kept);
@@ -221,7 +233,9 @@ class TestTimeline : public QObject {
       QCOMPARE(share.forward, LongRun::forwards(place.microStep - 1));
       QCOMPARE(share.backward, 2.0 * LongRun::forwards(place.microStep - 1));
       QCOMPARE(share.collective, static_cast<double>((place.microStep - 1) / 4));
-      QCOMPARE(lane.uses.front().time.spent(place.begin), share.collective);
+      QCOMPARE(share.aside, 2.0 * share.collective);
+      QCOMPARE(lane.uses.front().time.training(place.begin), share.collective);
+      QCOMPARE(lane.uses.front().time.aside(place.begin), share.aside);
     }
     QCOMPARE(lane.spent(1e12).forward, LongRun::forwards(8 * kept));
     // Inside a place the time is spread evenly.
@@ -283,6 +297,47 @@ class TestTimeline : public QObject {
     QCOMPARE(timeline.lanes().at(0).spent(100.0).collective, 1.0);
     QCOMPARE(timeline.lanes().at(1).spent(100.0).collective, 0.5);
     QCOMPARE(timeline.lanes().at(3).spent(100.0).collective, 0.5);
+  }
+
+  void what_trains_no_weights_has_a_share_of_its_own() {
+    using enum CollectivePurpose;
+    SyncTimeline timeline;
+    timeline.setGrid({.data = 2});
+    const auto call = [&](CollectivePurpose purpose, std::int64_t begin0, std::int64_t begin1, std::int64_t end) {
+      for (const std::int64_t rank : {0, 1})
+        timeline.take(rank, Sync{{1},
+                                 {4},
+                                 {"data"},
+                                 {"all_reduce"},
+                                 {purpose},
+                                 {8},
+                                 {(rank == 0 ? begin0 : begin1) * 1'000'000'000},
+                                 {end * 1'000'000'000}});
+    };
+    call(gradients, 1, 3, 4);       // rank 0 waits 2 s, then both transfer for 1 s
+    call(check, 5, 7, 9);           // waits 2 s, 2 s
+    call(agreement, 10, 10, 11);    // 1 s
+    call(evaluation, 11, 11, 14);   // 3 s
+    call(checkpoint, 15, 15, 19);   // 4 s
+    call(gradients, 20, 20, 24);    // 4 s, the last two beside an agreement of 5 s
+    call(agreement, 22, 22, 27);    // of which 3 s are its own
+    call(activations, 30, 30, 31);  // 1 s
+    call(parameters, 31, 31, 33);   // 2 s
+    call(unknown, 33, 33, 36);      // 3 s: what a record does not name may train
+    const Lane& lane = timeline.lanes().at(0);
+    const auto micros = [](double training, double aside) {
+      return std::pair(std::round(1e6 * training), std::round(1e6 * aside));
+    };
+    const auto spent = [&](double time) { return micros(lane.spent(time).collective, lane.spent(time).aside); };
+    QCOMPARE(spent(3.0), micros(0.0, 0.0));
+    QCOMPARE(spent(7.0), micros(1.0, 0.0));
+    QCOMPARE(spent(8.0), micros(1.0, 1.0));
+    QCOMPARE(spent(19.0), micros(1.0, 10.0));
+    QCOMPARE(spent(23.0), micros(4.0, 10.0));
+    QCOMPARE(spent(25.0), micros(5.0, 11.0));
+    QCOMPARE(spent(100.0), micros(11.0, 13.0));
+    const TransferTime& data = lane.uses.front().time;
+    QCOMPARE(micros(data.training(100.0), data.aside(100.0)), micros(11.0, 13.0));
   }
 
   void an_exactness_check_is_not_counted_as_a_gradient_reduction() {
@@ -384,8 +439,8 @@ class TestTimeline : public QObject {
     QCOMPARE(lane.spent(100.0).collective, 5.0);
     for (const AxisUse& use : lane.uses) {
       const bool data = timeline.axes()[use.axis] == QStringLiteral("data");
-      QCOMPARE(use.time.spent(100.0), data ? 4.0 : 3.0);
-      QCOMPARE(use.time.spent(4.5), data ? 3.5 : 1.5);
+      QCOMPARE(use.time.training(100.0), data ? 4.0 : 3.0);
+      QCOMPARE(use.time.training(4.5), data ? 3.5 : 1.5);
     }
     // At 3.5 s the reduction over data is still under way, though one that began later is over.
     QCOMPARE(lane.syncReaching(3.5)->bytes, 3);

@@ -145,6 +145,23 @@ void BusyTime::dropAfter(double time) {
   past_.truncate(time);
 }
 
+void TransferTime::add(const SyncSpan& span) {
+  all_.add(span.transfer, span.end);
+  if (!span.isAside()) training_.add(span.transfer, span.end);
+}
+
+void TransferTime::condense(const std::vector<double>& moments) {
+  for (BusyTime* time : {&training_, &all_}) time->condense(moments);
+}
+
+void TransferTime::thin() {
+  for (BusyTime* time : {&training_, &all_}) time->thin();
+}
+
+void TransferTime::truncate(double time) {
+  for (BusyTime* each : {&training_, &all_}) each->truncate(time);
+}
+
 double Lane::begin() const {
   double first = std::numeric_limits<double>::infinity();
   if (!micro.empty()) first = std::min(first, micro.front().begin);
@@ -203,12 +220,13 @@ void Lane::count(const SyncSpan& span) {
   auto use = std::ranges::find(uses, span.axis, &AxisUse::axis);
   if (use == uses.end()) use = uses.insert(uses.end(), AxisUse{.axis = span.axis, .time = {}});
   if (span.transfer >= span.end) return;
-  transfers_.add(span.transfer, span.end);
-  use->time.add(span.transfer, span.end);
+  transfers_.add(span);
+  use->time.add(span);
 }
 
 LaneShare Lane::spent(double time) const {
-  return {forward.spent(time), backward.spent(time), transfers_.spent(time), step.spent(time)};
+  return {forward.spent(time), backward.spent(time), transfers_.training(time), transfers_.aside(time),
+          step.spent(time)};
 }
 
 std::int64_t Lane::largestBytes(double from, double to) const {

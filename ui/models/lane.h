@@ -53,7 +53,8 @@ struct SyncSpan {
 struct LaneShare {
   double forward = 0.0;
   double backward = 0.0;
-  double collective = 0.0;  ///< transfers, without the waiting before them
+  double collective = 0.0;  ///< transfers that train the weights, without the waiting before them
+  double aside = 0.0;       ///< the other transfers, likewise: see SyncSpan::isAside
   double step = 0.0;
 };
 
@@ -135,10 +136,28 @@ class BusyTime {
   PastTime past_;
 };
 
+/// When a rank transferred. Where a collective that trains the weights overlaps one that does not, the time is the
+/// former's.
+class TransferTime {
+ public:
+  void add(const SyncSpan& span);
+  /// Seconds before a moment in which collectives that train the weights were under way.
+  double training(double time) const { return training_.spent(time); }
+  /// The same of the others alone.
+  double aside(double time) const { return all_.spent(time) - training_.spent(time); }
+  void condense(const std::vector<double>& moments);
+  void thin();
+  void truncate(double time);
+
+ private:
+  BusyTime training_;
+  BusyTime all_;
+};
+
 /// When a rank transferred over one axis.
 struct AxisUse {
   std::uint8_t axis = 0;  ///< index into SyncTimeline::axes()
-  BusyTime time;
+  TransferTime time;
 };
 
 /// One rank's spans, each kind ordered by begin.
@@ -197,7 +216,7 @@ class Lane {
   std::size_t sharing_ = 1;  // micro-steps that share a place there
   std::int64_t microSteps_ = 0;
   BusyTime communication_;  // over all axes, with the waiting
-  BusyTime transfers_;      // without
+  TransferTime transfers_;  // without
   BusyTime paused_;
   std::optional<double> pausedAt_;  // while no later span is known
 };

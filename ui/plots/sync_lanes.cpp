@@ -228,14 +228,20 @@ void SyncLanes::drawShares(QCPPainter* painter, const Row& row, const LaneClock&
       if (bottom - top > 0.05) painter->fillRect(QRectF(left, top, width, bottom - top), color);
       bottom = top;
     };
-    const double transferred = row.use != nullptr ? row.use->time.spent(end) - row.use->time.spent(begin)
-                               : axes.size() == 1 ? after.collective - before.collective
-                                                  : 0.0;
+    double transferred = 0.0, aside = 0.0;
+    if (row.use != nullptr) {
+      transferred = row.use->time.training(end) - row.use->time.training(begin);
+      aside = row.use->time.aside(end) - row.use->time.aside(begin);
+    } else if (axes.size() == 1) {
+      transferred = after.collective - before.collective;
+      aside = after.aside - before.aside;
+    }
     if (transferred > 0.0) {
       const QColor color = axisColor(colors_, axes[row.use != nullptr ? row.use->axis : 0]);
       painter->fillRect(QRectF(left, rect.bottom(), width, standsOut), color);
       stack(color, transferred);
     }
+    stack(colors_.muted, aside);
     if (row.use == nullptr) {
       stack(colors_.forward, after.forward - before.forward);
       stack(colors_.backward, after.backward - before.backward);

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <iterator>
+#include <numeric>
 
 #include "models/number_text.h"
 #include "models/run_text.h"
@@ -214,8 +216,13 @@ std::vector<HeaderItem> SyncStrip::legend() const {
   if (axes.size() >= 2)
     for (const std::uint8_t axis : run->timeline().shownAxes())
       items.push_back({Swatch::bar, 0, axisColor(colors, axes[axis]), tr("%1 axis").arg(axes[axis]), {}, axes[axis]});
-  if (run->timeline().sendsAside() && !lanes_->showsShares())
-    items.push_back({Swatch::foot, 0, colors.muted, tr("agreeing or checking"), {}, tr("agree")});
+  if (run->timeline().sendsAside())
+    items.push_back({lanes_->showsShares() ? Swatch::block : Swatch::foot,
+                     0,
+                     colors.muted,
+                     tr("agreeing or checking"),
+                     {},
+                     tr("agree")});
   items.push_back({Swatch::hatch,
                    0,
                    colors.waiting,
@@ -242,10 +249,13 @@ QString SyncStrip::laneText(const RunSeries& run, const SyncLanes::Row& row, dou
         span.count == 1
             ? tr("micro-step %1").arg(groupedNumber(span.microStep))
             : tr("micro-steps %1 to %2 together").arg(groupedNumber(span.microStep), groupedNumber(span.last()));
-    return tr("rank %1, %2: forward %3, backward %4, transfer %5")
-        .arg(row.rank)
-        .arg(which, spanText(past.forward - before.forward), spanText(past.backward - before.backward),
-             spanText(past.collective - before.collective));
+    const QString spent =
+        tr("rank %1, %2: forward %3, backward %4, transfer %5")
+            .arg(row.rank)
+            .arg(which, spanText(past.forward - before.forward), spanText(past.backward - before.backward),
+                 spanText(past.collective - before.collective));
+    const double aside = past.aside - before.aside;
+    return aside > 0.0 ? tr("%1, agreeing or checking %2").arg(spent, spanText(aside)) : spent;
   }
   QString text = tr("rank %1, micro-step %2: forward %3, backward %4")
                      .arg(row.rank)
@@ -300,8 +310,9 @@ QString SyncStrip::valueAt(const RunSeries& run, double x) const {
 
 PlotTable SyncStrip::table() const {
   PlotTable table;
-  table.headers = {tr("Update"), tr("Rank"),     tr("Forward"), tr("Backward"),
-                   tr("Step"),   tr("Transfer"), tr("Waiting"), tr("Bytes")};
+  table.headers = {
+      tr("Update"),  tr("Rank"), tr("Forward"), tr("Backward"), tr("Step"), tr("Transfer"), tr("Agreeing or checking"),
+      tr("Waiting"), tr("Bytes")};
   const QPointer<const RunSeries> run = shown();
   if (!run || run->timeline().empty()) return table;
   const std::size_t ranks = run->timeline().lanes().size();
@@ -320,12 +331,13 @@ PlotTable SyncStrip::table() const {
     const double end = clock.toTime(ends[window]);
     const LaneShare before = lane.spent(begin);
     const LaneShare after = lane.spent(end);
-    const double transfer = after.collective - before.collective;
     const std::array times = {after.forward - before.forward, after.backward - before.backward,
-                              after.step - before.step, transfer};
-    if (column < 6) return spanText(times[static_cast<std::size_t>(column) - 2]);
-    if (column == 6)
-      return spanText(std::max(clock.shown(begin, end) - times[0] - times[1] - times[2] - transfer, 0.0));
+                              after.step - before.step, after.collective - before.collective,
+                              after.aside - before.aside};
+    if (column < 7) return spanText(times[static_cast<std::size_t>(column) - 2]);
+    if (column == 7)
+      return spanText(
+          std::max(std::accumulate(times.begin(), times.end(), clock.shown(begin, end), std::minus()), 0.0));
     std::int64_t bytes = 0;
     for (auto sync = lane.syncReaching(begin); sync != lane.sync.end() && sync->begin < end; ++sync)
       if (sync->begin >= begin) bytes += sync->bytes;

@@ -129,6 +129,11 @@ class TestSpecFields : public QObject {
       row(name, name, "accumulation.steps");
     row("--micro-batch-size", "--micro-batch-size", "accumulation.micro_batch");
     row("batch_size", "batch_size", "accumulation.micro_batch");
+    for (const char* name : {"batch size", "batch-size", "Batch  Size", "size batch"})
+      row(name, name, "accumulation.micro_batch");
+    row("words of a name in another order", "steps accumulation", "accumulation.steps");
+    row("words of a label and a key", "parallel tensor", "parallel.tensor");
+    row("a name's words with spaces", "gradient accumulation steps", "accumulation.steps");
     row("world_size", "world_size", "parallel.data");
     row("epochs", "epochs", "run.epochs");
     row("tp_degree", "tp_degree", "parallel.tensor");

@@ -3,8 +3,11 @@
 // spec_fields_<section>.cpp. Built once, on first use, and never changed.
 #include "accrue/run/spec_fields.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <unordered_map>
 
 #include "spec_field_list.h"
@@ -29,8 +32,23 @@ std::vector<SpecField> make_fields() {
   return std::move(list.fields);
 }
 
+/// As texts are compared in a search: spaces, hyphens and underscores are equal.
+std::string searchable(std::string_view text) {
+  std::string same = spec_detail::folded(text);
+  std::ranges::replace(same, ' ', '_');
+  const auto repeated = std::ranges::unique(same, [](char left, char right) { return left == '_' && right == '_'; });
+  same.erase(repeated.begin(), repeated.end());
+  return same;
+}
+
 bool contains(std::string_view text, std::string_view wanted) {
-  return spec_detail::folded(text).find(wanted) != std::string::npos;
+  return searchable(text).find(wanted) != std::string::npos;
+}
+
+/// Each word of what is wanted, in any order.
+bool has_words(std::string_view text, std::string_view wanted) {
+  return std::ranges::all_of(wanted | std::views::split('_'),
+                             [&](auto word) { return contains(text, std::string_view(word.begin(), word.end())); });
 }
 
 bool has_word(std::string_view text, std::string_view wanted) {
@@ -43,12 +61,11 @@ bool has_word(std::string_view text, std::string_view wanted) {
   return false;
 }
 
-constexpr int help_rank = 10;
+constexpr int help_rank = 12;
 
 // Lower is better; 0 = no match.
 int search_rank(const SpecField& field, std::string_view wanted) {
-  using spec_detail::folded;
-  const auto is = [&](std::string_view name) { return folded(name) == wanted; };
+  const auto is = [&](std::string_view name) { return searchable(name) == wanted; };
   // The plug-in's names are another tool's; an ordinary field that has one of them comes first.
   const bool plugin = field.section() == "megatron";
   if (is(field.key) || (is(field.label) && !plugin)) return 1;
@@ -56,13 +73,17 @@ int search_rank(const SpecField& field, std::string_view wanted) {
   for (const FieldAlias& alias : field.aliases)
     if (is(alias.name)) return plugin ? 4 : 3;
   if (is(field.label)) return 4;
-  if (folded(field.label).starts_with(wanted)) return 5;
+  if (searchable(field.label).starts_with(wanted)) return 5;
   if (has_word(field.label, wanted) || has_word(field.key, wanted)) return 6;
   if (contains(field.key, wanted)) return 7;
   if (contains(field.label, wanted)) return 8;
   for (const FieldAlias& alias : field.aliases)
     if (contains(alias.name, wanted) || is(alias.system)) return 9;
-  return contains(field.help, wanted) ? help_rank : 0;
+  std::vector<std::string_view> names = {field.key, field.label};
+  for (const FieldAlias& alias : field.aliases) names.push_back(alias.name);
+  if (std::ranges::any_of(names, [&](std::string_view name) { return has_words(name, wanted); })) return 10;
+  if (has_words(fmt::format("{}", fmt::join(names, " ")), wanted)) return 11;
+  return has_words(field.help, wanted) ? help_rank : 0;
 }
 
 std::string join(const std::vector<std::string>& parts) {
@@ -103,7 +124,7 @@ const SpecField* find_field(std::string_view key) {
 std::vector<const SpecField*> search_fields(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   while (text.ends_with(' ')) text.remove_suffix(1);
-  const std::string wanted = spec_detail::folded(text);
+  const std::string wanted = searchable(text);
   if (wanted.empty()) return {};
   std::array<std::vector<const SpecField*>, help_rank + 1> by_rank;
   for (const SpecField& field : spec_fields())

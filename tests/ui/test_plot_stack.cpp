@@ -660,7 +660,11 @@ class TestPlotStack : public QObject, PlotsFixture {
     QCOMPARE(lanes.rows, std::size_t{40});
     QCOMPARE(lanes.cell(1, 1), QStringLiteral("1"));
     QCOMPARE(lanes.cell(1, 2), spanText(8 * MadeRun{}.forward));
-    QCOMPARE(lanes.cell(1, 7), bytesText(4096));
+    QCOMPARE(lanes.headers.mid(5, 3), (QStringList{QStringLiteral("Transfer"), QStringLiteral("Agreeing or checking"),
+                                                   QStringLiteral("Waiting")}));
+    QCOMPARE(lanes.cell(1, 5), spanText(MadeRun{}.collective));
+    QCOMPARE(lanes.cell(1, 6), spanText(0.0));
+    QCOMPARE(lanes.cell(1, 8), bytesText(4096));
     window->close();
   }
 };

@@ -319,7 +319,8 @@ void add_records(Verbs& verbs) {
       ->capture_default_str();
 
   const auto [compare, compares] =
-      verbs.add("compare", "Compare runs: differing keys, losses at equal samples, first divergence", compare_runs_of);
+      verbs.add("compare", "Compare runs: differing keys, losses at equal samples (or updates), first divergence",
+                compare_runs_of);
   compare->add_option("DIR", compares->dirs, "Two or more run folders")->required()->expected(2, 64);
   compare->add_flag("--json", compares->json, "As JSON, with every common point");
 

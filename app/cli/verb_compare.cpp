@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// compare: what differs between runs, in their specs and in their losses at equal samples.
+// compare: what differs between runs, in their specs and in their losses at equal samples or updates.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,31 +7,47 @@
 
 #include "accrue/run/compare.h"
 #include "accrue/run/counted.h"
+#include "accrue/run/curve_parting.h"
 #include "print.h"
 #include "verbs.h"
 
 namespace accrue::cli {
 namespace {
 
-void print_point(const ComparedPoint& point) {
-  put("%12lld", static_cast<long long>(point.samples));
-  for (const auto& loss : point.losses) put(" %22s", loss ? fmt::format("{}", *loss).c_str() : "-");
-  put("\n");
+/// "after 32 samples", "at update 3"
+std::string place_of(const SharedPoint& point, ComparisonClock clock) {
+  return clock == ComparisonClock::samples ? "after " + counted(point.at, "sample")
+                                           : fmt::format("at update {}", point.at);
+}
+
+const char* same_place(ComparisonClock clock) {
+  return clock == ComparisonClock::samples ? "after the same number of samples" : "at the same update";
+}
+
+void print_clock(const RunComparison& comparison) {
+  if (comparison.without_samples.empty()) return;
+  std::string runs;
+  for (const std::size_t run : comparison.without_samples)
+    runs += fmt::format("{}{}", runs.empty() ? "" : ", ", run + 1);
+  const bool one = comparison.without_samples.size() == 1;
+  put("\nCompared at equal updates: %s %s %s not say how many samples %s trained on.\n", one ? "run" : "runs",
+      runs.c_str(), one ? "does" : "do", one ? "it" : "they");
 }
 
 void print_points(const RunComparison& comparison) {
   constexpr std::size_t rows = 12;
-  const auto& points = comparison.points;
-  if (points.empty()) {
-    put("\nNo two runs reported after the same number of samples.\n");
+  if (comparison.points.empty()) {
+    put("\nNo two runs reported %s.\n", same_place(comparison.clock));
     return;
   }
-  put("\n%12s", "samples");
+  put("\n%12s", comparison.clock == ComparisonClock::samples ? "samples" : "update");
   for (std::size_t i = 0; i < comparison.runs.size(); ++i) put(" %22s", fmt::format("loss {}", i + 1).c_str());
   put("\n");
-  const std::size_t shown = std::min(rows, points.size());
-  for (std::size_t row = 0; row < shown; ++row)
-    print_point(points[shown == 1 ? 0 : row * (points.size() - 1) / (shown - 1)]);
+  for (const ComparedPoint& point : points_to_show(comparison.points, rows)) {
+    put("%12lld", static_cast<long long>(point.at));
+    for (const auto& loss : point.losses) put(" %22s", loss ? fmt::format("{}", *loss).c_str() : "-");
+    put("\n");
+  }
 }
 
 /// They made different numbers of updates, or ended at different weights.
@@ -44,19 +60,23 @@ void print_distances(const RunComparison& comparison) {
   const RunSummary& first = comparison.runs.front();
   for (std::size_t i = 1; i < comparison.runs.size(); ++i) {
     const RunSummary& run = comparison.runs[i];
-    const RunDistance& distance = comparison.distances[i];
+    const CurveDistance& distance = comparison.distances[i];
     put("\n1 and %zu: ", i + 1);
     if (distance.shared_points == 0)
-      put("no loss after the same number of samples\n");
+      put("no loss %s\n", same_place(comparison.clock));
     else if (const auto& point = distance.first_divergence)
-      put(fmt::format("first divergence after {}, loss {} and {}; largest relative difference {:.3g}\n",
-                      counted(point->samples, "sample"), *point->losses.front(), *point->losses[i],
+      put(fmt::format("first divergence {}, loss {} and {}; largest relative difference {:.3g}\n",
+                      place_of(*point, comparison.clock), point->first, point->second,
                       distance.largest_relative_difference));
     else
-      put("the losses are equal in every bit%s\n",
-          differs_elsewhere(first, run) ? " at the sample counts that both reported" : "");
+      put("the losses are equal in every bit%s\n", !differs_elsewhere(first, run) ? ""
+                                                   : comparison.clock == ComparisonClock::samples
+                                                       ? " at the sample counts that both reported"
+                                                       : " at the updates that both reported");
+    if (!comparison.other_loss[i].empty())
+      put("their losses do not mean the same: %s differs\n", comparison.other_loss[i].c_str());
     if (const auto& parting = distance.parting)
-      put(fmt::format("the curves part after {}: {}\n", counted(parting->samples, "sample"),
+      put(fmt::format("the curves part {}: {}\n", place_of(*parting, comparison.clock),
                       distance.noise > 0 ? fmt::format("the difference is more than its noise, {:.3g}", distance.noise)
                                          : "they are equal before, but for rounding"));
     else if (distance.too_few_points)
@@ -84,6 +104,7 @@ void print_text(const RunComparison& comparison) {
           difference.left.empty() ? "(left out)" : difference.left.c_str(),
           difference.right.empty() ? "(left out)" : difference.right.c_str());
   }
+  print_clock(comparison);
   print_points(comparison);
   print_distances(comparison);
 }

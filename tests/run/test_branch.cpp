@@ -235,7 +235,7 @@ class TestBranch : public QObject {
     QCOMPARE(compared->points.front().losses.at(1), std::optional<double>(1.0));
     QCOMPARE(compared->distances.at(1).shared_points, 5);
     QVERIFY(compared->distances.at(1).first_divergence);
-    QCOMPARE(compared->distances.at(1).first_divergence->samples, 16);
+    QCOMPARE(compared->distances.at(1).first_divergence->at, 16);
   }
 
   void a_folder_without_a_run_or_a_checkpoint_is_refused() {

@@ -378,6 +378,22 @@ class TestCli : public QObject {
     QCOMPARE(shared[2].toObject()["shared_points"].toInt(), 1);
   }
 
+  void logs_without_sample_counts_are_compared_by_update_and_compare_says_so() {
+    write("a.csv", "step,loss\n1,3.0\n2,2.0\n3,1.0\n");
+    write("b.csv", "step,loss\n1,9.0\n2,7.0\n3,1.0\n");
+    const QString a = fresh(), b = fresh();
+    QCOMPARE(run({"import", path("a.csv"), "--out", a}).status, 0);
+    QCOMPARE(run({"import", path("b.csv"), "--out", b}).status, 0);
+    const Outcome text = run({"compare", a, b});
+    for (const char* part : {"Compared at equal updates: runs 1, 2 do not say how many samples they trained on.",
+                             "1 and 2: first divergence at update 1, loss 3 and 9"})
+      QVERIFY2(text.out.contains(QLatin1String(part)), qPrintable(text.out));
+    const auto json = object(run({"compare", a, b, "--json"}).out);
+    QCOMPARE(json["clock"].toString(), QStringLiteral("updates"));
+    QCOMPARE(json["first_divergence"].toObject()["updates"].toInt(), 1);
+    QCOMPARE(json["points"].toArray().size(), 3);
+  }
+
   void failures_have_their_exit_status_data() {
     const Rows<QString, int, QString> row;
     row("killed rank", "micro_ms=2,die=1@6:9", 4, "Rank 1 was killed (signal 9)");

@@ -43,7 +43,7 @@ class TestPair : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(studio.find<QDialog>("compareSheet") && studio.find("compareSheet")->isVisible(),
                              patience_ms);
     // The sheet follows them while both are live.
-    QTRY_VERIFY_WITH_TIMEOUT(sharedUpdates(*first, *second) > 3, patience_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(comparisonOf(*first, *second).points.size() > 3, patience_ms);
     QTRY_VERIFY_WITH_TIMEOUT(
         studio.find<DifferencePlot>("differencePlot")->accessibleName().startsWith(QStringLiteral("Difference of the")),
         patience_ms);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QTest>
 
-#include "models/loss_comparison.h"
+#include "accrue/run/loss_difference.h"
 #include "models/run_name.h"
 #include "support/test_program.h"
 
@@ -156,7 +156,7 @@ class TestRunName : public QObject {
     other.run.seed += 1;
     other.model.width *= 2;
     other.data.shuffle = !other.data.shuffle;
-    QCOMPARE(lossDifference(spec(4), other), std::string());
+    QCOMPARE(loss_difference(spec(4), other), std::string());
   }
 
   void losses_of_other_models_or_data_cannot_data() {
@@ -186,8 +186,8 @@ class TestRunName : public QObject {
     QFETCH(QString, key);
     QFETCH(RunSpec, one);
     QFETCH(RunSpec, other);
-    QCOMPARE(QString::fromStdString(lossDifference(one, other)), key);
-    QCOMPARE(QString::fromStdString(lossDifference(other, one)), key);
+    QCOMPARE(QString::fromStdString(loss_difference(one, other)), key);
+    QCOMPARE(QString::fromStdString(loss_difference(other, one)), key);
   }
 
   void a_loss_that_is_written_out_is_the_models_own() {
@@ -197,8 +197,8 @@ class TestRunName : public QObject {
     RunSpec mse = dense, cross_entropy = tokens;
     mse.model.loss = LossKind::mse;
     cross_entropy.model.loss = LossKind::cross_entropy;
-    QCOMPARE(lossDifference(dense, mse), std::string());
-    QCOMPARE(lossDifference(tokens, cross_entropy), std::string());
+    QCOMPARE(loss_difference(dense, mse), std::string());
+    QCOMPARE(loss_difference(tokens, cross_entropy), std::string());
   }
 };
 

@@ -26,6 +26,21 @@ std::unique_ptr<RunSeries> trained(const MadeRun& made, const QString& id = QStr
   return run;
 }
 
+QString sentenceOf(const RunSeries& first, const RunSeries& second) {
+  return partingSentence(first, second, comparisonOf(first, second));
+}
+
+/// A log of a loss at so many steps, without a count of samples: 3 less a hundredth of the step, and from `apart` on
+/// one more.
+std::unique_ptr<RunSeries> logged(std::int64_t every, std::int64_t last, std::int64_t apart = 1'000'000) {
+  auto run = std::make_unique<RunSeries>(QStringLiteral("every %1").arg(every), 0);
+  for (std::int64_t step = every; step <= last; step += every) {
+    const double loss = 3.0 - static_cast<double>(step) / 100.0 + (step >= apart ? 1.0 : 0.0);
+    run->append({{supervisor_rank, 0, 0, Update{.update = step, .micro_step = step, .loss = loss}}});
+  }
+  return run;
+}
+
 /// A finished run with this last loss.
 std::unique_ptr<RunSeries> finished(std::int64_t steps, std::int64_t seed, double loss) {
   auto run = std::make_unique<RunSeries>(QStringLiteral("run-%1-%2").arg(steps).arg(seed), 0);
@@ -69,9 +84,9 @@ class TestRunPair : public QObject {
     const auto first = trained({});
     const auto second = trained({});
     QVERIFY(changedKeys(*first, *second).empty());
-    QCOMPARE(sharedUpdates(*first, *second), std::size_t{40});
-    QVERIFY(!partingOf(*first, *second));
-    QVERIFY(partingSentence(*first, *second).contains(QStringLiteral("every bit")));
+    QCOMPARE(comparisonOf(*first, *second).points.size(), std::size_t{40});
+    QVERIFY(!comparisonOf(*first, *second).distance.parting);
+    QVERIFY(sentenceOf(*first, *second).contains(QStringLiteral("every bit")));
   }
 
   void they_part_at_the_update_that_differs_first() {
@@ -81,12 +96,13 @@ class TestRunPair : public QObject {
       return MadeRun().loss(m, rank) + (m > 4 * 12 ? 0.5 : 0.0);  // from the 13th window of four on
     };
     const auto second = trained(other);
-    const auto parting = partingOf(*first, *second);
+    const PairComparison compared = comparisonOf(*first, *second);
+    const auto parting = partingOf(*first, compared);
     QVERIFY(parting);
     // An epoch of 22 batches has windows of 4, 4, 4, 4, 4 and 2: micro-step 49 is in the 14th.
-    QCOMPARE(parting->update, 14);
-    QVERIFY(std::abs(parting->difference) > 0.1);
-    QCOMPARE(parting->noise, 0.0);
+    QCOMPARE((*parting)[Clock::update], 14.0);
+    QVERIFY(std::abs(compared.distance.parting->second - compared.distance.parting->first) > 0.1);
+    QCOMPARE(compared.distance.noise, 0.0);
   }
 
   void what_is_subtracted_from_what_is_said() {
@@ -96,16 +112,16 @@ class TestRunPair : public QObject {
     const auto second = trained(other);
     first->setName(QStringLiteral("A"));
     second->setName(QStringLiteral("B"));
-    const QString higher = partingSentence(*first, *second);
+    const QString higher = sentenceOf(*first, *second);
     QVERIFY2(higher.contains(QStringLiteral("the difference, B \u2212 A, is 0.")), qPrintable(higher));
-    const QString lower = partingSentence(*second, *first);
+    const QString lower = sentenceOf(*second, *first);
     QVERIFY2(lower.contains(QStringLiteral("the difference, A \u2212 B, is \u22120.")), qPrintable(lower));
   }
 
   void runs_of_different_n_are_compared_where_both_report() {
     const auto first = trained({.steps = 4, .updates = 20, .batchesPerEpoch = 80});
     const auto second = trained({.steps = 8, .updates = 10, .batchesPerEpoch = 80});
-    QCOMPARE(sharedUpdates(*first, *second), std::size_t{10});
+    QCOMPARE(comparisonOf(*first, *second).points.size(), std::size_t{10});
     QCOMPARE(changeTexts(*first, *second).size(), 1);
     QVERIFY(changeTexts(*first, *second).first().endsWith(QStringLiteral("4 \u2192 8")));
   }
@@ -115,16 +131,32 @@ class TestRunPair : public QObject {
     MadeRun other{.updates = 3};
     other.loss = [](std::int64_t m, std::int64_t rank) { return MadeRun().loss(m, rank) + 0.5; };
     const auto second = trained(other);
-    QCOMPARE(sharedUpdates(*first, *second), std::size_t{3});
-    QVERIFY(!partingOf(*first, *second));
-    QVERIFY(partingSentence(*first, *second).contains(QStringLiteral("too few to judge")));
+    QCOMPARE(comparisonOf(*first, *second).points.size(), std::size_t{3});
+    QVERIFY(!comparisonOf(*first, *second).distance.parting);
+    QVERIFY(sentenceOf(*first, *second).contains(QStringLiteral("too few to judge")));
   }
 
   void runs_without_a_common_sample_count_say_so() {
     const auto first = trained({.updates = 3});
     const auto second = trained({.updates = 3, .microBatch = 1000});
-    QCOMPARE(sharedUpdates(*first, *second), std::size_t{0});
-    QVERIFY(partingSentence(*first, *second).contains(QStringLiteral("cannot be compared")));
+    QCOMPARE(comparisonOf(*first, *second).points.size(), std::size_t{0});
+    QVERIFY(sentenceOf(*first, *second).contains(QStringLiteral("cannot be compared")));
+  }
+
+  /// The same line at every 10 and every 20 steps, and one that leaves it.
+  void logs_that_count_no_samples_are_compared_at_equal_updates() {
+    const auto often = logged(10, 200), seldom = logged(20, 400), other = logged(20, 400, 140);
+    QCOMPARE(comparisonOf(*often, *seldom).points.size(), std::size_t{10});
+    QVERIFY(!comparisonOf(*often, *seldom).distance.first_divergence);
+    QVERIFY(sentenceOf(*often, *seldom).contains(QStringLiteral("equal in every bit at all 10 updates")));
+    const PairComparison apart = comparisonOf(*often, *other);
+    QCOMPARE(apart.clock, ComparisonClock::updates);
+    QCOMPARE((*partingOf(*often, apart))[Clock::update], 140.0);
+    const QString said = sentenceOf(*often, *other);
+    QVERIFY2(said.startsWith(QStringLiteral("The losses part at update 140 (the runs do not both count samples)")),
+             qPrintable(said));
+    const auto counted = trained({.updates = 40});
+    QCOMPARE(comparisonOf(*counted, *often).clock, ComparisonClock::updates);
   }
 
   void seeds_of_one_set_up_are_a_group() {

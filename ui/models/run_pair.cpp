@@ -5,6 +5,7 @@
 #include <QObject>
 #include <cmath>
 
+#include "accrue/run/curve_parting.h"
 #include "models/number_text.h"
 #include "models/run_name.h"
 #include "models/run_series.h"
@@ -18,28 +19,21 @@ struct RunPairText {
   Q_DECLARE_TR_FUNCTIONS(RunPair)
 };
 
-struct Shared {
-  std::vector<std::size_t> first_index;
-  std::vector<double> first, second;
-};
+LossCurve curveOf(const RunSeries& run) {
+  const SeriesStore& losses = run.series(Metric::updateLoss);
+  const ClockColumn& updates = losses.clock(Clock::update);
+  const ClockColumn& samples = losses.clock(Clock::sample);
+  LossCurve curve{run.id().toStdString(), run.branchedFrom().toStdString(), {}};
+  curve.points.reserve(losses.size());
+  for (std::size_t i = 0; i < losses.size(); ++i)
+    curve.points.push_back({std::llround(updates[i]), std::llround(samples[i]), losses.value(i)});
+  return curve;
+}
 
-/// Both curves where they report after the same number of samples.
-Shared sharedPoints(const RunSeries& first, const RunSeries& second) {
-  const SeriesStore& a = first.series(Metric::updateLoss);
-  const SeriesStore& b = second.series(Metric::updateLoss);
-  Shared shared;
-  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    const double left = std::round(a.clock(Clock::sample)[i]);
-    const double right = std::round(b.clock(Clock::sample)[j]);
-    if (left == right) {
-      shared.first_index.push_back(i);
-      shared.first.push_back(a.value(i));
-      shared.second.push_back(b.value(j));
-    }
-    i += left <= right;
-    j += right <= left;
-  }
-  return shared;
+/// "after the same number of samples", as the end of a sentence.
+QString samePlace(ComparisonClock clock) {
+  return clock == ComparisonClock::samples ? RunPairText::tr("after the same number of samples")
+                                           : RunPairText::tr("at the same update");
 }
 
 }  // namespace
@@ -55,59 +49,62 @@ std::vector<SpecDifference> changedKeys(const RunSeries& first, const RunSeries&
   return differences;
 }
 
-std::size_t sharedUpdates(const RunSeries& first, const RunSeries& second) {
-  return sharedPoints(first, second).first.size();
+PairComparison comparisonOf(const RunSeries& first, const RunSeries& second) {
+  return compare_pair(curveOf(first), curveOf(second));
 }
 
-PairDifference differenceOf(const RunSeries& first, const RunSeries& second) {
-  const Shared shared = sharedPoints(first, second);
-  PairDifference result;
-  for (std::size_t i = 0; i < shared.first.size(); ++i) {
-    result.samples.push_back(first.series(Metric::updateLoss).clock(Clock::sample)[shared.first_index[i]]);
-    result.differences.push_back(shared.second[i] - shared.first[i]);
-  }
-  return result;
+Clock plotClock(ComparisonClock clock) {
+  return clock == ComparisonClock::samples ? Clock::sample : Clock::update;
 }
 
-std::optional<PairParting> partingOf(const RunSeries& first, const RunSeries& second) {
-  const Shared shared = sharedPoints(first, second);
-  const auto parting = curve_parting(shared.first, shared.second);
-  if (!parting) return std::nullopt;
-  const std::size_t index = shared.first_index[parting->index];
-  const SeriesStore& curve = first.series(Metric::updateLoss);
-  return PairParting{index, std::llround(curve.clock(Clock::update)[index]),
-                     std::llround(curve.clock(Clock::sample)[index]), parting->difference, parting->noise};
+std::optional<ClockPoint> partingOf(const RunSeries& first, const PairComparison& compared) {
+  if (!compared.distance.parting) return std::nullopt;
+  const ClockTable& clocks = first.series(Metric::updateLoss).clocks();
+  const std::size_t behind =
+      clocks[plotClock(compared.clock)].upperBound(static_cast<double>(compared.distance.parting->at) + 0.5);
+  return behind > 0 ? std::optional(clocks.point(behind - 1)) : std::nullopt;
 }
 
-QString partingSentence(const RunSeries& first, const RunSeries& second) {
-  const Shared shared = sharedPoints(first, second);
-  if (shared.first.empty())
-    return RunPairText::tr(
-        "The runs have no update after the same number of samples, so their losses cannot be compared.");
-  const auto parting = partingOf(first, second);
-  if (!parting && too_few_to_judge(shared.first, shared.second))
-    return RunPairText::tr(
-               "The runs report a loss after the same number of samples %1 times. That is too few to judge the "
-               "difference: at least %2 are needed.")
-        .arg(groupedNumber(static_cast<std::int64_t>(shared.first.size())),
-             groupedNumber(static_cast<std::int64_t>(fewest_points)));
-  if (!parting)
-    return shared.first == shared.second
-               ? RunPairText::tr("The losses are equal in every bit at all %1 updates that both reported.")
-                     .arg(groupedNumber(static_cast<std::int64_t>(shared.first.size())))
-               : RunPairText::tr(
-                     "The losses of %1 and %2 do not part: their difference is not larger than it varies from one "
-                     "update to the next.")
-                     .arg(first.name(), second.name());
-  const QString where = RunPairText::tr("The losses part at update %1 of %2, after %3 samples")
-                            .arg(groupedNumber(parting->update), first.name(), groupedNumber(parting->samples));
+QString partingSentence(const RunSeries& first, const RunSeries& second, const PairComparison& compared) {
+  const CurveDistance& distance = compared.distance;
+  const QString count = groupedNumber(distance.shared_points);
+  if (distance.shared_points == 0)
+    //: %1 is "after the same number of samples" or "at the same update"
+    return RunPairText::tr("The runs report no loss %1, so their losses cannot be compared.")
+        .arg(samePlace(compared.clock));
   //: The second run's loss less the first one's
   const QString which = RunPairText::tr("%1 \u2212 %2").arg(second.name(), first.name());
-  if (parting->noise > 0.0)
+  if (distance.too_few_points) {
+    const SharedPoint& apart = *distance.first_divergence;
+    const QString where = compared.clock == ComparisonClock::samples
+                              ? RunPairText::tr("after %1 samples").arg(groupedNumber(apart.at))
+                              : RunPairText::tr("at update %1").arg(groupedNumber(apart.at));
+    return RunPairText::tr(
+               "The losses first differ %1: %2 is %3. The runs report a loss %4 %5 times. That is too few to judge the "
+               "difference: at least %6 are needed.")
+        .arg(where, which, valueText(apart.second - apart.first, 3), samePlace(compared.clock), count,
+             groupedNumber(static_cast<std::int64_t>(fewest_points)));
+  }
+  if (!distance.parting)
+    return distance.first_divergence
+               ? RunPairText::tr(
+                     "The losses of %1 and %2 do not part: their difference is not larger than it varies from one "
+                     "update to the next.")
+                     .arg(first.name(), second.name())
+               : RunPairText::tr("The losses are equal in every bit at all %1 updates that both reported.").arg(count);
+  const ClockPoint at = partingOf(first, compared).value_or(ClockPoint{});
+  const QString update = groupedNumber(std::llround(at[Clock::update]));
+  const QString where =
+      compared.clock == ComparisonClock::samples
+          ? RunPairText::tr("The losses part at update %1 of %2, after %3 samples")
+                .arg(update, first.name(), groupedNumber(distance.parting->at))
+          : RunPairText::tr("The losses part at update %1 (the runs do not both count samples)").arg(update);
+  const QString difference = valueText(distance.parting->second - distance.parting->first, 3);
+  if (distance.noise > 0.0)
     return RunPairText::tr("%1: the difference, %2, is %3, its noise %4.")
-        .arg(where, which, valueText(parting->difference, 3), valueText(parting->noise, 3));
+        .arg(where, which, difference, valueText(distance.noise, 3));
   return RunPairText::tr("%1: the difference, %2, is %3; before, they are equal but for rounding.")
-      .arg(where, which, valueText(parting->difference, 3));
+      .arg(where, which, difference);
 }
 
 QStringList changeTexts(const RunSeries& first, const RunSeries& second) {

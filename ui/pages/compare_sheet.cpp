@@ -8,7 +8,6 @@
 #include <QTreeWidget>
 #include <QVBoxLayout>
 #include <cmath>
-#include <utility>
 
 #include "models/number_text.h"
 #include "models/run_pair.h"
@@ -105,15 +104,15 @@ void CompareSheet::showRuns() {
     add(tr("Final weights"), left == right ? tr("equal in every bit") : tr("differ in at least one bit"), QString());
   table_->expandAll();
   for (const int column : {0, 1}) table_->resizeColumnToContents(column);
-  PairDifference difference = differenceOf(*first_, *second_);
-  difference_->setRuns(first_->name(), second_->name());
-  difference_->setPoints(std::move(difference.samples), std::move(difference.differences));
+  const PairComparison compared = comparisonOf(*first_, *second_);
+  difference_->setRuns(first_->name(), second_->name(), plotClock(compared.clock));
+  difference_->setPoints(compared.points);
   if (isVisible() && (first_->isLive() || second_->isLive()))
     follow_.start();
   else
     follow_.stop();
-  said_->setText(partingSentence(*first_, *second_));
-  go_->setEnabled(partingOf(*first_, *second_).has_value());
+  said_->setText(partingSentence(*first_, *second_, compared));
+  go_->setEnabled(compared.distance.parting.has_value());
 }
 
 }  // namespace accrue::ui

@@ -62,13 +62,12 @@ void PairGuide::showMark() {
   else
     follow_.stop();
   const bool drawn = both && first->shown() != Shown::no && second->shown() != Shown::no;
-  const auto parting = drawn ? partingOf(*first, *second) : std::nullopt;
+  const auto parting = drawn ? partingOf(*first, comparisonOf(*first, *second)) : std::nullopt;
   if (!parting) {
     plots_->setParting({}, {});
     return;
   }
-  plots_->setParting(first->series(Metric::updateLoss).clocks().point(parting->first_index),
-                     changeTexts(*first, *second));
+  plots_->setParting(*parting, changeTexts(*first, *second));
 }
 
 void PairGuide::say(const QString& text) {
@@ -105,14 +104,15 @@ void PairGuide::goToParting() {
   const auto [first, second] = pair();
   if (!first || !second) return askForTwo();
   bar_->withdraw(QLatin1String(pair_id));
-  const auto parting = partingOf(*first, *second);
+  const PairComparison compared = comparisonOf(*first, *second);
+  const auto parting = partingOf(*first, compared);
   if (!parting) {
-    say(partingSentence(*first, *second));
+    say(partingSentence(*first, *second, compared));
     return;
   }
   for (RunSeries* run : {first, second})
     if (run->shown() == Shown::no) run->setShown(Shown::yes);
-  plots_->goTo(first->series(Metric::updateLoss).clocks().point(parting->first_index)[plots_->clock()]);
+  plots_->goTo((*parting)[plots_->clock()]);
   plots_->setFocus();
 }
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "accrue/run/loss_difference.h"
 #include "accrue/run/spec_fields.h"
-#include "models/loss_comparison.h"
 #include "models/run_series.h"
 #include "runs_panel.h"
 #include "widgets/message_bar.h"
@@ -20,7 +20,7 @@ constexpr auto message_id = "overlay";
 /// The label of what makes the losses incomparable; empty if they can be compared.
 QString difference_of(const RunSeries& one, const RunSeries& other) {
   if (!one.spec() || !other.spec()) return {};
-  const std::string key = lossDifference(*one.spec(), *other.spec());
+  const std::string key = loss_difference(*one.spec(), *other.spec());
   const SpecField* field = key.empty() ? nullptr : find_field(key);
   if (!field) return QString::fromStdString(key);
   return QString::fromStdString(std::string(field->label));

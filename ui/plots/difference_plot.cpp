@@ -5,7 +5,6 @@
 #include <QPainterPath>
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "models/number_text.h"
 #include "models/run_text.h"
@@ -17,25 +16,31 @@ DifferencePlot::DifferencePlot(QWidget* parent) : QWidget(parent) {
   setObjectName(QStringLiteral("differencePlot"));
   setFont(tabularFont(TextSize::small));
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-  setPoints({}, {});
+  setPoints({});
 }
 
-void DifferencePlot::setPoints(std::vector<double> samples, std::vector<double> differences) {
-  samples_ = std::move(samples);
-  differences_ = std::move(differences);
+void DifferencePlot::setPoints(const std::vector<SharedPoint>& points) {
+  positions_.clear();
+  differences_.clear();
+  for (const SharedPoint& point : points) {
+    positions_.push_back(static_cast<double>(point.at));
+    differences_.push_back(point.second - point.first);
+  }
   extent_ = 0.0;
   for (const double difference : differences_)
     if (std::isfinite(difference)) extent_ = std::max(extent_, std::abs(difference));
-  setAccessibleName(samples_.empty() ? tr("Difference of the losses: no point yet")
-                    : extent_ == 0.0 ? tr("Difference of the losses: 0 everywhere")
-                                     : tr("Difference of the losses: at most %1").arg(valueText(extent_, 3)));
-  setVisible(!samples_.empty());
+  setAccessibleName(positions_.empty() ? tr("Difference of the losses: no point yet")
+                    : extent_ == 0.0   ? tr("Difference of the losses: 0 everywhere")
+                                       : tr("Difference of the losses: at most %1").arg(valueText(extent_, 3)));
+  setVisible(!positions_.empty());
   update();
 }
 
-void DifferencePlot::setRuns(const QString& first, const QString& second) {
+void DifferencePlot::setRuns(const QString& first, const QString& second, Clock clock) {
   //: The second run's loss less the first one's: "Difference of the losses, N = 16 − N = 4, over samples"
-  runs_ = tr("Difference of the losses, %1 \u2212 %2, over samples").arg(second, first);
+  runs_ = (clock == Clock::sample ? tr("Difference of the losses, %1 \u2212 %2, over samples")
+                                  : tr("Difference of the losses, %1 \u2212 %2, over updates"))
+              .arg(second, first);
   setAccessibleDescription(runs_);
   setToolTip(runs_);
   update();
@@ -50,7 +55,7 @@ QSize DifferencePlot::minimumSizeHint() const {
 }
 
 void DifferencePlot::paintEvent(QPaintEvent*) {
-  if (samples_.empty()) return;
+  if (positions_.empty()) return;
   const ThemeColors colors = themeColors(palette());
   const int line = fontMetrics().height();
   const QString above = QStringLiteral("+") + valueText(extent_, 2);
@@ -65,8 +70,8 @@ void DifferencePlot::paintEvent(QPaintEvent*) {
                    fontMetrics().elidedText(runs_, Qt::ElideMiddle, width()));
   painter.fillRect(area, colors.surface);
   const double scale = extent_ > 0.0 ? extent_ : 1.0;
-  const double first = samples_.front(), span = std::max(samples_.back() - first, 1.0);
-  const auto x = [&](double sample) { return area.left() + area.width() * (sample - first) / span; };
+  const double first = positions_.front(), span = std::max(positions_.back() - first, 1.0);
+  const auto x = [&](double position) { return area.left() + area.width() * (position - first) / span; };
   const auto y = [&](double value) { return area.center().y() - 0.5 * area.height() * value / scale; };
   const auto number = [&](double value, const QString& text) {
     painter.drawText(QRectF(0, y(value) - line / 2.0, number_width - space::base, line),
@@ -79,17 +84,17 @@ void DifferencePlot::paintEvent(QPaintEvent*) {
   }
   const QRectF below(area.left(), area.bottom() + space::base, area.width(), line);
   painter.drawText(below, Qt::AlignLeft, groupedNumber(std::llround(first)));
-  painter.drawText(below, Qt::AlignRight, groupedNumber(std::llround(samples_.back())));
+  painter.drawText(below, Qt::AlignRight, groupedNumber(std::llround(positions_.back())));
   painter.setPen(colors.plotGrid);
   painter.drawLine(QPointF(area.left(), y(0.0)), QPointF(area.right(), y(0.0)));
   QPainterPath path;
   bool gap = true;
-  for (std::size_t i = 0; i < samples_.size(); ++i) {
+  for (std::size_t i = 0; i < positions_.size(); ++i) {
     if (!std::isfinite(differences_[i])) {
       gap = true;
       continue;
     }
-    const QPointF at(x(samples_[i]), y(differences_[i]));
+    const QPointF at(x(positions_[i]), y(differences_[i]));
     gap ? path.moveTo(at) : path.lineTo(at);
     gap = false;
   }

@@ -4,9 +4,12 @@
 #include <QWidget>
 #include <vector>
 
+#include "accrue/run/curve_comparison.h"
+#include "models/clock.h"
+
 namespace accrue::ui {
 
-/// The difference of two runs' losses over samples, the second's less the first's, on an axis of its own around zero.
+/// The difference of two runs' losses, the second's less the first's, on an axis of its own around zero.
 /// Equal runs draw a straight line at 0.
 class DifferencePlot : public QWidget {
   Q_OBJECT
@@ -14,9 +17,9 @@ class DifferencePlot : public QWidget {
  public:
   explicit DifferencePlot(QWidget* parent = nullptr);
   /// Positions rise; differences that are not finite leave gaps.
-  void setPoints(std::vector<double> samples, std::vector<double> differences);
-  /// Who is subtracted from whom stands above the line.
-  void setRuns(const QString& first, const QString& second);
+  void setPoints(const std::vector<SharedPoint>& points);
+  /// Who is subtracted from whom, and over which clock, stands above the line.
+  void setRuns(const QString& first, const QString& second, Clock clock);
   /// The largest distance from zero; 0 for equal runs.
   double extent() const { return extent_; }
   QSize sizeHint() const override;
@@ -26,7 +29,7 @@ class DifferencePlot : public QWidget {
   void paintEvent(QPaintEvent* event) override;
 
  private:
-  std::vector<double> samples_;
+  std::vector<double> positions_;
   std::vector<double> differences_;
   double extent_ = 0.0;
   QString runs_;

@@ -1,60 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs with different windows report at different updates; what they share is the number of samples they have seen.
-// Each run is compared with the first where that number is the same, so nothing is interpolated and a difference is
-// real.
+// Each run is compared with the first where that number is the same (or, where a log does not count samples, the number
+// of updates), so nothing is interpolated and a difference is real.
 #include "accrue/run/compare.h"
 
-#include "accrue/run/tensorboard_run.h"
-
 #include <algorithm>
-#include <bit>
-#include <cmath>
-#include <map>
 
 #include "accrue/run/event_reader.h"
+#include "accrue/run/loss_difference.h"
 #include "accrue/run/steps_record.h"
+#include "accrue/run/tensorboard_run.h"
 #include "json_number.h"
 #include "json_text.h"
 
 namespace accrue {
 namespace {
 
-bool same_bits(double a, double b) {
-  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
-}
-
-Json to_json(const ComparedPoint& point) {
+Json to_json(const ComparedPoint& point, ComparisonClock clock) {
   Json json;
-  json["samples"] = point.samples;
+  json[std::string(to_name(clock))] = point.at;
   json["losses"] = Json::array();
   for (const auto& loss : point.losses) json["losses"].push_back(loss ? json_number(*loss) : Json(nullptr));
   return json;
 }
 
-RunDistance distance_of(const std::vector<ComparedPoint>& points, std::size_t run) {
-  RunDistance distance;
-  std::vector<double> references, losses;
-  std::vector<const ComparedPoint*> shared;
-  for (const auto& point : points) {
-    if (!point.losses.front() || !point.losses[run]) continue;
-    ++distance.shared_points;
-    shared.push_back(&point);
-    references.push_back(*point.losses.front());
-    losses.push_back(*point.losses[run]);
-    const double reference = *point.losses.front();
-    const double loss = *point.losses[run];
-    if (!distance.first_divergence && !same_bits(loss, reference)) distance.first_divergence = point;
-    const double scale = std::max(std::abs(reference), std::abs(loss));
-    if (std::isfinite(scale) && scale > 0)
-      distance.largest_relative_difference =
-          std::max(distance.largest_relative_difference, std::abs(loss - reference) / scale);
-  }
-  if (const auto parting = curve_parting(references, losses)) {
-    distance.parting = *shared[parting->index];
-    distance.noise = parting->noise;
-  }
-  distance.too_few_points = too_few_to_judge(references, losses);
-  return distance;
+/// With the losses of all runs.
+Json to_json(const std::optional<SharedPoint>& point, const RunComparison& comparison) {
+  if (!point) return nullptr;
+  const auto whole = std::ranges::lower_bound(comparison.points, point->at, {}, &ComparedPoint::at);
+  return to_json(*whole, comparison.clock);
 }
 
 std::vector<LossPoint> curve_of(const RunCourse& course) {
@@ -70,20 +44,6 @@ std::string steps_text(const std::vector<LengthChange>& steps_set) {
   for (const LengthChange& each : steps_set)
     text += (text.empty() ? "" : ", ") + std::to_string(each.steps) + " after update " + std::to_string(each.from);
   return text.empty() ? "never" : text;
-}
-
-/// Before it branched, a run was the one that it branched from: it has that run's losses up to its own first.
-void share_the_past(const std::vector<RunSummary>& runs,
-                    std::map<std::int64_t, std::vector<std::optional<double>>>& all) {
-  for (std::size_t branch = 0; branch < runs.size(); ++branch) {
-    const auto parent = std::ranges::find(runs, runs[branch].branched_from, &RunSummary::run_id);
-    if (runs[branch].branched_from.empty() || parent == runs.end()) continue;
-    const auto from = static_cast<std::size_t>(parent - runs.begin());
-    for (auto& [samples, losses] : all) {
-      if (losses[branch]) break;
-      losses[branch] = losses[from];
-    }
-  }
 }
 
 }  // namespace
@@ -124,37 +84,37 @@ Result<std::vector<LossPoint>> loss_curve(const std::filesystem::path& run_dir) 
 Result<RunComparison> compare_runs(const std::vector<std::filesystem::path>& dirs) {
   if (dirs.size() < 2) return fail(ErrorCode::config, "two run folders at least are needed for a comparison");
   RunComparison comparison;
-  std::map<std::int64_t, std::vector<std::optional<double>>> by_samples;
+  std::vector<LossCurve> curves;
   std::string first_steps;
   for (const auto& dir : dirs) {
     auto run = read_run(dir);
     if (!run) return tl::unexpected(run.error());
     auto course = read_course(run->dir);
     if (!course) return tl::unexpected(course.error());
-    for (const LossPoint& point : curve_of(*course)) {
-      auto& losses = by_samples[point.samples];
-      losses.resize(dirs.size());
-      losses[comparison.runs.size()] = point.loss;
-    }
+    curves.push_back({run->run_id, run->branched_from, curve_of(*course)});
     run->problems =
         record_problems(*run, course->problems, course->updates.empty() ? 0 : course->updates.rbegin()->first);
     const std::string steps = steps_text(course->steps_set);
     if (comparison.runs.empty()) first_steps = steps;
     auto& differences = comparison.differences.emplace_back();
     if (!comparison.runs.empty()) differences = diff_specs(comparison.runs.front().spec, run->spec);
+    auto& other_loss = comparison.other_loss.emplace_back();
     // How an imported run was trained is not known: its defaults would be differences that nobody chose.
     if (!comparison.runs.empty() && (is_imported(comparison.runs.front()) || is_imported(*run)))
       std::erase_if(differences, [](const SpecDifference& each) { return each.key != "run.name"; });
+    else if (!comparison.runs.empty())
+      other_loss = loss_difference(comparison.runs.front().spec, run->spec);
     if (steps != first_steps) differences.push_back({steps_set_key, first_steps, steps});
     comparison.runs.push_back(std::move(*run));
   }
-  share_the_past(comparison.runs, by_samples);
-  for (auto& [samples, losses] : by_samples)
-    if (std::ranges::count(losses, true, &std::optional<double>::has_value) > 1)
-      comparison.points.push_back({samples, std::move(losses)});
-  comparison.distances.emplace_back();
-  for (std::size_t run = 1; run < dirs.size(); ++run)
-    comparison.distances.push_back(distance_of(comparison.points, run));
+  share_the_past(curves);
+  comparison.clock = common_clock(curves);
+  comparison.points = compared_points(curves, comparison.clock);
+  for (std::size_t run = 0; run < curves.size(); ++run) {
+    if (!curves[run].points.empty() && !knows_samples(curves[run])) comparison.without_samples.push_back(run);
+    comparison.distances.push_back(
+        run == 0 ? CurveDistance() : distance_of(shared_points(curves.front(), curves[run], comparison.clock)));
+  }
   return comparison;
 }
 
@@ -169,25 +129,27 @@ std::string to_json(const RunComparison& comparison) {
     run["differences"] = Json::array();
     for (const auto& difference : comparison.differences[i])
       run["differences"].push_back({{"key", difference.key}, {"first", difference.left}, {"this", difference.right}});
-    const RunDistance& distance = comparison.distances[i];
+    if (!comparison.other_loss[i].empty()) run["other_loss"] = comparison.other_loss[i];
+    const CurveDistance& distance = comparison.distances[i];
     run["shared_points"] = distance.shared_points;
-    run["first_divergence"] = distance.first_divergence ? to_json(*distance.first_divergence) : Json(nullptr);
-    run["parting"] = distance.parting ? to_json(*distance.parting) : Json(nullptr);
+    run["first_divergence"] = to_json(distance.first_divergence, comparison);
+    run["parting"] = to_json(distance.parting, comparison);
     run["noise"] = json_number(distance.noise);
     run["largest_relative_difference"] = json_number(distance.largest_relative_difference);
     json["runs"].push_back(std::move(run));
   }
+  json["clock"] = to_name(comparison.clock);
   json["points"] = Json::array();
-  for (const auto& point : comparison.points) json["points"].push_back(to_json(point));
+  for (const auto& point : comparison.points) json["points"].push_back(to_json(point, comparison.clock));
   // Over all runs: the earliest, and the largest.
-  json["first_divergence"] = nullptr;
+  std::optional<SharedPoint> earliest;
   double largest = 0.0;
-  for (const RunDistance& distance : comparison.distances) {
+  for (const CurveDistance& distance : comparison.distances) {
     largest = std::max(largest, distance.largest_relative_difference);
-    Json& earliest = json["first_divergence"];
-    if (distance.first_divergence && (earliest.is_null() || distance.first_divergence->samples < earliest["samples"]))
-      earliest = to_json(*distance.first_divergence);
+    if (distance.first_divergence && (!earliest || distance.first_divergence->at < earliest->at))
+      earliest = distance.first_divergence;
   }
+  json["first_divergence"] = to_json(earliest, comparison);
   json["largest_relative_difference"] = json_number(largest);
   return json_text(json, 2) + "\n";
 }

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two or more runs side by side: which keys differ, how far their losses are apart where they have seen the same
-// samples, and where they first part.
+// Two or more runs side by side: which keys differ, how far their losses are apart where they stand at the same place
+// of a clock that all have, and where they first part.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "accrue/run/curve_parting.h"
+#include "accrue/run/curve_comparison.h"
 #include "accrue/run/event_reader.h"
 #include "accrue/run/result.h"
 #include "accrue/run/run_store.h"
@@ -28,31 +27,8 @@ struct RunCourse {
 /// Errors: as read_events.
 Result<RunCourse> read_course(const std::filesystem::path& run_dir);
 
-struct LossPoint {
-  std::int64_t update = 0;
-  std::int64_t samples = 0;
-  double loss = 0.0;
-  bool operator==(const LossPoint&) const = default;
-};
-
 /// The updates of a run, in order. Errors: as read_events.
 Result<std::vector<LossPoint>> loss_curve(const std::filesystem::path& run_dir);
-
-/// The losses of the runs that reported one after this number of samples: two at least.
-struct ComparedPoint {
-  std::int64_t samples = 0;
-  std::vector<std::optional<double>> losses;  ///< in the order of the runs
-};
-
-/// How far a run is from the first, where both reported a loss.
-struct RunDistance {
-  std::int64_t shared_points = 0;
-  std::optional<ComparedPoint> first_divergence;  ///< where the two losses first differ in any bit
-  std::optional<ComparedPoint> parting;           ///< where the difference is more than noise: curve_parting
-  double noise = 0.0;                             ///< of the difference, as curve_parting measures it there
-  bool too_few_points = false;                    ///< to judge whether they part: too_few_to_judge
-  double largest_relative_difference = 0.0;       ///< non-finite losses left out
-};
 
 /// Among the differences: N that was set by hand while a run ran, which no spec holds.
 inline constexpr const char* steps_set_key = "N set while it ran";
@@ -60,8 +36,12 @@ inline constexpr const char* steps_set_key = "N set while it ran";
 struct RunComparison {
   std::vector<RunSummary> runs;
   std::vector<std::vector<SpecDifference>> differences;  ///< of each run to the first; the first's list is empty
-  std::vector<RunDistance> distances;                    ///< likewise
-  std::vector<ComparedPoint> points;                     ///< in the order of samples
+  std::vector<std::string>
+      other_loss;  ///< of each run the key because of which its loss means another thing than the first's
+  ComparisonClock clock = ComparisonClock::samples;
+  std::vector<std::size_t> without_samples;  ///< of the runs those that do not count them, so that the clock is updates
+  std::vector<CurveDistance> distances;      ///< of each run from the first; the first's is empty
+  std::vector<ComparedPoint> points;
 };
 
 /// Errors: a folder is not a run, fewer than two folders.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
+// SPDX-License-Identifier: Apache-2.0
 // Whether the losses of two runs can be compared: they are of the same kind, on the same data.
 #pragma once
 
@@ -6,9 +6,9 @@
 
 #include "accrue/run/run_spec.h"
 
-namespace accrue::ui {
+namespace accrue {
 
 /// The first key because of which the losses of two specs mean different things; empty if they can be compared.
-std::string lossDifference(const accrue::RunSpec& one, const accrue::RunSpec& other);
+std::string loss_difference(const RunSpec& one, const RunSpec& other);
 
-}  // namespace accrue::ui
+}  // namespace accrue

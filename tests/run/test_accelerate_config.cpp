@@ -227,6 +227,13 @@ class TestAccelerateConfig : public QObject {
              "parallel.zero has the stages 0 and 1: gradients and parameters are not sharded");
     QCOMPARE(why_not(automatic, "fp16.enabled"), "model.dtype is bfloat16 already");
     QCOMPARE(why_not(with(R"({"zero_optimization": {"stage": 0}})"), "gradient_accumulation_steps"), "taken");
+    const auto batch = [&](const char* json) { return why_not(with(json), "train_batch_size"); };
+    QCOMPARE(
+        batch(R"({"train_batch_size": 16, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2})"),
+        "taken");
+    QCOMPARE(batch(R"({"train_batch_size": "auto"})"), "taken");
+    QCOMPARE(batch(R"({"train_batch_size": 64, "gradient_accumulation_steps": 2})"),
+             "an update of the spec has 16 samples: accumulation.micro_batch x accumulation.steps x parallel.data");
   }
 
   void a_deepspeed_file_that_is_not_read_is_said_to_hold_the_steps() {

@@ -91,6 +91,7 @@ class Import {
     for (const ConfigEntry& entry : entries_) take(entry);
     if (deepspeed_ && deepspeed_->problem.empty() && is_deepspeed()) take_deepspeed_file();
     share_processes();
+    check_batch();
     // The plug-in's defaults hold even where the file sets none of its fields.
     if (has_megatron_ && !has_megatron(result_.spec)) result_.spec.megatron.tp_degree = 1;
     result_.spec.accumulation.dialect = has_megatron_ ? Dialect::accrue : Dialect::accelerate;
@@ -307,10 +308,11 @@ class Import {
     if (key == "gradient_clipping") return take_clip(entry);
     if (key == "zero_optimization.stage") return take_zero(entry);
     if (key == "train_micro_batch_size_per_gpu") return take_micro_batch(entry);
-    if (key == "train_batch_size")
-      return idle(entry,
-                  "micro-batch, steps and ranks give it: accumulation.micro_batch, accumulation.steps, "
-                  "parallel.data");
+    if (key == "train_batch_size") {
+      if (is_auto(entry)) return idle(entry, "it follows from the micro-batch, the steps and the ranks");
+      batch_ = &entry;  // once they are known
+      return;
+    }
     if (key == "bf16.enabled" || key == "fp16.enabled") return take_half(entry, block);
     if (block == "fp16" || block == "bf16")
       return result_.spec.model.dtype == Dtype::float16 && block == "fp16"
@@ -456,8 +458,23 @@ class Import {
     used(*entry, "parallel.data = " + std::to_string(replicas));
   }
 
+  /// DeepSpeed's size of an update, which a spec has as a product.
+  void check_batch() {
+    if (batch_ == nullptr) return;
+    const AccumulationSpec& accumulation = result_.spec.accumulation;
+    const Integer samples = accumulation.micro_batch * accumulation.steps * result_.spec.parallel.data;
+    file_ = deepspeed_->name;
+    if (whole(*batch_) == samples)
+      idle(*batch_, "it follows from the micro-batch, the steps and the ranks");
+    else
+      not_taken(*batch_, "an update of the spec has " + counted(samples, "sample") +
+                             ": accumulation.micro_batch x accumulation.steps x parallel.data");
+    file_.clear();
+  }
+
   const std::vector<ConfigEntry>& entries_;
   const std::optional<DeepSpeedFile>& deepspeed_;
+  const ConfigEntry* batch_ = nullptr;
   std::string file_;  ///< of what is taken; empty: the configuration
   std::map<std::string_view, const ConfigEntry*> by_key_;
   AccelerateImport result_;

@@ -121,7 +121,7 @@ SessionRequest continued_session(RunOrder order, RunWriter writer, std::string s
   session.resumed = true;
   if (!before) return session;
   session.started_at = before->started_at;
-  session.tally = RunTally(before->paused_seconds, before->loss, before->exactness);
+  session.tally = RunTally(before->paused_seconds, before->exactness, before->loss);
   if (before->updates == 0) return session;
   Update& last = session.last_update.emplace();
   last.update = before->updates;

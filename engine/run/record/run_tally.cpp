@@ -8,7 +8,7 @@
 
 namespace accrue {
 
-RunTally::RunTally(double paused_seconds, double loss, std::optional<ExactnessCheck> worst_check)
+RunTally::RunTally(double paused_seconds, std::optional<ExactnessCheck> worst_check, double loss)
     : paused_seconds_(paused_seconds), loss_(loss), worst_(std::move(worst_check)) {}
 
 void RunTally::take(const RunEvent& event) {

@@ -13,7 +13,7 @@ class RunTally {
  public:
   RunTally() = default;
   /// Goes on from what was known of the run before.
-  RunTally(double paused_seconds, double loss, std::optional<ExactnessCheck> worst_check);
+  RunTally(double paused_seconds, std::optional<ExactnessCheck> worst_check, double loss = 0.0);
 
   void take(const RunEvent& event);
   /// Of the time that the newest update's "seconds" counts, what the run was held for.

@@ -620,38 +620,6 @@ class TestMegatronAccelerator : public QObject {
     QVERIFY(thrown_by<std::exception>([&] { slope_after(named); }).contains("\"slope\""));
   }
 
-  void what_a_registered_hook_throws_has_its_name() {
-    Registry registry;
-    registry.custom_loss_function.add("broken", [](const Batch& batch, const Tensors&) -> LossOut {
-      return {batch.at("nowhere"), std::nullopt, {}};
-    });
-    Mesh mesh;
-    MegatronLMPlugin plugin = slope_plugin(2);
-    plugin.custom_loss_function = {};
-    static_cast<MegatronSpec&>(plugin).custom_loss_function = "broken";
-    AcceleratorOptions options = with(plugin);
-    options.registry = &registry;
-    Accelerator accelerator(std::move(options), mesh);
-    auto& prepared = accelerator.prepare(ModelProvider{}, adamw(0.1), {.total_num_steps = 8}, {slope_loader(8, 2)});
-    const QString said = thrown_by<std::exception>([&] { prepared.model(*prepared.loaders[0].next()); });
-    QVERIFY2(said.startsWith("custom_loss_function \"broken\" threw: "), qPrintable(said));
-  }
-
-  void what_a_run_refuses_an_accelerator_refuses() {
-    Mesh mesh;
-    const auto said = [&mesh](const MegatronLMPlugin& plugin) {
-      return thrown_by<std::exception>([&] { const Accelerator accelerator(with(plugin), mesh); });
-    };
-    MegatronLMPlugin prepares;
-    prepares.custom_prepare_model_function = [](const ModelProvider& provider, const auto& places) {
-      return std::vector{provider(places.front())};
-    };
-    QVERIFY(said(prepares).contains("needs custom_model_provider_function"));
-    MegatronLMPlugin keywords;
-    keywords.custom_train_step_kwargs = {{"alpha", "0.25"}};
-    QVERIFY(said(keywords).contains("needs custom_train_step_class"));
-  }
-
   /// Wherever it lies, the loss is the same whatever tokens stand for it.
   void padding_is_seen_by_no_token() {
     Mesh mesh;

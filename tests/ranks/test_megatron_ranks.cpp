@@ -52,9 +52,10 @@ struct Layout {
   bool sequence = false;
   bool sharded = false;
   Dtype dtype = Dtype::float64;
+  std::int64_t samples = 24;  ///< where they are no multiple of eight, the last update is filled up
 };
 
-/// "t2 p2 c1 r1 s z f" as arguments.
+/// "t2 p2 c1 r1 s z f n19" as arguments.
 Layout layout_of(const RankContext& rank) {
   Layout layout;
   for (const std::string& word : rank.arguments) {
@@ -66,6 +67,7 @@ Layout layout_of(const RankContext& rank) {
     if (word[0] == 's') layout.sequence = true;
     if (word[0] == 'z') layout.sharded = true;
     if (word[0] == 'f') layout.dtype = Dtype::float32;
+    if (word[0] == 'n') layout.samples = number;
   }
   return layout;
 }
@@ -90,6 +92,7 @@ AcceleratorOptions options_of(const Layout& layout, std::int64_t replicas) {
   plugin.lr_mult = 0.5;
   if (layout.layers_per_chunk > 0) plugin.num_layers_per_virtual_pipeline_stage = layout.layers_per_chunk;
   if (layout.split > 0) plugin.pipeline_model_parallel_split_rank = layout.split;
+  options.last_batch = LastBatch::pad;
   options.environment = empty_environment();
   return options;
 }
@@ -113,7 +116,7 @@ Mesh mesh_of(const RankContext& rank, std::unique_ptr<Rendezvous>& rendezvous, c
 Course train(Mesh& mesh, const Layout& layout, int updates = 3) {
   Accelerator accelerator(options_of(layout, mesh.grid().data), mesh);
   auto& prepared = accelerator.prepare(tiny_gpt(), adamw(0.01), {.total_num_steps = 6, .warmup_num_steps = 1},
-                                       {token_loader(24, 2)});
+                                       {token_loader(layout.samples, 2)});
   Course course;
   while (std::ssize(course.losses) < updates) {
     const auto batch = prepared.loaders[0].next();
@@ -134,7 +137,7 @@ int every_layout_is_one_rank(RankContext& rank) {
   Mesh mesh = mesh_of(rank, rendezvous, layout);
   const Course got = train(mesh, layout);
   Mesh alone;
-  const Course one = train(alone, {});
+  const Course one = train(alone, {.samples = layout.samples});
   for (std::size_t i = 0; i < one.losses.size(); ++i) {
     const double expected = mesh.last_stage() ? one.losses[i] : 0.0;
     DEMAND(near(got.losses[i], expected, 1e-10));
@@ -493,6 +496,7 @@ const RankCases cases = {
     {"two ranks train as one", every_layout_is_one_rank, {"t2", "t2 s", "p2", "p2 c1", "d", "d z"}, {2}},
     {"four ranks train as one", every_layout_is_one_rank, {"t2 p2", "t2 p2 s z", "p2 z", "t2 z", "p4", "p2 c1 z"}, {4}},
     {"one rank is one rank", every_layout_is_one_rank, {"", "z"}, {1}},
+    {"two ranks fill up as one", every_layout_is_one_rank, {"d n19", "d z n17", "p2 n18", "t2 n21"}, {2}},
     {"a BERT and a T5 train as one", a_bert_and_a_t5_are_those_of_one_rank, {"t2", "t2 s", "p2", "d z"}, {2}},
     {"a BERT and a T5 of four train as one", a_bert_and_a_t5_are_those_of_one_rank, {"t2 p2", "p2 z"}, {4}},
     {"a T5 is split", a_t5_is_split_where_the_plugin_says, {"p3 r1", "p3 r2"}, {3}},

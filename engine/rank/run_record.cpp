@@ -7,7 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <optional>
@@ -48,6 +49,22 @@ RunOrder order_of(const RunRecordOptions& options, std::int64_t world) {
   plan.totals.updates = options.updates;
   return order;
 }
+
+/// The record's own threads start without signals: a program's handlers run where they did before.
+class SignalsHeldBack {
+ public:
+  SignalsHeldBack() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsHeldBack() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsHeldBack(const SignalsHeldBack&) = delete;
+  SignalsHeldBack& operator=(const SignalsHeldBack&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 }  // namespace
 
@@ -136,6 +153,7 @@ Result<void> RunRecord::Impl::connect(Rendezvous& meeting) {
   auto channels = open_record_channels(meeting, world, patience);
   if (!channels) return tl::unexpected(channels.error());
   channel_fd = channels->own;
+  const SignalsHeldBack held_back;
   std::function<void()> end_now;
   if (claimed) {
     keeper = std::make_unique<RunKeeper>(
@@ -322,7 +340,9 @@ void RunRecord::finish() {
                              .loss = own.loss,
                              .seconds = static_cast<double>(monotonic_ns() - own.begun_ns) * 1e-9});
   own.channel->send(Heartbeat{.phase = std::string(farewell_phase)});
+  std::filesystem::path dir = own.dir;
   impl_ = std::make_unique<Impl>(own.options, own.world);  // which ends the record that was
+  impl_->dir = std::move(dir);
 }
 
 }  // namespace accrue

@@ -251,7 +251,7 @@ class TestOwnRanks : public QObject {
   }
   void two_ranks_leave_the_record_that_a_supervisor_leaves() {
     QFETCH(Launcher, launcher);
-    const QString dir = fresh(), file = spec({.updates = 6, .checkpoint_every = 4});
+    const QString dir = fresh(), file = spec({.updates = 6, .checkpoint_every = 4, .join_timeout_s = 60.0});
     TwoRanks ranks(launcher, file, dir);
     for (const int rank : {0, 1}) QVERIFY2(ranks[rank].finish(60000).status == 0, ranks[rank].errors());
     QVERIFY(ranks[0].finish().out.isEmpty());
@@ -260,7 +260,7 @@ class TestOwnRanks : public QObject {
     options.rank_program = test::programPath("accrue-rank").toStdString();
     WatchedHost host(options);
     const fs::path other = fresh().toStdString();
-    QVERIFY(host.start({small_plan({.updates = 6, .checkpoint_every = 4}), other}));
+    QVERIFY(host.start({small_plan({.updates = 6, .checkpoint_every = 4, .join_timeout_s = 60.0}), other}));
     QVERIFY2(host.ends("finished", 0, std::chrono::seconds(60)), host.story().c_str());
 
     const Record own = record_of(dir), supervised = record_of(QString::fromStdString(other.string()));
@@ -279,7 +279,7 @@ class TestOwnRanks : public QObject {
   }
 
   void a_live_run_is_followed_held_and_stopped_and_goes_on() {
-    const QString dir = fresh(), file = spec({.updates = 10'000'000});
+    const QString dir = fresh(), file = spec({.updates = 10'000'000, .join_timeout_s = 60.0});
     {
       TwoRanks ranks(launchers().front().second, file, dir);
       QVERIFY(eventually([&] { return !record_of(dir).losses.empty(); }, std::chrono::seconds(60)));
@@ -378,7 +378,7 @@ class TestOwnRanks : public QObject {
   void a_killed_rank_ends_the_run_and_is_named() {
     QFETCH(int, killed);
     const QString dir = fresh();
-    TwoRanks ranks(launchers().front().second, spec({.updates = 10'000'000}), dir);
+    TwoRanks ranks(launchers().front().second, spec({.updates = 10'000'000, .join_timeout_s = 60.0}), dir);
     QVERIFY(eventually([&] { return !record_of(dir).losses.empty(); }, std::chrono::seconds(60)));
     ranks[killed].signal(SIGKILL);
     QCOMPARE(ranks[1 - killed].finish(60000).status, 4);

@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two judgements of the supervisor that need no process: where ranks stand still, and who makes no progress.
+// What the supervisor judges for itself: where ranks stand still, who makes no progress, who never began.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <QTemporaryDir>
 #include <QTest>
+#include <atomic>
+#include <fstream>
+#include <thread>
 
 #include "control_channel.h"
 #include "engine_host_agreement.h"
 #include "engine_host_liveness.h"
 #include "process_launcher.h"
+#include "spawn_watch.h"
 #include "support/refusals.h"
 #include "support/test_program.h"
 
@@ -30,6 +41,33 @@ RankCommand stop_after(std::int64_t m) {
 class TestSupervision : public QObject {
   Q_OBJECT
  private Q_SLOTS:
+  void a_rank_that_is_stopped_before_it_runs_is_killed() {
+    QTemporaryDir folder;
+    const std::string gate = folder.filePath("gate").toStdString();
+    QVERIFY(::mkfifo(gate.c_str(), 0600) == 0);
+    pid_t pid = -1;
+    std::atomic<pid_t> spawner{0};
+    std::thread starts([&] {
+      spawner = ::gettid();
+      SpawnSettings settings;
+      // Nobody opens its other end, so that is how far the child comes.
+      ::posix_spawn_file_actions_addopen(&settings.actions, 0, gate.c_str(), O_RDONLY, 0);
+      std::vector<std::string> arguments{"/bin/true"}, environment;
+      spawn_in_time(pid, "/bin/true", settings, arguments, environment, 100ms);
+    });
+    const auto child = [&] {
+      std::ifstream file("/proc/self/task/" + std::to_string(spawner) + "/children");
+      pid_t found = 0;
+      return file >> found ? found : 0;
+    };
+    QTRY_VERIFY(child() > 0);
+    ::kill(child(), SIGSTOP);
+    starts.join();
+    int status = 0;
+    QCOMPARE(::waitpid(pid, &status, 0), pid);
+    QVERIFY(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  }
+
   void ranks_stand_still_after_the_latest_micro_step() {
     HoldAgreement agreement(3);
     QVERIFY(agreement.begin(HoldAgreement::Goal::hold).broadcast == std::vector{hold});

@@ -400,12 +400,13 @@ class TestPlotStack : public QObject, PlotsFixture {
                                .loss_scale = u < 4 ? 65536.0 : 32768.0,
                                .update_norm = 0.5,
                                .parameter_norm = 12.0,
-                               .gradient_zeros = 3}});
+                               .gradient_zeros = 3,
+                               .scalars = {{"accuracy", 0.75}}}});
     run.append(events);
     show({&other, &run});
     area_->setClock(Clock::update);
     for (const char* name :
-         {"lossPartsPlot", "lossScalePlot", "updateNormPlot", "weightNormPlot", "gradientZerosPlot"}) {
+         {"lossPartsPlot", "lossScalePlot", "updateNormPlot", "weightNormPlot", "gradientZerosPlot", "scalarsPlot"}) {
       PlotView& view = *area_->findChild<PlotView*>(QLatin1String(name));
       area_->setPlotShown(&view, true);
       area_->fit();
@@ -422,6 +423,9 @@ class TestPlotStack : public QObject, PlotsFixture {
     PlotView& parts = *area_->findChild<PlotView*>(QStringLiteral("lossPartsPlot"));
     QVERIFY2(parts.valueAt(run, 4.0).contains(QStringLiteral("sop loss 1")), qPrintable(parts.valueAt(run, 4.0)));
     QVERIFY(parts.valueAt(other, 4.0).isEmpty());
+    PlotView& scalars = *area_->findChild<PlotView*>(QStringLiteral("scalarsPlot"));
+    QVERIFY2(scalars.valueAt(run, 4.0).contains(QStringLiteral("accuracy 0.75")),
+             qPrintable(scalars.valueAt(run, 4.0)));
   }
 
   void every_part_of_a_loss_has_a_line_of_its_own_and_survives_a_second_reading() {

@@ -270,6 +270,8 @@ Result<void> RunSession::spawn_all() {
   launch.threads = order_.plan.threads_per_rank;
   launch.lock_fd = writer_->lock_fd();
   launch.store_fd = store->get();
+  launch.patience =
+      std::chrono::duration_cast<std::chrono::milliseconds>(seconds_of(order_.plan.spec.launch.join_timeout_s));
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     launch.rank = static_cast<std::int64_t>(rank);
     auto process = spawn_rank(launch);

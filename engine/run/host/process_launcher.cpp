@@ -23,6 +23,7 @@
 
 #include "accrue/run/engine_host.h"
 #include "spawn_support.h"
+#include "spawn_watch.h"
 
 namespace accrue {
 namespace {
@@ -175,8 +176,7 @@ Result<RankProcess> spawn_rank(const RankLaunch& launch) {
   auto arguments = rank_arguments(launch);
   auto environment = rank_environment(launch);
   pid_t pid = -1;
-  const int error = ::posix_spawn(&pid, launch.program.c_str(), &settings.actions, &settings.attributes,
-                                  pointers(arguments).data(), pointers(environment).data());
+  const int error = spawn_in_time(pid, launch.program, settings, arguments, environment, launch.patience);
   if (error != 0)
     return fail(ErrorCode::device, fmt::format("rank {} cannot be started: {}", launch.rank, std::strerror(error)),
                 launch.program);

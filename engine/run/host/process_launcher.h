@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -78,7 +79,8 @@ struct RankLaunch {
   std::int64_t world = 1;
   std::int64_t threads = 1;
   int lock_fd = -1;
-  int store_fd = -1;  ///< the same memory for all ranks
+  int store_fd = -1;                          ///< the same memory for all ranks
+  std::chrono::milliseconds patience{60000};  ///< with a rank that somebody stops before it runs
 };
 
 /// Errors (device): the program is missing or cannot be started.

@@ -32,6 +32,7 @@
 #include "process_launcher.h"
 #include "program_guard.h"
 #include "spawn_support.h"
+#include "spawn_watch.h"
 
 namespace accrue {
 namespace {
@@ -115,9 +116,10 @@ std::int64_t threads_of_a_rank(const ProgramGroupOptions& options) {
 
 Result<Environment> environment_of(const ProgramGroupOptions& options) {
   Environment environment = Environment::allowed();
-  environment.unset("ACCRUE_RUN_LOCK_FD");  // of a run that this program may be a rank of
-  environment.hand_on("ACCELERATE_");       // what accrue::accelerate reads, as its original does
-  environment.hand_on("MEGATRON_LM_");      // and what accrue::megatron does
+  for (const char* of_a_run_that_this_is_a_rank_of : {"ACCRUE_RUN_LOCK_FD", "ACCRUE_RUN_DIR"})
+    environment.unset(of_a_run_that_this_is_a_rank_of);
+  environment.hand_on("ACCELERATE_");  // what accrue::accelerate reads, as its original does
+  environment.hand_on("MEGATRON_LM_");  // and what accrue::megatron does
   for (const std::string& entry : options.environment) {
     const auto name = entry.substr(0, entry.find('='));
     if (name.empty()) return fail(ErrorCode::config, fmt::format("\"{}\" names no variable", entry), "environment");
@@ -235,8 +237,7 @@ class LiveGroup final : public ProgramGroup {
     auto entries = std::move(environment).entries();
     auto arguments = options_.command;
     pid_t pid = -1;
-    const int error = ::posix_spawn(&pid, program.c_str(), &settings.actions, &settings.attributes,
-                                    pointers(arguments).data(), pointers(entries).data());
+    const int error = spawn_in_time(pid, program, settings, arguments, entries, std::chrono::minutes(1));
     if (error != 0)
       return fail(ErrorCode::device, fmt::format("rank {} cannot be started: {}", rank, std::strerror(error)), program,
                   error == ENOEXEC ? "A script needs a first line that names its interpreter (#!/bin/sh)" : "");

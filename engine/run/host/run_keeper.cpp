@@ -50,8 +50,9 @@ Result<void> end_loop_record(const std::filesystem::path& dir, const RunFinished
                              const std::map<std::int64_t, RankFailed>& failed) {
   const auto before = read_run(dir);
   if (!before || before->state != "interrupted") return {};
-  auto writer = RunWriter::reopen(dir);
-  if (!writer) return tl::unexpected(writer.error());
+  auto opened = RunWriter::reopen(dir);
+  if (!opened) return tl::unexpected(opened.error());
+  std::optional<RunWriter> writer(std::move(*opened));
   const auto time_ns = writer->last_time_ns();
   const auto add = [&](std::int64_t rank, EventBody body) -> Result<void> {
     const auto next = writer->next_seq().find(rank);
@@ -76,7 +77,7 @@ Result<void> end_loop_record(const std::filesystem::path& dir, const RunFinished
   if (added) added = add(supervisor_rank, std::move(last));
   if (added) added = writer->sync();
   if (!added) return added;
-  writer = tl::unexpected(Error{});  // unlocks the folder
+  writer.reset();
   return complete_record(*read_run(dir));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // attach and stop: runs that another process trains.
 #include <cstdio>
+#include <filesystem>
 
 #include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/engine_host.h"
@@ -43,7 +44,10 @@ int stop_run(const StopOptions& stop) {
   const auto run = read_run(stop.dir);
   if (run && run->state == "running") return status;  // its supervisor is gone and ranks still save
   say("%s\n", run ? ("the run is " + run->state).c_str() : "the run has ended");
-  if (run && run->state == "stopped" && checkpoint_mark(run->last_checkpoint).update < run->updates)
+  std::error_code error;
+  // Without a plan the run is a program's own, which goes on itself.
+  const bool has_plan = run && std::filesystem::exists(run->dir / "plan.json", error);
+  if (has_plan && run->state == "stopped" && checkpoint_mark(run->last_checkpoint).update < run->updates)
     say("resuming starts %s\n", run->last_checkpoint.empty() ? "over" : ("at " + run->last_checkpoint).c_str());
   return status_done;
 }

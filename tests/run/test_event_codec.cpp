@@ -143,16 +143,17 @@ class TestEventCodec : public QObject {
     QCOMPARE(std::get<Update>(decode_event(skipped)->body).gradient_zeros.value_or(-1), 0);
   }
 
-  void parts_of_a_loss_are_an_object_of_numbers() {
-    const auto line =
-        encode_event(make(Evaluation{.update = 1, .losses = {{"a part", not_a_number}, {"lm loss", 2.5}}}));
-    QVERIFY2(line.ends_with(R"("losses":{"a part":"nan","lm loss":2.5}})"), line.c_str());
+  void parts_of_a_loss_and_scalars_are_objects_of_numbers() {
+    const auto line = encode_event(make(Evaluation{
+        .update = 1, .losses = {{"a part", not_a_number}, {"lm loss", 2.5}}, .scalars = {{"accuracy", 0.75}}}));
+    QVERIFY2(line.ends_with(R"("losses":{"a part":"nan","lm loss":2.5},"scalars":{"accuracy":0.75}})"), line.c_str());
     const auto read = decode_event(line);
     QVERIFY(read.has_value());
     const NamedLosses& losses = std::get<Evaluation>(read->body).losses;
     QCOMPARE(losses.size(), std::size_t{2});
     QVERIFY(std::isnan(losses.at("a part")));
     QCOMPARE(losses.at("lm loss"), 2.5);
+    QCOMPARE(std::get<Evaluation>(read->body).scalars, (NamedNumbers{{"accuracy", 0.75}}));
   }
 
   void control_traffic_carries_no_number() {

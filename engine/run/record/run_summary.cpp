@@ -272,6 +272,8 @@ Result<RunSummary> read_run(const fs::path& folder) {
     summary.run_id = order->run_id;
     summary.plan_check = check_plan(order->plan, found.measured);
   }
+  if (!order && !summarised)
+    summary.planned_updates = summary.spec.run.updates.value_or(0);  // of a loop without a plan
   if (const auto newest = newest_checkpoint(dir); newest.valid()) summary.last_checkpoint = checkpoint_name(newest);
   summary.name = run_name(summary.spec);
   summary.imported = fs::exists(dir / import_mark, error);

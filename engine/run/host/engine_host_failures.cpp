@@ -184,7 +184,7 @@ void RunSession::fail_motionless(std::size_t rank, const std::string& why) {
   failed.log_tail = last_lines(ranks_[rank].log_tail, log_tail_bytes);
   failed.update = last.update;
   failed.micro_step = last.micro_step;
-  ranks_[rank].kill();
+  end_rank(ranks_[rank]);
   while (read_rank(rank)) {  // what it had said before comes first
   }
   emit(static_cast<std::int64_t>(rank), failed);

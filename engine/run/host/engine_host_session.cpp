@@ -452,8 +452,16 @@ void RunSession::kill_ranks() {
   rung_ends_ = Clock::now() + settings_.stop_grace;
   for (auto& slot : ranks_) {
     if (slot.gone()) continue;
-    slot.kill();
+    end_rank(slot);
   }
+}
+
+/// A program with a loop of its own is ended by its user alone: else the record lets go of it, which asks its ranks to
+/// save and end.
+void RunSession::end_rank(RankSlot& slot) {
+  if (!lets_ranks_go()) return slot.kill();
+  slot.told_to_end = true;
+  slot.process.close_events();
 }
 
 void RunSession::finish_attempt() {

@@ -76,7 +76,7 @@ class RunSession {
   /// Of a session that is over.
   const RunFinished& end() const { return end_; }
   /// The ranks were told to end at once.
-  bool killed() const { return rung_ == Rung::killed; }
+  bool killed() const { return rung_ == Rung::killed && !lets_ranks_go(); }
 
  private:
   /// Why the ranks are being ended.
@@ -101,6 +101,8 @@ class RunSession {
   std::string stall_text(const std::vector<std::size_t>& blamed, Clock::time_point now) const;
   void check_ladder(Clock::time_point now);
   void kill_ranks();
+  void end_rank(RankSlot& slot);
+  bool lets_ranks_go() const { return own_loop_ && ending_ != Ending::killed_by_user; }
   void finish_attempt();
   void finish_run(const std::string& outcome, int status, const std::string& reason);
   ControlAnswer answer_control(const HostCommand& command);

@@ -109,8 +109,8 @@ bool connects(int fd, const addrinfo& address, Clock::time_point deadline) {
     errno = ETIMEDOUT;
     return false;
   }
-  socklen_t size = sizeof errno;
   int error = 0;
+  socklen_t size = sizeof error;
   ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
   errno = error;
   return error == 0;
@@ -183,10 +183,12 @@ Result<std::vector<Socket>> admit(const Listener& listener, const std::string& w
                   "rank " + std::to_string(first) + " did not reach rank 0, which keeps the record", "rank 0",
                   "MASTER_ADDR is to lead to rank 0's host, and no firewall may stand between");
     }
-    if (fds[0].revents != 0 && guests.size() < most_guests)
+    if (fds[0].revents != 0) {
+      if (guests.size() == most_guests) guests.erase(guests.begin());  // the one that has said nothing for longest
       if (Socket guest(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
           guest.get() >= 0)
         guests.push_back({std::move(guest), {}});
+    }
     std::erase_if(guests, settled);
     missing = std::ranges::count_if(ranks, [](const Socket& each) { return each.get() < 0; }) - 1;
   }
@@ -208,6 +210,7 @@ Result<RecordChannels> open_record_channels(Rendezvous& meeting, Communicator& w
     word = secret_word();
     Result<Listener> made = world.size() > 1 ? listen_here(meeting.one_host()) : Listener();
     int ends[2] = {-1, -1};
+    if (made && word.empty()) made = system_failure("no word can be drawn that admits to it", errno);
     if (made && ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
       made = system_failure("cannot be made", errno);
     own = Socket(ends[0]);

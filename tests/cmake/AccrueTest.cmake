@@ -3,15 +3,16 @@
 # One Qt Test executable, run by CTest; JUnit output lies in build/test-results/. Labels say which part of the tree a test guards:
 # core (std-only), engine (LibTorch, one process), ranks (several processes), ui (offscreen), realx (a real X server);
 # thorough: see accrue_thorough;
-# sanitized: run, with the engine or the core, under AddressSanitizer and UBSan, and built by the target of that name: what reads files, shares
-# memory, counts windows, does arithmetic of its own, and calls them under the names of other systems.
+# sanitized: run under AddressSanitizer, LeakSanitizer and UBSan as well, and built by the target of that name: of core and engine what
+# reads files, shares memory, counts windows, does arithmetic of its own, and calls them under the names of other systems; of the studio
+# everything but what is thorough, a demo that trains and a session on a real X server among it.
 #
 # accrue_add_tests(NAME program TESTS t... [SOURCES f...] LIBS l... LABELS l... TIMEOUT s [SERIAL] [PREFIX p] [BATCH n])
 # One executable of several test classes, whose files t.cpp are compiled together, all or n at a time: what they share of LibTorch,
 # three seconds a file, is compiled once. Each is still a test of its own, with a process of its own: `program t [function]`; a
 # target t builds it. With a prefix, test_form.cpp is the test PREFIXform.
 set(accrue_sanitized core_record engine_models engine_memory engine_systems engine_accelerate engine_states test_rank_channel
-  ranks_parallel ranks_training)
+  ranks_parallel ranks_training ui_model_curves ui_model_runs ui_drawing ui_panels ui_whole ui_cli_options ui_training ui_log_out ui_demo realx_studio)
 add_custom_target(sanitized)
 
 # A test is compiled far more often than its own code is waited for: what it calls computes.
@@ -157,7 +158,12 @@ endfunction()
 # trained, every scale of a screen, other tools' own programs. They have a preset of their own, so that the default one stays a matter of minutes; CI runs both.
 function(accrue_thorough)
   foreach(test IN LISTS ARGN)
-    set_property(TEST ${test} APPEND PROPERTY LABELS thorough)
+    get_property(labels TEST ${test} PROPERTY LABELS)
+    # Under sanitizers a window's shorter tests go the same ways.
+    if(ui IN_LIST labels OR realx IN_LIST labels)
+      list(REMOVE_ITEM labels sanitized)
+    endif()
+    set_property(TEST ${test} PROPERTY LABELS ${labels} thorough)
   endforeach()
 endfunction()
 

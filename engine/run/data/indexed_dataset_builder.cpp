@@ -40,6 +40,16 @@ struct IndexedDatasetBuilder::State {
           checkpoint(hidden(prefix, ".checkpoint.json")) {}
     std::filesystem::path bin, idx, lengths, documents, checkpoint;
 
+    void remove() const {
+      for (const auto& path : {bin, idx, lengths, documents, checkpoint}) ::unlink(path.c_str());
+    }
+    /// The tokens have their name, and the index has not: a build ended between the two renames of finalize().
+    bool half_named(const std::filesystem::path& prefix) const {
+      return is_there(bin_path(prefix)) && !is_there(idx_path(prefix)) && !is_there(bin) && is_there(lengths);
+    }
+    /// Takes the name of the tokens back.
+    void take_back(const std::filesystem::path& prefix) const { ::rename(bin_path(prefix).c_str(), bin.c_str()); }
+
    private:
     static std::filesystem::path hidden(const std::filesystem::path& prefix, const char* ending) {
       return prefix.parent_path() / ("." + prefix.filename().string() + ending);
@@ -72,16 +82,22 @@ bool IndexedDatasetBuilder::interrupted(const std::filesystem::path& prefix) {
 
 Result<IndexedDatasetBuilder> IndexedDatasetBuilder::create(const std::filesystem::path& prefix, DType dtype) {
   if (!prefix.has_filename()) return fail(ErrorCode::config, "is no prefix of a dataset", prefix.string());
-  for (const auto& path : {idx_path(prefix), bin_path(prefix)})
-    if (is_there(path)) return taken(path);
   const State::Files files(prefix);
+  if (is_there(idx_path(prefix))) {
+    files.remove();  // of a build that was killed when its dataset was whole
+    return taken(idx_path(prefix));
+  }
+  if (files.half_named(prefix)) files.take_back(prefix);
+  if (is_there(bin_path(prefix))) return taken(bin_path(prefix));
   auto bin = PartFile::create(files.bin);
   if (!bin) return tl::unexpected(bin.error());
   ::unlink(files.checkpoint.c_str());
   auto lengths = PartFile::create(files.lengths);
-  if (!lengths) return tl::unexpected(lengths.error());
   auto documents = PartFile::create(files.documents);
-  if (!documents) return tl::unexpected(documents.error());
+  if (!lengths || !documents) {
+    files.remove();
+    return tl::unexpected(lengths ? documents.error() : lengths.error());
+  }
   return IndexedDatasetBuilder(std::unique_ptr<State>(
       new State{prefix, files, dtype, *std::move(bin), *std::move(lengths), *std::move(documents)}));
 }
@@ -89,8 +105,7 @@ Result<IndexedDatasetBuilder> IndexedDatasetBuilder::create(const std::filesyste
 Result<IndexedDatasetBuilder> IndexedDatasetBuilder::resume(const std::filesystem::path& prefix) {
   if (is_there(idx_path(prefix))) return taken(idx_path(prefix));
   const State::Files files(prefix);
-  // Ended between the two renames of finalize(): the tokens have their name already.
-  if (!is_there(files.bin) && is_there(bin_path(prefix))) ::rename(bin_path(prefix).c_str(), files.bin.c_str());
+  if (files.half_named(prefix)) files.take_back(prefix);
   const auto text = read_file(files.checkpoint, 1 << 20);
   if (!text) return tl::unexpected(text.error());
   const auto json = parse_json(*text);
@@ -224,18 +239,31 @@ Result<void> IndexedDatasetBuilder::State::write_index() {
   if (auto copied = documents.read_all(as_it_is); !copied) return copied;
   if (auto synced = idx->sync(); !synced) return synced;
   if (auto named = bin.commit(bin_path(prefix)); !named) return named;
-  return idx->commit(idx_path(prefix));
+  if (auto named = idx->commit(idx_path(prefix)); !named) return named;
+  const std::filesystem::path folder = prefix.parent_path();
+  return sync_path(folder.empty() ? "." : folder);
 }
 
 Result<void> IndexedDatasetBuilder::finalize() {
   if (state_->in_document()) throw std::logic_error("finalize: end the document first");
   if (tokens() == 0)
     return fail(ErrorCode::data, "there are no tokens, so there is no dataset", state_->prefix.string());
-  if (auto written = state_->write_index(); !written) return written;
-  for (const auto& path : {state_->files.lengths, state_->files.documents, state_->files.checkpoint})
-    ::unlink(path.c_str());
-  const std::filesystem::path folder = state_->prefix.parent_path();
-  return sync_path(folder.empty() ? "." : folder);
+  const State::Files& files = state_->files;
+  auto written = state_->write_index();
+  if (written) {
+    files.remove();
+    return {};
+  }
+  // No half of a dataset stays in the way of the next try.
+  ::unlink(idx_path(state_->prefix).c_str());
+  ::unlink(files.idx.c_str());
+  if (files.half_named(state_->prefix)) files.take_back(state_->prefix);
+  return written;
+}
+
+void IndexedDatasetBuilder::discard() && {
+  state_->files.remove();
+  state_.reset();
 }
 
 const std::string& IndexedDatasetBuilder::place() const {

@@ -33,9 +33,10 @@ Result<PartFile> PartFile::open(const std::filesystem::path& path, int flags, st
     return fail(ErrorCode::protocol,
                 fmt::format("has {} of the {} that were written before", counted(facts.st_size, "byte"), bytes),
                 path.string(), "Remove the file and begin again");
-  if (::ftruncate(*fd, bytes) != 0 || ::lseek(*fd, bytes, SEEK_SET) < 0)
-    return disk_error(path, "cannot be written", errno);
-  return file;
+  if (::ftruncate(*fd, bytes) == 0 && ::lseek(*fd, bytes, SEEK_SET) >= 0) return file;
+  const int error = errno;
+  if ((flags & O_CREAT) != 0) ::unlink(path.c_str());
+  return disk_error(path, "cannot be written", error);
 }
 
 Result<PartFile> PartFile::create(const std::filesystem::path& path) {

@@ -49,9 +49,11 @@ class IndexedDatasetBuilder {
   /// `place` is the caller's own, and comes back as place() after resume().
   Result<void> checkpoint(const std::string& place);
   const std::string& place() const;
-  /// Makes the index and gives both files their names. Errors: data where there are no tokens; disk. Throws
-  /// std::logic_error within a document.
+  /// Makes the index and gives both files their names; after an error neither has one. Errors: data where there are no
+  /// tokens; disk. Throws std::logic_error within a document.
   Result<void> finalize();
+  /// Gives the build up: what it has written is removed.
+  void discard() &&;
 
   DType dtype() const;
   std::int64_t tokens() const;

@@ -282,6 +282,45 @@ class TestIndexedCorpus : public QObject {
     QVERIFY2(QString::fromStdString(facts.error().message).contains(words), facts.error().text().c_str());
   }
 
+  /// Before the start, and with the key that mends it.
+  void a_bert_of_single_sentences_needs_no_second_head() {
+    std::string lines;
+    for (int i = 0; i < 40; ++i) lines += "document " + std::to_string(i) + "\n\n";
+    std::ofstream(dir_ / "single.txt") << lines;
+    QVERIFY(build_text_dataset({.texts = {dir_ / "single.txt"}, .prefix = dir_ / "single", .sentences = true}, {}));
+    RunSpec single = bert_of_lines();
+    single.data.paths = {"single"};
+    const auto refused = scan_data(single, dir_);
+    QVERIFY(!refused);
+    const QString words = QString::fromStdString(refused.error().text());
+    QVERIFY2(words.contains("no document has 2 sentences"), qPrintable(words));
+    QVERIFY2(words.contains("Set model.binary_head = false"), qPrintable(words));
+    single.model.binary_head = false;
+    const auto taken = scan_data(single, dir_);
+    QVERIFY2(taken, taken ? "" : taken.error().text().c_str());
+    QCOMPARE(taken->samples, 30);
+  }
+
+  void a_token_below_zero_is_the_dataset_s_fault_data() {
+    const Rows<int, QString> row;
+    row("negative", -2, "Build the dataset again: a token is a number from 0");
+    row("too large", 600, "Raise model.vocabulary");
+  }
+  void a_token_below_zero_is_the_dataset_s_fault() {
+    const auto [token, hint] = current_row<int, QString>();
+    const std::string name = "token" + std::to_string(token);
+    auto builder = IndexedDatasetBuilder::create(dir_ / name, DType::int32).value();
+    const std::vector<std::int64_t> tokens(9, token);
+    builder.add_item(tokens).value();
+    builder.end_document().value();
+    builder.finalize().value();
+    RunSpec bad = spec({name});
+    bad.model.vocabulary = 500;
+    const auto read = open(bad).gpt(0);
+    QVERIFY(!read);
+    QCOMPARE(QString::fromStdString(read.error().hint), hint);
+  }
+
   void a_token_outside_the_vocabulary_is_refused_where_it_is_read() {
     RunSpec small = spec();
     small.model.vocabulary = 500;

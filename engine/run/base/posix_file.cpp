@@ -14,8 +14,9 @@
 
 namespace accrue {
 
-tl::unexpected<Error> disk_error(const std::filesystem::path& path, std::string_view what, int error) {
-  return fail(ErrorCode::disk, fmt::format("{}: {}", what, system_words(error)), path.string(), system_hint(error));
+tl::unexpected<Error> disk_error(const std::filesystem::path& path, std::string_view what, int error, FileUse use) {
+  return fail(ErrorCode::disk, fmt::format("{}: {}", what, system_words(error)), path.string(),
+              system_hint(error, use));
 }
 
 int write_all(int fd, std::string_view bytes) {
@@ -31,7 +32,9 @@ int write_all(int fd, std::string_view bytes) {
 
 Result<int> open_regular(const std::filesystem::path& path, int flags, unsigned mode) {
   const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode);
-  if (fd < 0) return disk_error(path, errno == ELOOP ? "is a link and is not followed" : "cannot be opened", errno);
+  const FileUse use = (flags & O_ACCMODE) == O_RDONLY ? FileUse::read : FileUse::write;
+  if (fd < 0)
+    return disk_error(path, errno == ELOOP ? "is a link and is not followed" : "cannot be opened", errno, use);
   struct stat facts {};
   if (::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode)) return fd;
   ::close(fd);
@@ -76,7 +79,7 @@ Result<void> write_file(const std::filesystem::path& path, std::string_view text
 
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return disk_error(path, "cannot be opened", errno);
+  if (fd < 0) return disk_error(path, "cannot be opened", errno, FileUse::read);
   std::string text;
   char buffer[16384];
   for (;;) {
@@ -85,7 +88,7 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t max
     if (count < 0) {
       const int error = errno;
       ::close(fd);
-      return disk_error(path, "cannot be read", error);
+      return disk_error(path, "cannot be read", error, FileUse::read);
     }
     if (count == 0) break;
     text.append(buffer, static_cast<std::size_t>(count));

@@ -9,11 +9,13 @@
 
 #include "accrue/run/result.h"
 #include "accrue/run/sync_path.h"
+#include "accrue/run/system_error.h"
 
 namespace accrue {
 
 /// A disk error that names the path and what the system said (errno).
-tl::unexpected<Error> disk_error(const std::filesystem::path& path, std::string_view what, int error);
+tl::unexpected<Error> disk_error(const std::filesystem::path& path, std::string_view what, int error,
+                                 FileUse use = FileUse::write);
 /// Writes all bytes or answers errno; 0 = done.
 int write_all(int fd, std::string_view bytes);
 /// Opens a file that must be a regular one, never through a link: a FIFO or a device in its place is an error at once,

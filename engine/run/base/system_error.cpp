@@ -21,7 +21,7 @@ std::string system_words(int error) {
   return std::strerror(error);
 }
 
-std::string system_hint(int error) {
+std::string system_hint(int error, FileUse use) {
   switch (error) {
     case ENOSPC:
     case EDQUOT:
@@ -31,7 +31,7 @@ std::string system_hint(int error) {
     case EACCES:
     case EPERM:
     case EROFS:
-      return "Choose a folder that you may write";
+      return use == FileUse::read ? "Check its permissions" : "Choose a folder that you may write";
     case ENOENT:
       return "Check the path";
     case EMFILE:

@@ -9,6 +9,8 @@
 #include <random>
 #include <span>
 
+#include "accrue/run/counted.h"
+
 namespace accrue {
 namespace {
 
@@ -127,18 +129,41 @@ Result<void> fits_memory(std::size_t samples) {
               "Ask for fewer samples");
 }
 
+tl::unexpected<Error> no_samples(const IndexedDataset& dataset, const SentenceIndexRequest& request) {
+  const bool pairs = request.minimum_sentences > 1;
+  return fail(ErrorCode::data,
+              fmt::format("no document has {} or more of at most {} tokens, so there are no samples",
+                          counted(request.minimum_sentences, "sentence"), longest_sentence),
+              dataset.prefix().string(),
+              pairs
+                  ? "Set model.binary_head = false, since only the order of two segments needs more than one sentence, "
+                    "or build the dataset with one sequence for each sentence"
+                  : "Build the dataset with shorter sequences");
+}
+
 }  // namespace
+
+Result<void> check_gives_samples(const IndexedDataset& dataset, const IndexRange& documents,
+                                 const SentenceIndexRequest& request) {
+  for (std::int64_t each = documents.begin; each < documents.end; ++each) {
+    const auto document = dataset.document(each);
+    if (!document) return tl::unexpected(document.error());
+    if (document->size() < request.minimum_sentences) continue;
+    auto lengths = dataset.lengths(*document);
+    if (!lengths) return tl::unexpected(lengths.error());
+    if (gives_samples({.documents = {}, .lengths = *std::move(lengths), .first = document->begin}, *document,
+                      request.minimum_sentences))
+      return {};
+  }
+  return no_samples(dataset, request);
+}
 
 Result<IndexArray> build_sentence_index(const IndexedDataset& dataset, const IndexRange& documents,
                                         const SentenceIndexRequest& request) {
   if (auto checked = check_request(request); !checked) return tl::unexpected(checked.error());
   const auto sentences = sentences_of(dataset, documents, request.minimum_sentences);
   if (!sentences) return tl::unexpected(sentences.error());
-  if (sentences->documents.empty())
-    return fail(ErrorCode::data,
-                fmt::format("no document has {} sentences or more of at most {} tokens, so there are no samples",
-                            request.minimum_sentences, longest_sentence),
-                dataset.prefix().string(), "Build the dataset with one sequence for each sentence");
+  if (sentences->documents.empty()) return no_samples(dataset, request);
   if (auto fits = fits_memory(static_cast<std::size_t>(request.samples.value_or(1))); !fits)
     return tl::unexpected(fits.error());
   TargetLengths targets(request);

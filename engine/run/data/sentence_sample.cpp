@@ -26,7 +26,9 @@ Result<SentenceSample> read_sentences(const IndexedDataset& dataset, const Index
         return fail(ErrorCode::data,
                     fmt::format("sequence {} holds the token {}, outside the vocabulary of {}", sequence, token,
                                 special.vocabulary),
-                    dataset.prefix().string(), "Use the tokenizer that the dataset was built with");
+                    dataset.prefix().string(),
+                    token < 0 ? "Build the dataset again: a token is a number from 0"
+                              : "Use the tokenizer that the dataset was built with");
     sample.sentences.push_back(*std::move(tokens));
   }
   return sample;

@@ -250,7 +250,7 @@ Result<void> ArchiveReader::take_packed() {
   ssize_t count = 0;
   do count = ::read(fd_, packed_.data(), packed_.size());
   while (count < 0 && errno == EINTR);
-  if (count < 0) return disk_error(path_, "cannot be read", errno);
+  if (count < 0) return disk_error(path_, "cannot be read", errno, FileUse::read);
   stream_->next_in = reinterpret_cast<Bytef*>(packed_.data());
   stream_->avail_in = static_cast<uInt>(count);
   taken_ += count;

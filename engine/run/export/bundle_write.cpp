@@ -182,7 +182,7 @@ class BundleWriter {
     while (taken) {
       const ssize_t count = ::read(*fd, slice.data(), slice.size());
       if (count < 0 && errno == EINTR) continue;
-      if (count < 0) taken = disk_error(file, "cannot be read", errno);
+      if (count < 0) taken = disk_error(file, "cannot be read", errno, FileUse::read);
       if (count <= 0) break;
       taken = take({slice.data(), static_cast<std::size_t>(count)});
     }

@@ -37,10 +37,10 @@ Result<CorpusMark> mark_of_corpus(const std::filesystem::path& prefix) {
   if (const auto size = hash_file(hash, path); !size) return tl::unexpected(size.error());
   std::error_code error;
   const auto written = std::filesystem::last_write_time(path, error);
-  if (error) return disk_error(path, "cannot be read", error.value());
+  if (error) return disk_error(path, "cannot be read", error.value(), FileUse::read);
   // A copy may keep the time at which the content was written; a move does.
   struct stat facts {};
-  if (::stat(path.c_str(), &facts) != 0) return disk_error(path, "cannot be read", errno);
+  if (::stat(path.c_str(), &facts) != 0) return disk_error(path, "cannot be read", errno, FileUse::read);
   using FileClock = std::chrono::file_clock;
   const auto placed = FileClock::from_sys(std::chrono::sys_time<std::chrono::nanoseconds>(
       std::chrono::seconds(facts.st_ctim.tv_sec) + std::chrono::nanoseconds(facts.st_ctim.tv_nsec)));

@@ -61,6 +61,8 @@ class Planner {
     if (!sidecar) return tl::unexpected(sidecar.error());
     corpus.sidecar = *std::move(sidecar);
     if (auto checked = check_vocabulary(); !checked) return tl::unexpected(checked.error());
+    for (const CorpusSplit* each : {&corpus.training, &corpus.validation})
+      if (auto checked = check_documents(*each); !checked) return tl::unexpected(checked.error());
     if (auto hashed = hash(corpus); !hashed) return tl::unexpected(hashed.error());
     return corpus;
   }
@@ -246,6 +248,19 @@ class Planner {
       set.taken = sizes->taken[i];
     }
     split.samples = sizes->size;
+    return {};
+  }
+
+  /// The documents of every set give a BERT or a T5 samples.
+  Result<void> check_documents(const CorpusSplit& split) const {
+    if (gpt()) return {};
+    for (const CorpusSet& set : split.sets) {
+      const auto dataset = IndexedDataset::open(set.prefix);
+      if (!dataset) return tl::unexpected(dataset.error());
+      const auto request = sentence_request(spec_, set);
+      if (!request) return tl::unexpected(request.error());
+      if (auto checked = check_gives_samples(*dataset, set.elements, *request); !checked) return checked;
+    }
     return {};
   }
 

@@ -229,7 +229,8 @@ Result<GptItem> IndexedSamples::gpt(std::int64_t sample) const {
         return fail(
             ErrorCode::data,
             fmt::format("sample {} holds the token {}, outside the vocabulary of {}", sample, token, vocabulary_),
-            dataset.dataset().prefix().string(), "Raise model.vocabulary");
+            dataset.dataset().prefix().string(),
+            token < 0 ? "Build the dataset again: a token is a number from 0" : "Raise model.vocabulary");
   return item;
 }
 

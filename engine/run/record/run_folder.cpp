@@ -60,7 +60,7 @@ Result<bool> is_free_folder(const fs::path& dir) {
   const bool was_begun = fs::exists(dir / "run.lock", error);  // a start takes the lock before it makes anything else
   for (fs::directory_iterator at(dir, error), end; !error && at != end; at.increment(error))
     if (at->path().filename() != "run.lock" && !(was_begun && is_made_before_plan(at->path()))) return false;
-  if (error) return disk_error(dir, "cannot be read", error.value());
+  if (error) return disk_error(dir, "cannot be read", error.value(), FileUse::read);
   return true;
 }
 

@@ -9,7 +9,9 @@ namespace accrue {
 
 /// "No space left on device"; "File too large: a file may hold at most 32.0 KiB (ulimit -f)".
 std::string system_words(int error);
+/// What a file was opened for.
+enum class FileUse { read, write };
 /// What to do about it; empty if there is no advice.
-std::string system_hint(int error);
+std::string system_hint(int error, FileUse use = FileUse::write);
 
 }  // namespace accrue

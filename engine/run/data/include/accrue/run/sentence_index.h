@@ -28,4 +28,9 @@ struct SentenceIndexRequest {
 Result<IndexArray> build_sentence_index(const IndexedDataset& dataset, const IndexRange& documents,
                                         const SentenceIndexRequest& request);
 
+/// Whether the documents give a sample at all; reads no further than the first one that does. Errors: data where none
+/// does; protocol as IndexedDataset says.
+Result<void> check_gives_samples(const IndexedDataset& dataset, const IndexRange& documents,
+                                 const SentenceIndexRequest& request);
+
 }  // namespace accrue

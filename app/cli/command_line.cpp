@@ -336,26 +336,36 @@ void add_data(CLI::App& app, int& status) {
   CLI::App* data = app.add_subcommand("data", "Build indexed datasets (PREFIX.bin and PREFIX.idx) and look into them");
   data->require_subcommand(1);
   Verbs verbs(*data, status);
-  const auto [build, built] = verbs.add("build", "Make an indexed dataset of text files", build_data);
-  build->add_option("TEXT", built->texts, "Text files, in this order")->required();
+  const auto [build, built] = verbs.add("build", "Make an indexed dataset of texts", build_data);
+  build->add_option("TEXT", built->texts, "Texts in UTF-8 or JSON lines, plain or packed by gzip, in this order")
+      ->required();
   build->add_option("--out", built->prefix, "PREFIX of the dataset to create")->type_name("PREFIX")->required();
   build->add_option("--documents", built->documents, "What becomes a document: a file, a paragraph or a line")
       ->check(CLI::IsMember({"file", "paragraph", "line"}))
       ->capture_default_str();
   build
+      ->add_option(
+          "--json-keys", built->json_key,
+          "The texts are JSON lines, as Megatron-LM's preprocess_data.py takes them, with the text of a document "
+          "under KEY (default for .jsonl, .ndjson and .json: text)")
+      ->type_name("KEY");
+  build
       ->add_option("--tokenizer", built->tokenizer,
                    "bytes (a token a byte), bpe:VOCAB.json (GPT-2's, with merges.txt beside it), wordpiece:VOCAB.txt "
-                   "(BERT's) or sentencepiece:MODEL")
+                   "(BERT's), either by tokenizer.json, or sentencepiece:MODEL")
       ->type_name("KIND:FILE")
       ->capture_default_str();
   build->add_flag("--keep-case", built->keep_case, "For wordpiece: letters keep their case and their accents");
-  build->add_flag("--sentences", built->sentences,
-                  "For BERT and T5: each line is a sequence, and a blank line ends a document");
+  build->add_flag(
+      "--sentences", built->sentences,
+      "For BERT and T5: each line is a sequence, and a blank line (in JSON lines the object) ends a document");
   build->add_flag("--append-eod", built->append_eod,
                   "End each document with the token that the tokenizer has for it (bytes: 256)");
   build->footer(
       "A build that was stopped or killed goes on when it is asked for again. Without --append-eod nothing marks\n"
-      "where one document of a sample ends and the next begins. PREFIX.json says what the tokens mean.");
+      "where one document of a sample ends and the next begins. PREFIX.json says what the tokens mean. Where lines\n"
+      "divide a text, they end as on any system, and one of white space alone is blank. An object of JSON lines\n"
+      "without text is left out; a list of texts under KEY is a sequence for each.");
 
   const auto [show, shown] = verbs.add("show", "Check an indexed dataset and print what it holds", show_data);
   show->add_option("PREFIX", shown->prefix, "The dataset, without .bin or .idx")->required();

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "accrue/run/system_error.h"
 #include "accrue/run/utf8.h"
@@ -23,6 +24,16 @@ namespace {
 
 constexpr int patience_ms = 60'000;
 constexpr std::size_t longest_facts = std::size_t{16} << 20;
+
+/// The error that a line of the program holds, if it holds one.
+std::optional<Error> error_in(const std::string& line) {
+  const auto json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object() || !json.contains("error")) return std::nullopt;
+  const auto text = [&json](const char* name) {
+    return json.contains(name) && json[name].is_string() ? json[name].get<std::string>() : std::string();
+  };
+  return Error{.code = ErrorCode::data, .message = text("error"), .where = text("where"), .hint = text("hint")};
+}
 
 Result<std::string> program_path() {
   std::error_code error;
@@ -42,7 +53,7 @@ Result<std::unique_ptr<TokenizerProcess>> TokenizerProcess::start(const std::str
   if (colon == std::string::npos || colon + 1 == choice.size() ||
       (kind != "bpe" && kind != "wordpiece" && kind != "sentencepiece"))
     return fail(ErrorCode::config, fmt::format("\"{}\" is no tokenizer", choice), "--tokenizer",
-                "Give bytes, bpe:VOCAB.json, wordpiece:VOCAB.txt or sentencepiece:MODEL");
+                "Give bytes, bpe:FILE, wordpiece:FILE or sentencepiece:MODEL");
   if (keep_case && kind != "wordpiece")
     return fail(ErrorCode::config, "is for wordpiece alone: the others keep the case as they were trained",
                 "--keep-case");
@@ -85,7 +96,9 @@ TokenizerProcess::~TokenizerProcess() {
 }
 
 tl::unexpected<Error> TokenizerProcess::ended() const {
-  return fail(ErrorCode::data, "the tokenizer ended or does not answer: its file is perhaps damaged", file_,
+  // One that has worked before is not to blame for the texts or the dataset.
+  return fail(facts_.special.vocabulary > 0 ? ErrorCode::protocol : ErrorCode::data,
+              "the tokenizer ended or does not answer: its file is perhaps damaged", file_,
               "Give the file as it was trained or published");
 }
 
@@ -119,17 +132,21 @@ Result<void> TokenizerProcess::read_facts() {
   std::string line;
   for (char each = 0; each != '\n' && line.size() < longest_facts; line.push_back(each))
     if (auto received = receive(&each, 1); !received) return received;
-  const auto json = nlohmann::json::parse(line, nullptr, false);
-  if (json.is_object() && json.contains("error")) {
-    const auto text = [&json](const char* name) {
-      return json.contains(name) && json[name].is_string() ? json[name].get<std::string>() : std::string();
-    };
-    return fail(ErrorCode::data, text("error"), text("where"), text("hint"));
-  }
+  if (auto error = error_in(line)) return tl::unexpected(*std::move(error));
   auto facts = parse_sidecar(line, file_);
   if (!facts) return tl::unexpected(facts.error());
   facts_ = *std::move(facts);
   return {};
+}
+
+Error TokenizerProcess::read_error() {
+  std::uint64_t count = 0;
+  if (auto received = receive(&count, sizeof count); !received) return received.error();
+  if (count > longest_facts) return ended().value();
+  std::string line(count, '\0');
+  if (auto received = receive(line.data(), line.size()); !received) return received.error();
+  auto error = error_in(line);
+  return error ? *std::move(error) : ended().value();
 }
 
 Result<void> TokenizerProcess::ask(char request, std::uint64_t count, const void* from, std::size_t bytes) {
@@ -151,19 +168,22 @@ Result<std::string> TokenizerProcess::decode(const std::vector<std::int64_t>& to
   return text;
 }
 
-Result<std::vector<std::int64_t>> TokenizerProcess::encode(std::string_view text) {
+Result<std::vector<std::int64_t>> TokenizerProcess::encode(std::string_view text, bool goes_on) {
   if (const std::size_t wrong = first_not_utf8(text); wrong != std::string_view::npos)
     return fail(ErrorCode::data,
                 fmt::format("the text is not UTF-8: byte {} of the text that begins \"{}\"", wrong,
                             text.substr(0, std::min<std::size_t>(wrong, 24))),
                 {}, "Convert it to UTF-8, or use --tokenizer bytes");
-  if (auto asked = ask('e', text.size(), text.data(), text.size()); !asked) return tl::unexpected(asked.error());
+  if (auto asked = ask(goes_on ? 'c' : 'e', text.size(), text.data(), text.size()); !asked)
+    return tl::unexpected(asked.error());
   std::uint64_t count = 0;
   if (auto received = receive(&count, sizeof count); !received) return tl::unexpected(received.error());
+  if (count == ~std::uint64_t{0}) return tl::unexpected(read_error());
   if (count > 8 * text.size() + 16) return ended();
   std::vector<std::int32_t> tokens(count);
   if (auto received = receive(tokens.data(), tokens.size() * sizeof tokens[0]); !received)
     return tl::unexpected(received.error());
+  if (auto received = receive(&left_out_, sizeof left_out_); !received) return tl::unexpected(received.error());
   return std::vector<std::int64_t>(tokens.begin(), tokens.end());
 }
 

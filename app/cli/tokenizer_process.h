@@ -21,14 +21,17 @@ class TokenizerProcess final : public TextTokenizer {
   ~TokenizerProcess() override;
 
   const DatasetSidecar& facts() const override { return facts_; }
-  /// Errors: data for a text that is not UTF-8; protocol where the program ended or does not answer.
-  Result<std::vector<std::int64_t>> encode(std::string_view text) override;
+  /// Errors: data for a text that is not UTF-8, that the tokenizer cannot bear, or with which the program ended.
+  Result<std::vector<std::int64_t>> encode(std::string_view text, bool goes_on) override;
+  /// Bytes of the texts so far that have no token, and were left out.
+  std::int64_t left_out() const { return left_out_; }
   /// Errors: protocol as encode().
   Result<std::string> decode(const std::vector<std::int64_t>& tokens);
 
  private:
   TokenizerProcess() = default;
   Result<void> read_facts();
+  Error read_error();
   Result<void> ask(char request, std::uint64_t count, const void* from, std::size_t bytes);
   Result<void> send(const void* from, std::size_t bytes);
   Result<void> receive(void* to, std::size_t bytes);
@@ -38,6 +41,7 @@ class TokenizerProcess final : public TextTokenizer {
   pid_t pid_ = -1;
   int socket_ = -1;
   DatasetSidecar facts_;
+  std::int64_t left_out_ = 0;
 };
 
 }  // namespace accrue::cli

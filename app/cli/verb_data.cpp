@@ -157,12 +157,16 @@ int build_data(const DataBuildOptions& options) {
                              .documents = document_kind(options.documents),
                              .append_eod = options.append_eod,
                              .sentences = options.sentences,
+                             .json_key = options.json_key,
                              .tokenizer = tokenizer.get()};
   const auto built = [&request] {
     BuildBar bar;
     return build_text_dataset(request, [&bar](const TextProgress& progress) { return bar.show(progress); });
   }();
   if (!built) return report(built.error());
+  if (tokenizer && tokenizer->left_out() > 0)
+    std::fprintf(stderr, "note: the vocabulary has no token for %s of the texts, and no unknown token: left out\n",
+                 counted(tokenizer->left_out(), "byte").c_str());
   if (built->resumed_at > 0)
     say("accrue-run: went on after %s of an interrupted build\n", counted(built->resumed_at, "byte").c_str());
   put("%s: %s, %s\n", options.prefix.c_str(), counted(built->documents, "document").c_str(),

@@ -167,7 +167,7 @@ Result<void> has_final_weights(const fs::path& dir) {
 }
 
 int generate_with(TokenizerProcess& tokenizer, GenerateOptions options) {
-  const auto prompt = tokenizer.encode(options.prompt);
+  const auto prompt = tokenizer.encode(options.prompt, false);
   if (!prompt) return report(prompt.error());
   if (prompt->empty())
     return report({.code = ErrorCode::config,

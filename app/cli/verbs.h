@@ -161,6 +161,7 @@ struct DataBuildOptions {
   std::vector<std::string> texts;
   std::string prefix;
   std::string documents = "file";
+  std::string json_key;
   bool append_eod = false;
   std::string tokenizer = "bytes";
   bool keep_case = false;

@@ -5,11 +5,13 @@
 // Source: Radford et al., Language Models are Unsupervised Multitask Learners; openai/gpt-2, src/encoder.py.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <queue>
 #include <unordered_map>
+#include <utility>
 
 #include "tokenizer.h"
 #include "unicode.h"
@@ -58,39 +60,48 @@ struct Merge {
   std::int32_t token;  ///< that they become
 };
 
+tl::unexpected<Error> damaged(const char* part, const std::string& what, const std::string& file = {}) {
+  return fail(ErrorCode::data, fmt::format("the {} of the tokenizer is damaged: {}", part, what), file,
+              "Give vocab.json and merges.txt, or tokenizer.json, as they were published");
+}
+
 class BytePair final : public Tokenizer {
  public:
-  Result<void> read(std::string_view vocabulary, std::string_view merges) {
-    if (auto read = read_vocabulary(vocabulary); !read) return read;
-    const auto letters = byte_letters();
-    for (std::size_t byte = 0; byte < 256; ++byte) {
-      const auto found = tokens_.find(letters[byte]);
-      if (found == tokens_.end()) return damaged("vocabulary", fmt::format("it has no token for the byte {}", byte));
-      bytes_[byte] = found->second;
+  Result<void> take(BytePairParts parts, const std::string& merges_file) {
+    parts_ = std::move(parts);
+    for (const auto& [name, token] : parts_.tokens) size_ = std::max<std::int64_t>(size_, std::int64_t{token} + 1);
+    for (std::size_t byte = 0; byte < letters_.size(); ++byte) bytes_[byte] = number_of(letters_[byte]);
+    if (parts_.unknown) {
+      unknown_ = number_of(*parts_.unknown);
+      if (unknown_ < 0)
+        return damaged("vocabulary", fmt::format("it lacks {}, the token of what is unknown", *parts_.unknown));
     }
-    return read_merges(merges);
+    return take_merges(merges_file);
   }
 
-  Tokens encode(std::string_view text) const override {
+  Result<Tokens> encode(std::string_view text, bool goes_on) const override {
     Tokens tokens;
-    const CodePoints points = code_points(text);
+    CodePoints points = code_points(text);
+    if (parts_.space_before && !goes_on && !points.empty() && points.front() != ' ') points.insert(points.begin(), ' ');
     std::string word;
     for (std::size_t at = 0; at < points.size();) {
       const std::size_t end = word_end(points, at);
       word.clear();
       for (; at < end; ++at) append_utf8(word, points[at]);
+      if (unknown_ < 0) left_out_ += std::ranges::count_if(word, [this](char each) { return byte_token(each) < 0; });
       append_word(word, tokens);
     }
     return tokens;
   }
 
+  std::int64_t left_out() const override { return left_out_; }
+
   /// What a model writes may end within a character.
   std::string decode(const Tokens& tokens) const override {
     std::unordered_map<std::int32_t, const std::string*> names;
-    for (const auto& [name, token] : tokens_) names.emplace(token, &name);
+    for (const auto& [name, token] : parts_.tokens) names.emplace(token, &name);
     std::unordered_map<std::string, char> bytes;
-    const auto letters = byte_letters();
-    for (std::size_t byte = 0; byte < letters.size(); ++byte) bytes.emplace(letters[byte], static_cast<char>(byte));
+    for (std::size_t byte = 0; byte < letters_.size(); ++byte) bytes.emplace(letters_[byte], static_cast<char>(byte));
     std::string text, letter;
     for (const std::int32_t token : tokens) {
       const auto name = names.find(token);
@@ -110,48 +121,30 @@ class BytePair final : public Tokenizer {
 
   DatasetSidecar facts() const override {
     DatasetSidecar facts{.tokenizer = "bpe", .files = {}, .special = {.vocabulary = size_, .pad = -1}};
-    if (const auto found = tokens_.find("<|endoftext|>"); found != tokens_.end()) facts.end_of_document = found->second;
+    facts.end_of_document = end_of_document_of(parts_.tokens);
     return facts;
   }
 
  private:
-  static tl::unexpected<Error> damaged(const char* file, const std::string& what) {
-    return fail(ErrorCode::data, fmt::format("the {} of the tokenizer is damaged: {}", file, what), {},
-                "Give vocab.json and merges.txt as they were published");
+  /// The number of a token, or -1.
+  std::int32_t number_of(const std::string& name) const {
+    const auto found = parts_.tokens.find(name);
+    return found == parts_.tokens.end() ? -1 : found->second;
   }
 
-  Result<void> read_vocabulary(std::string_view text) {
-    const auto json = nlohmann::json::parse(text, nullptr, false);
-    if (!json.is_object() || json.empty() || json.size() > most_tokens)
-      return damaged("vocabulary", "it is not a JSON object of tokens and their numbers");
-    for (const auto& [token, number] : json.items()) {
-      if (!number.is_number_unsigned() || number.get<std::uint64_t>() >= most_tokens)
-        return damaged("vocabulary", fmt::format("a token has the number {}", number.dump()));
-      tokens_.emplace(token, number.get<std::int32_t>());
-      size_ = std::max<std::int64_t>(size_, number.get<std::int64_t>() + 1);
-    }
-    return {};
-  }
+  std::int32_t byte_token(char byte) const { return bytes_[static_cast<unsigned char>(byte)]; }
 
-  Result<void> read_merges(std::string_view text) {
+  Result<void> take_merges(const std::string& file) {
     std::int32_t rank = 0;
-    for (std::size_t line_number = 1; !text.empty(); ++line_number) {
-      std::string_view line = text.substr(0, text.find('\n'));
-      text.remove_prefix(std::min(line.size() + 1, text.size()));
-      if (line.ends_with('\r')) line.remove_suffix(1);
-      if (line.empty() || (line_number == 1 && line.starts_with("#version"))) continue;
-      const auto space = line.find(' ');
+    for (const BytePairParts::Merge& merge : parts_.merges) {
       const auto wrong = [&](const char* what) {
-        return damaged("list of merges", fmt::format("line {} {}", line_number, what));
+        return damaged("list of merges", fmt::format("{} {} {}", parts_.place_name, merge.place, what), file);
       };
-      if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos)
-        return wrong("is not two pieces");
-      const auto left = tokens_.find(std::string(line.substr(0, space)));
-      const auto right = tokens_.find(std::string(line.substr(space + 1)));
-      if (left == tokens_.end() || right == tokens_.end()) return wrong("has a piece that the vocabulary lacks");
-      const auto both = tokens_.find(left->first + right->first);
-      if (both == tokens_.end()) return wrong("makes a token that the vocabulary lacks");
-      merges_.emplace(key(left->second, right->second), Merge{rank++, both->second});
+      const std::int32_t left = number_of(merge.left), right = number_of(merge.right);
+      if (left < 0 || right < 0) return wrong("has a piece that the vocabulary lacks");
+      const std::int32_t both = number_of(merge.left + merge.right);
+      if (both < 0) return wrong("makes a token that the vocabulary lacks");
+      merges_.emplace(key(left, right), Merge{rank++, both});
     }
     return {};
   }
@@ -186,11 +179,18 @@ class BytePair final : public Tokenizer {
   void encode_word(std::string_view word, Tokens& tokens) const {
     std::vector<Symbol> symbols;
     symbols.reserve(word.size());
-    for (std::size_t i = 0; i < word.size(); ++i) {
-      const auto at = static_cast<std::int32_t>(i);
-      symbols.push_back(
-          {bytes_[static_cast<unsigned char>(word[i])], at - 1, i + 1 < word.size() ? at + 1 : -1, false});
+    if (parts_.whole_words)
+      if (const std::int32_t whole = number_of(lettered(word)); whole >= 0) return tokens.push_back(whole);
+    bool after_unknown = false;
+    for (const char each : word) {
+      const std::int32_t token = byte_token(each);
+      if (token < 0 && unknown_ < 0) continue;
+      const bool fused = std::exchange(after_unknown, token < 0) && token < 0 && parts_.fuse_unknown;
+      const auto at = static_cast<std::int32_t>(symbols.size());
+      if (!fused) symbols.push_back({token < 0 ? unknown_ : token, at - 1, at + 1, false});
     }
+    if (symbols.empty()) return;
+    symbols.back().after = -1;
     std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue;
     const auto consider = [&](std::int32_t left) {
       if (left < 0 || symbols[static_cast<std::size_t>(left)].after < 0) return;
@@ -219,19 +219,68 @@ class BytePair final : public Tokenizer {
       if (!symbol.gone) tokens.push_back(symbol.token);
   }
 
-  std::unordered_map<std::string, std::int32_t> tokens_;
+  /// A word as a file writes it.
+  std::string lettered(std::string_view word) const {
+    std::string text;
+    for (const char each : word) text += letters_[static_cast<unsigned char>(each)];
+    return text;
+  }
+
+  BytePairParts parts_;
+  const std::array<std::string, 256> letters_ = byte_letters();
   std::unordered_map<std::uint64_t, Merge> merges_;
-  std::array<std::int32_t, 256> bytes_{};
+  std::array<std::int32_t, 256> bytes_{};  ///< -1: it has no token
+  std::int32_t unknown_ = -1;
   std::int64_t size_ = 0;
   mutable std::unordered_map<std::string, Tokens> known_;
+  mutable std::int64_t left_out_ = 0;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Tokenizer>> make_byte_pair(std::string_view vocabulary, std::string_view merges) {
+Result<std::unordered_map<std::string, std::int32_t>> tokens_of(const nlohmann::json& vocabulary) {
+  if (!vocabulary.is_object() || vocabulary.empty() || vocabulary.size() > most_tokens)
+    return damaged("vocabulary", "it is not a JSON object of tokens and their numbers");
+  std::unordered_map<std::string, std::int32_t> tokens;
+  for (const auto& [token, number] : vocabulary.items()) {
+    if (!number.is_number_unsigned() || number.get<std::uint64_t>() >= most_tokens)
+      return damaged("vocabulary", fmt::format("a token has the number {}", number.dump()));
+    tokens.emplace(token, number.get<std::int32_t>());
+  }
+  return tokens;
+}
+
+std::optional<std::int32_t> end_of_document_of(const std::unordered_map<std::string, std::int32_t>& tokens) {
+  for (const char* const name : {"<|endoftext|>", "<|end_of_text|>", "</s>"})
+    if (const auto found = tokens.find(name); found != tokens.end()) return found->second;
+  return std::nullopt;
+}
+
+Result<std::unique_ptr<Tokenizer>> make_byte_pair(BytePairParts parts, const std::string& merges) {
   auto tokenizer = std::make_unique<BytePair>();
-  if (auto read = tokenizer->read(vocabulary, merges); !read) return tl::unexpected(read.error());
+  if (auto taken = tokenizer->take(std::move(parts), merges); !taken) return tl::unexpected(taken.error());
   return tokenizer;
+}
+
+Result<std::unique_ptr<Tokenizer>> make_byte_pair(const NamedText& vocabulary, const NamedText& merges) {
+  auto tokens = tokens_of(nlohmann::json::parse(vocabulary.text, nullptr, false));
+  if (!tokens) {
+    tokens.error().where = vocabulary.name;
+    return tl::unexpected(tokens.error());
+  }
+  BytePairParts parts{.tokens = *std::move(tokens), .merges = {}, .unknown = {}};
+  std::string_view text = merges.text;
+  for (std::size_t place = 1; !text.empty(); ++place) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty() || (place == 1 && line.starts_with("#version"))) continue;
+    const auto space = line.find(' ');
+    if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos)
+      return damaged("list of merges", fmt::format("line {} is not two pieces", place), merges.name);
+    parts.merges.push_back({std::string(line.substr(0, space)), std::string(line.substr(space + 1)), place});
+  }
+  return make_byte_pair(std::move(parts), merges.name);
 }
 
 std::filesystem::path merges_of(const std::filesystem::path& vocabulary) {

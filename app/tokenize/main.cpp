@@ -3,7 +3,9 @@
 // and output. It answers first with a line: the facts of the tokenizer as a sidecar, or an error as JSON. A request is
 // a letter and a count in 8 bytes; the answer begins with a count in 8 bytes:
 //   e  so many bytes of text; answered by the tokens, of 4 bytes
+//   c  the same of a text that goes on from the last one
 //   d  so many tokens of 4 bytes; answered by the bytes of their text
+// In place of tokens an error may come: the count 2^64 - 1, and then the count and the bytes of the error as JSON.
 // Numbers are little-endian. It ends with its input.
 #include <unistd.h>
 
@@ -38,6 +40,11 @@ bool write_all(const void* from, std::size_t bytes) {
   return true;
 }
 
+std::string as_json(const accrue::Error& error) {
+  const nlohmann::json json = {{"error", error.message}, {"where", error.where}, {"hint", error.hint}};
+  return json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -49,9 +56,7 @@ int main(int argc, char** argv) {
   const auto opened =
       accrue::tokenize::open_tokenizer(kind, argv[2], argc > 3 && std::string_view(argv[3]) == "keep-case");
   if (!opened) {
-    const accrue::Error& error = opened.error();
-    const nlohmann::json json = {{"error", error.message}, {"where", error.where}, {"hint", error.hint}};
-    const std::string line = json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
+    const std::string line = as_json(opened.error()) + "\n";
     write_all(line.data(), line.size());
     return 2;
   }
@@ -66,9 +71,15 @@ int main(int argc, char** argv) {
   accrue::tokenize::Tokens tokens;
   char request = 0;
   for (std::uint64_t count = 0; read_all(&request, 1) && read_all(&count, sizeof count);) {
-    if (request == 'e' && count <= longest_text) {
+    if ((request == 'e' || request == 'c') && count <= longest_text) {
       text.resize(count);
-      if (!read_all(text.data(), text.size()) || !answer(opened->tokenizer->encode(text))) return 1;
+      if (!read_all(text.data(), text.size())) return 1;
+      const auto encoded = opened->tokenizer->encode(text, request == 'c');
+      constexpr std::uint64_t no_tokens = ~std::uint64_t{0};
+      const std::int64_t left_out = opened->tokenizer->left_out();
+      const bool answered = encoded ? answer(*encoded) && write_all(&left_out, sizeof left_out)
+                                    : write_all(&no_tokens, sizeof no_tokens) && answer(as_json(encoded.error()));
+      if (!answered) return 1;
     } else if (request == 'd' && count <= most_tokens) {
       tokens.resize(count);
       if (!read_all(tokens.data(), tokens.size() * sizeof tokens[0]) || !answer(opened->tokenizer->decode(tokens)))

@@ -10,25 +10,45 @@ namespace {
 
 constexpr std::int64_t most_bytes = std::int64_t{1} << 30;
 
+/// What a file holds; its name and its hash go into `files`.
+Result<std::string> read_named(const std::filesystem::path& path, std::vector<TokenizerFile>& files) {
+  const auto mapped = MappedFile::open(path);
+  if (!mapped) return tl::unexpected(mapped.error());
+  if (mapped->size() > most_bytes) return fail(ErrorCode::data, "is larger than 1 GiB", path.string());
+  std::string text(reinterpret_cast<const char*>(mapped->data()), static_cast<std::size_t>(mapped->size()));
+  files.push_back({path.string(), sha256_hex(text)});
+  return text;
+}
+
+/// A vocabulary by its own file, and the merges of byte pairs by the one beside it.
+Result<std::unique_ptr<Tokenizer>> make_from_files(const std::string& kind, const std::filesystem::path& file,
+                                                   const std::string& text, bool keep_case,
+                                                   std::vector<TokenizerFile>& files) {
+  if (kind == "sentencepiece") return make_sentence_piece(text);
+  if (kind == "wordpiece") return make_word_piece(text, keep_case);
+  const auto merges = read_named(merges_of(file), files);
+  if (!merges) {
+    Error error = merges.error();
+    error.hint = "bpe takes vocab.json with merges.txt beside it, or tokenizer.json";
+    return tl::unexpected(error);
+  }
+  return make_byte_pair({text, file.string()}, {*merges, merges_of(file).string()});
+}
+
 }  // namespace
 
 Result<OpenedTokenizer> open_tokenizer(const std::string& kind, const std::filesystem::path& file, bool keep_case) {
-  std::vector<std::filesystem::path> paths = {file};
-  if (kind == "bpe") paths.push_back(merges_of(file));
-  std::vector<std::string> texts;
   std::vector<TokenizerFile> files;
-  for (const auto& path : paths) {
-    const auto mapped = MappedFile::open(path);
-    if (!mapped) return tl::unexpected(mapped.error());
-    if (mapped->size() > most_bytes) return fail(ErrorCode::data, "is larger than 1 GiB", path.string());
-    texts.emplace_back(reinterpret_cast<const char*>(mapped->data()), static_cast<std::size_t>(mapped->size()));
-    files.push_back({path.string(), sha256_hex(texts.back())});
-  }
-  auto made = kind == "bpe"         ? make_byte_pair(texts[0], texts[1])
-              : kind == "wordpiece" ? make_word_piece(texts[0], keep_case)
-                                    : make_sentence_piece(texts[0]);
+  const auto text = read_named(file, files);
+  if (!text) return tl::unexpected(text.error());
+  const std::string kind_of_json = kind == "sentencepiece" ? std::string() : kind_of_tokenizer_json(*text);
+  if ((kind_of_json == "bpe" || kind_of_json == "wordpiece") && kind_of_json != kind)
+    return fail(ErrorCode::config, "the tokenizer.json is one of another kind", file.string(),
+                "Give it as " + kind_of_json + ":" + file.string());
+  auto made = kind_of_json.empty() ? make_from_files(kind, file, *text, keep_case, files)
+                                   : make_from_tokenizer_json(*text, keep_case);
   if (!made) {
-    made.error().where = file.string();
+    if (made.error().where.empty()) made.error().where = file.string();
     return tl::unexpected(made.error());
   }
   OpenedTokenizer opened{*std::move(made), {}};

@@ -13,6 +13,9 @@ namespace {
 class SentencePiece final : public Tokenizer {
  public:
   Result<void> read(std::string_view model) {
+    if (model.starts_with('{'))
+      return fail(ErrorCode::data, "this is JSON and no SentencePiece model", {},
+                  "Give the .model file, or a tokenizer.json as bpe:FILE or wordpiece:FILE");
     try {  // it throws where its table of pieces cannot be built
       const auto status = processor_.LoadFromSerializedProto({model.data(), model.size()});
       if (status.ok() && processor_.GetPieceSize() > 0) return {};
@@ -22,10 +25,11 @@ class SentencePiece final : public Tokenizer {
                 "Give the .model file as it was trained or published");
   }
 
-  Tokens encode(std::string_view text) const override {
+  Result<Tokens> encode(std::string_view text, bool /*goes_on*/) const override {
     std::vector<int> pieces;
-    if (!processor_.Encode({text.data(), text.size()}, &pieces).ok()) return {};
-    return {pieces.begin(), pieces.end()};
+    if (const auto status = processor_.Encode({text.data(), text.size()}, &pieces); !status.ok())
+      return fail(ErrorCode::data, "the SentencePiece model cannot encode the text: " + status.ToString());
+    return Tokens(pieces.begin(), pieces.end());
   }
 
   std::string decode(const Tokens& tokens) const override {

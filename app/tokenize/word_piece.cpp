@@ -33,7 +33,7 @@ bool is_chinese(UChar32 point) {
     UChar32 first, last;
   };
   constexpr Block blocks[] = {{0x4E00, 0x9FFF},   {0x3400, 0x4DBF},   {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F},
-                              {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF}, {0xF900, 0xFAFF},   {0x2F800, 0x2FA1F}};
+                              {0x2B740, 0x2B81F}, {0x2B820, 0x2CEAF}, {0xF900, 0xFAFF},   {0x2F800, 0x2FA1F}};
   for (const Block& block : blocks)
     if (point >= block.first && point <= block.last) return true;
   return false;
@@ -50,24 +50,21 @@ void append_small(CodePoints& points, UChar32 point) {
 
 class WordPiece final : public Tokenizer {
  public:
-  Result<void> read(std::string_view text, bool keep_case) {
+  Result<void> take(const std::vector<std::string>& tokens, const std::string& unknown_name, bool keep_case) {
     keep_case_ = keep_case;
-    while (!text.empty()) {
-      std::string_view line = text.substr(0, text.find('\n'));
-      text.remove_prefix(std::min(line.size() + 1, text.size()));
-      while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+    for (const std::string& token : tokens) {
       if (continues_.size() >= most_tokens) return damaged(fmt::format("it has more than {} tokens", most_tokens));
-      tokens_[std::string(line)] = static_cast<std::int32_t>(continues_.size());
-      continues_.push_back(line.starts_with("##"));
-      longest_ = std::max(longest_, line.size());
+      tokens_[token] = static_cast<std::int32_t>(continues_.size());
+      continues_.push_back(token.starts_with("##"));
+      longest_ = std::max(longest_, token.size());
     }
-    const auto unknown = tokens_.find("[UNK]");
-    if (unknown == tokens_.end()) return damaged("it has no token [UNK]");
+    const auto unknown = tokens_.find(unknown_name);
+    if (unknown == tokens_.end()) return damaged(fmt::format("it has no token {}", unknown_name));
     unknown_ = unknown->second;
     return {};
   }
 
-  Tokens encode(std::string_view text) const override {
+  Result<Tokens> encode(std::string_view text, bool /*goes_on*/) const override {
     Tokens tokens;
     std::string word;
     std::size_t points = 0;
@@ -181,10 +178,22 @@ class WordPiece final : public Tokenizer {
 
 }  // namespace
 
-Result<std::unique_ptr<Tokenizer>> make_word_piece(std::string_view vocabulary, bool keep_case) {
+Result<std::unique_ptr<Tokenizer>> make_word_piece(const std::vector<std::string>& tokens, const std::string& unknown,
+                                                   bool keep_case) {
   auto tokenizer = std::make_unique<WordPiece>();
-  if (auto read = tokenizer->read(vocabulary, keep_case); !read) return tl::unexpected(read.error());
+  if (auto taken = tokenizer->take(tokens, unknown, keep_case); !taken) return tl::unexpected(taken.error());
   return tokenizer;
+}
+
+Result<std::unique_ptr<Tokenizer>> make_word_piece(std::string_view vocabulary, bool keep_case) {
+  std::vector<std::string> tokens;
+  while (!vocabulary.empty()) {
+    std::string_view line = vocabulary.substr(0, vocabulary.find('\n'));
+    vocabulary.remove_prefix(std::min(line.size() + 1, vocabulary.size()));
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+    tokens.emplace_back(line);
+  }
+  return make_word_piece(tokens, "[UNK]", keep_case);
 }
 
 }  // namespace accrue::tokenize

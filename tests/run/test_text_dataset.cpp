@@ -2,6 +2,9 @@
 // Indexed datasets from text, by the library and by `accrue-run data`.
 #include "accrue/run/text_dataset.h"
 
+#include <zlib.h>
+
+#include <QDir>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -9,6 +12,7 @@
 #include <QTest>
 
 #include "accrue/run/indexed_dataset.h"
+#include "accrue/run/system_error.h"
 #include "support/indexed_corpus.h"
 #include "support/programs.h"
 #include "support/table.h"
@@ -31,6 +35,12 @@ class TestTextDataset : public QObject {
   }
   static Outcome data(const QStringList& arguments) {
     return Program(programPath("accrue-run"), QStringList{"data"} + arguments).finish();
+  }
+  /// The files of a dataset and of its build, with the hidden ones.
+  static QStringList remains_of(const std::filesystem::path& prefix) {
+    const QString name = QString::fromStdString(prefix.filename().string());
+    return QDir(QString::fromStdString(prefix.parent_path()))
+        .entryList({name + ".*", "." + name + ".*"}, QDir::Files | QDir::Hidden);
   }
   static bool go_on(const TextProgress&) { return true; }
   /// The documents as text, an end-of-document token as $.
@@ -62,6 +72,15 @@ class TestTextDataset : public QObject {
     row("paragraphs", "\n\na\nb\n\n\nc\n", int(DocumentKind::paragraph), false, "a\nb|c");
     row("lines", "a\n\nbc\nd", int(DocumentKind::line), false, "a|bc|d");
     row("with the end of each", "a\nb\n", int(DocumentKind::line), true, "a$|b$");
+    row("a file keeps its ends", "a\r\n\r\nb\r\n", int(DocumentKind::file), false, "a\r\n\r\nb\r\n");
+    row("paragraphs of Windows", "F 1\r\nS\r\n\r\nT\r\n\r\nU\r\n", int(DocumentKind::paragraph), false, "F 1\nS|T|U");
+    row("paragraphs of an old Mac", "a\rb\r\rc\r", int(DocumentKind::paragraph), false, "a\nb|c");
+    row("paragraphs of several systems", "a\nb\r\nc\rd\r\n\ne", int(DocumentKind::paragraph), false, "a\nb\nc\nd|e");
+    row("lines of Windows", "a\r\n\r\nbc\r\nd", int(DocumentKind::line), true, "a$|bc$|d$");
+    row("lines of an old Mac", "a\r\rbc\rd", int(DocumentKind::line), false, "a|bc|d");
+    row("white space is a blank line", "a\n \t\nb \n  \r\n\n  c\n\t", int(DocumentKind::paragraph), false, "a|b |  c");
+    row("white space is no line", "a\n \t\n  b\n \n", int(DocumentKind::line), false, "a|  b");
+    row("white space within a paragraph", "a\n  b\n\tc", int(DocumentKind::paragraph), false, "a\n  b\n\tc");
   }
   void a_text_is_divided_into_documents() {
     const auto [words, kind, eod, expected] = current_row<QString, int, bool, QString>();
@@ -72,6 +91,193 @@ class TestTextDataset : public QObject {
     QCOMPARE(documents_of(prefix), expected);
     QCOMPARE(built->documents, expected.count('|') + 1);
   }
+  /// Of UTF-8; the mark of a file in the middle of a text is a character like others.
+  void a_byte_order_mark_is_no_part_of_a_text() {
+    const std::string mark = "\xEF\xBB\xBF";
+    for (const DocumentKind kind : {DocumentKind::file, DocumentKind::paragraph, DocumentKind::line}) {
+      const auto prefix = fresh();
+      const auto built = build_text_dataset({{text(mark + "a"), text(mark + "b" + mark)}, prefix, kind}, go_on);
+      QVERIFY2(built, built ? "" : built.error().text().c_str());
+      QCOMPARE(documents_of(prefix), QString::fromLatin1("a|b\xEF\xBB\xBF"));
+    }
+  }
+
+  void sentences_end_with_their_line_and_documents_at_a_blank_one_data() {
+    const Rows<QString> row;
+    for (const char* const end : {"\n", "\r\n", "\r"})
+      for (const char* const blank : {"", " ", "\t "}) {
+        const QString name =
+            QStringLiteral("%1 %2").arg(QString(end).toUtf8().toHex(), QString(blank).toUtf8().toHex());
+        row(qPrintable(name), QString("First line.|Second line.|%1|Third.|%1|%1|Fourth.").arg(blank).replace('|', end));
+      }
+  }
+  void sentences_end_with_their_line_and_documents_at_a_blank_one() {
+    const auto [words] = current_row<QString>();
+    const auto prefix = fresh();
+    const auto built =
+        build_text_dataset({.texts = {text(words.toStdString())}, .prefix = prefix, .sentences = true}, {});
+    QVERIFY2(built, built ? "" : built.error().text().c_str());
+    const auto dataset = IndexedDataset::open(prefix).value();
+    QCOMPARE(dataset.documents(), 3);
+    QCOMPARE(dataset.lengths({0, dataset.sequences()}).value(), (std::vector<std::int32_t>{11, 12, 6, 7}));
+  }
+
+  /// The first read ends after each byte around the end of a line in turn.
+  void an_end_of_a_line_may_lie_in_two_reads() {
+    constexpr std::size_t part = std::size_t{1} << 18;
+    for (const std::size_t before : {part - 6, part - 5, part - 4, part - 3, part - 2, part - 1, part}) {
+      const auto prefix = fresh();
+      const auto built = build_text_dataset(
+          {{text(std::string(before, 'x') + "\r\n\t\r\n b\r\nc")}, prefix, DocumentKind::paragraph}, {});
+      QVERIFY2(built, built ? "" : built.error().text().c_str());
+      QCOMPARE(documents_of(prefix), QString(static_cast<int>(before), 'x') + "| b\nc");
+    }
+  }
+
+  void json_lines_give_a_document_each_data() {
+    const Rows<QString, QString, bool, QString, QString> row;
+    row("as Megatron-LM takes them", "x.jsonl", "", false,
+        "{\"text\": \"A quick fox.\"}\n{\"text\": \"\"}\n{\"text\": \"L\\u00e9a said \\\"hi\\\".\\nLine.\"}\n",
+        QString::fromLatin1("A quick fox.|L\xC3\xA9"
+                            "a said \"hi\".\nLine."));
+    row("with the end of each", "x.JSONL", "", true, "{\"text\":\"a\"}\n{\"text\":\"\"}\n{\"text\":\"b\"}", "a$|b$");
+    row("another key, another name", "x.txt", "body", false, "{\"id\":1,\"body\":\"a\"}\r\n\r\n{\"body\":\"b\"}\r\n",
+        "a|b");
+    row("a mark before it", "x.ndjson", "", false, "\xEF\xBB\xBF{\"text\":\"a\"}", "a");
+    row("ends of lines within a text", "x.json", "", false, "{\"text\":\"a\\r\\n\\r\\nb\"}", "a\r\n\r\nb");
+  }
+  void json_lines_give_a_document_each() {
+    const auto [name, key, eod, lines, expected] = current_row<QString, QString, bool, QString, QString>();
+    const auto folder = fresh(), prefix = fresh();
+    std::filesystem::create_directory(folder);
+    std::ofstream(folder / name.toStdString(), std::ios::binary)
+        << (lines.startsWith(QLatin1String("\xEF")) ? lines.toLatin1() : lines.toUtf8()).toStdString();
+    const auto built = build_text_dataset(
+        {.texts = {folder / name.toStdString()}, .prefix = prefix, .append_eod = eod, .json_key = key.toStdString()},
+        {});
+    QVERIFY2(built, built ? "" : built.error().text().c_str());
+    QCOMPARE(documents_of(prefix), expected);
+    QCOMPARE(built->documents, expected.count('|') + 1);
+  }
+  /// A list of texts is a document of as many sequences, of which the last bears the end; with sentences each line is.
+  void a_document_of_json_lines_may_have_several_sequences() {
+    const std::string lines = "{\"text\":[\"ab\",\"\",\"cde\"]}\n{\"text\":\"f\\n\\ngh\\n\"}\n";
+    for (const bool sentences : {false, true}) {
+      const auto prefix = fresh();
+      const auto built = build_text_dataset({.texts = {text(lines)},
+                                             .prefix = prefix,
+                                             .append_eod = !sentences,
+                                             .sentences = sentences,
+                                             .json_key = "text"},
+                                            {});
+      QVERIFY2(built, built ? "" : built.error().text().c_str());
+      const auto dataset = IndexedDataset::open(prefix).value();
+      QCOMPARE(dataset.documents(), 2);
+      QCOMPARE(dataset.lengths({0, dataset.sequences()}).value(),
+               sentences ? (std::vector<std::int32_t>{2, 3, 1, 2}) : (std::vector<std::int32_t>{2, 4, 7}));
+    }
+  }
+
+  void a_packed_text_is_read_as_the_text() {
+    std::string words;
+    for (int i = 0; i < 100'000; ++i) words += "line " + std::to_string(i) + "\n\n";
+    const auto plain = fresh(), packed = fresh(), file = fresh();
+    gzFile pack = ::gzopen(file.c_str(), "wb");
+    QCOMPARE(::gzwrite(pack, words.data(), static_cast<unsigned>(words.size())), static_cast<int>(words.size()));
+    QCOMPARE(::gzclose(pack), Z_OK);
+    TextDatasetRequest request{{text(words)}, plain, DocumentKind::paragraph};
+    QVERIFY(build_text_dataset(request, {}));
+    request.texts = {file};
+    request.prefix = packed;
+    for (int stops = 0;; ++stops) {
+      int parts = 0;
+      std::int64_t read = 0;
+      const auto built = build_text_dataset(request, [&](const TextProgress& progress) {
+        read = progress.bytes;
+        return ++parts < 2;
+      });
+      QVERIFY(read <= static_cast<std::int64_t>(std::filesystem::file_size(file)));
+      if (built) {
+        QVERIFY(stops > 1);
+        break;
+      }
+      QCOMPARE(built.error().code, ErrorCode::cancelled);
+    }
+    QCOMPARE(bytes_of(idx_path(packed)), bytes_of(idx_path(plain)));
+    QCOMPARE(bytes_of(bin_path(packed)), bytes_of(bin_path(plain)));
+    std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+    request.prefix = fresh();
+    const auto cut = build_text_dataset(request, {});
+    QVERIFY(!cut);
+    QCOMPARE(QString::fromStdString(cut.error().message), QString("the gzip file was cut"));
+  }
+
+  void what_is_no_text_is_refused_by_its_name_data() {
+    const Rows<QByteArray, QString, QString> row;
+    row("parquet", QByteArray("PAR1\x15\x04", 6), "a Parquet file", "JSON lines");
+    row("numpy", QByteArray("\x93NUMPY\x01\0v", 9), "a NumPy array", "savetxt");
+    row("zip", QByteArray("PK\x03\x04\x14", 5), "a zip archive", "");
+    row("zstd", QByteArray("\x28\xB5\x2F\xFD\x04", 5), "a Zstandard file", "zstd -d");
+    row("UTF-16", QByteArray("\xFF\xFEh\0i\0", 6), "a text in UTF-16", "iconv -f UTF-16 -t UTF-8");
+    row("UTF-16, big", QByteArray("\xFE\xFF\0h\0i", 6), "a text in UTF-16", "iconv");
+    row("UTF-16 without a mark", QByteArray("h\0i\0 \0t\0h\0e\0r\0e\0", 16), "a text in UTF-16LE", "iconv -f UTF-16LE");
+    row("UTF-16BE without a mark", QByteArray("\0h\0i\0 \0t\0h\0e", 12), "a text in UTF-16BE", "iconv -f UTF-16BE");
+    row("UTF-32", QByteArray("\xFF\xFE\0\0h\0\0\0", 8), "a text in UTF-32", "iconv -f UTF-32");
+    row("zeros", QByteArray("abcdefgh\0ijklmnop", 17), "a binary file", "UTF-8");
+    row("an index", QByteArray("MMIDIDX\0\0\1", 10), "the index of an indexed dataset", "indexed");
+  }
+  void what_is_no_text_is_refused_by_its_name() {
+    const auto [bytes, what, way] = current_row<QByteArray, QString, QString>();
+    const auto prefix = fresh(), bad = text(bytes.toStdString());
+    const auto built = build_text_dataset({{text("good"), bad}, prefix}, {});
+    QVERIFY(!built);
+    QCOMPARE(built.error().code, ErrorCode::data);
+    QCOMPARE(QString::fromStdString(built.error().where), QString::fromStdString(bad));
+    const QString words = QString::fromStdString(built.error().text());
+    QVERIFY2(words.contains("this is no text: it is " + what) && words.contains(way), qPrintable(words));
+    QVERIFY(remains_of(prefix).isEmpty());
+  }
+
+  /// A disk that fails or a death at any file call leaves a dataset that is whole, or nothing in the way of the next
+  /// build; and after an error no part of it.
+  void a_half_made_dataset_is_not_in_the_way_data() {
+    const Rows<QString> row;
+    for (const QString how : {"EIO", "KILL"}) row(qPrintable(how), how);
+  }
+  void a_half_made_dataset_is_not_in_the_way() {
+    const auto [how] = current_row<QString>();
+    const QString words = QString::fromStdString(text("a\n\nb\n").string());
+    const auto whole = fresh();
+    QVERIFY(build_text_dataset({{words.toStdString()}, whole, DocumentKind::paragraph}, {}));
+    int calls = 0;
+    for (int call = 0; call <= calls; ++call) {  // the first one only counts
+      const QString prefix = QString::fromStdString(fresh().string()), log = prefix + ".log";
+      const QStringList build{"build", words, "--out", prefix, "--documents", "paragraph"};
+      const QStringList trouble{"LD_PRELOAD=" + programPath("libaccrue_failing_disk.so"), "FAILING_DISK_HOW=" + how,
+                                QStringLiteral("FAILING_DISK_CALL=%1").arg(call),
+                                "FAILING_DISK_PATH=" + prefix.section('/', -1) + ".", "FAILING_DISK_LOG=" + log};
+      const Outcome first = Program(programPath("accrue-run"), QStringList{"data"} + build, trouble).finish();
+      QFile logged(log);
+      QVERIFY(logged.open(QIODevice::ReadOnly));
+      const QStringList seen = QString::fromUtf8(logged.readAll()).split('\n', Qt::SkipEmptyParts);
+      logged.remove();
+      if (call == 0) calls = static_cast<int>(seen.size());
+      const auto context = [&] { return (how + " " + seen.value(call - 1) + ": " + first.err).toUtf8(); };
+      if (how != "KILL" && first.status != 0)
+        QVERIFY2(remains_of(prefix.toStdString()).isEmpty(),
+                 (context() + remains_of(prefix.toStdString()).join(' ').toUtf8()).constData());
+      const Outcome second = data(build);
+      const bool was_whole = second.status == 2 && second.err.contains("exists already");
+      QVERIFY2(second.status == 0 || was_whole, (context() + second.err.toUtf8()).constData());
+      QVERIFY2(first.status != 0 || was_whole, context().constData());
+      for (const auto& path : {&idx_path, &bin_path})
+        QCOMPARE(bytes_of(path(prefix.toStdString())), bytes_of(path(whole)));
+      const QStringList left = remains_of(prefix.toStdString());
+      QVERIFY2(left.size() == 3, (context() + left.join(' ').toUtf8()).constData());
+    }
+    QVERIFY(calls > 10);
+  }
+
   void a_document_that_no_sequence_can_hold_is_several() {
     const auto prefix = fresh();
     const auto built = build_text_dataset(
@@ -116,6 +322,14 @@ class TestTextDataset : public QObject {
     QCOMPARE(bytes_of(idx_path(prefix)), bytes_of(idx_path(whole)));
     QCOMPARE(bytes_of(bin_path(prefix)), bytes_of(bin_path(whole)));
   }
+  void what_may_not_be_read_is_not_asked_to_be_written() {
+    for (const int denied : {EACCES, EPERM}) {
+      QCOMPARE(system_hint(denied, FileUse::read), std::string("Check its permissions"));
+      QCOMPARE(system_hint(denied), std::string("Choose a folder that you may write"));
+    }
+    QCOMPARE(system_hint(ENOENT, FileUse::read), std::string("Check the path"));
+  }
+
   void an_interrupted_build_of_other_texts_is_refused() {
     const auto prefix = fresh();
     const auto stop = [](const TextProgress&) { return false; };
@@ -168,6 +382,13 @@ class TestTextDataset : public QObject {
     row("no split", {"index", "GOOD", "--seq-length", "2", "--split", "a"}, 2, "split");
     row("taken", {"build", "TEXT", "--out", "GOOD"}, 2, "exists");
     row("nothing in it", {"build", "EMPTY", "--out", "PREFIX"}, 2, "no tokens");
+    row("no key", {"build", "JSON", "--out", "PREFIX", "--json-keys", "body"}, 2,
+        ":2: the object has no key \"body\", but \"text\", \"id\"");
+    row("no text", {"build", "JSON", "--out", "PREFIX", "--json-keys", "id"}, 2, "neither a text nor a list of texts");
+    row("no object", {"build", "TEXT", "--out", "PREFIX", "--json-keys", "text"}, 2,
+        ":1: the line is not a JSON object");
+    row("documents of JSON lines", {"build", "JSON", "--out", "PREFIX", "--json-keys", "text", "--documents", "line"},
+        2, "a line of JSON is a document");
   }
   void what_the_program_cannot_do_it_refuses() {
     const auto [given, status, word] = current_row<QStringList, int, QString>();
@@ -180,6 +401,7 @@ class TestTextDataset : public QObject {
     arguments.replaceInStrings("DAMAGED", QString::fromStdString(damaged.string()));
     arguments.replaceInStrings("PREFIX", QString::fromStdString(fresh().string()));
     arguments.replaceInStrings("TEXT", QString::fromStdString(text("words").string()));
+    arguments.replaceInStrings("JSON", QString::fromStdString(text("\n{\"text\":\"a\",\"id\":1}\n").string()));
     arguments.replaceInStrings("EMPTY", QString::fromStdString(text("").string()));
     const Outcome outcome = data(arguments);
     QCOMPARE(outcome.status, status);

@@ -1,67 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accrue/run/text_dataset.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <numeric>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "accrue/run/indexed_dataset_builder.h"
 #include "accrue/run/sha256.h"
-#include "accrue/run/system_error.h"
+#include "document_writer.h"
+#include "json_lines.h"
 #include "json_text.h"
+#include "lower_case.h"
 #include "text_cut.h"
+#include "text_file.h"
 
 namespace accrue {
 namespace {
 
 using TextClock = std::chrono::steady_clock;
-constexpr std::size_t text_part_bytes = std::size_t{1} << 18;
 constexpr std::chrono::seconds checkpoint_every{2};
+constexpr std::size_t longest_json_line = std::size_t{256} << 20;
 
-tl::unexpected<Error> text_error(const std::filesystem::path& path, int error) {
-  return fail(ErrorCode::data, "the text cannot be read: " + system_words(error), path.string(), system_hint(error));
+bool ends_line(char each) {
+  return each == '\n' || each == '\r';
 }
 
-struct OpenText {
-  int fd = -1;
-  explicit OpenText(const std::filesystem::path& path) : fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
-  OpenText(const OpenText&) = delete;
-  OpenText& operator=(const OpenText&) = delete;
-  ~OpenText() {
-    if (fd >= 0) ::close(fd);
+/// With one newline for each end of a line, as Windows and old Macs write them.
+std::string with_newlines(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\n' && i > 0 && text[i - 1] == '\r') continue;
+    result.push_back(text[i] == '\r' ? '\n' : text[i]);
   }
-};
+  return result;
+}
 
 class TextBuild {
  public:
   TextBuild(const TextDatasetRequest& request, const TextWatch& watch) : request_(request), watch_(watch) {}
 
   Result<TextDatasetFacts> run() {
+    auto made = build();
+    if (!made && builder_) give_up(made.error().code);
+    return made;
+  }
+
+ private:
+  Result<TextDatasetFacts> build() {
     facts_ = request_.tokenizer != nullptr ? request_.tokenizer->facts() : byte_tokenizer_facts(request_.sentences);
     if (request_.tokenizer != nullptr && request_.sentences) add_special_tokens(facts_);
     facts_.sentences = request_.sentences;
     if (auto checked = check_options(); !checked) return tl::unexpected(checked.error());
     if (auto looked = look_at_texts(); !looked) return tl::unexpected(looked.error());
     if (auto begun = begin(); !begun) return tl::unexpected(begun.error());
-    for (; file_ < request_.texts.size(); ++file_, offset_ = 0)
+    for (; file_ < request_.texts.size(); ++file_, offset_ = 0, json_line_ = 0)
       if (auto read = read_text(request_.texts[file_]); !read) return tl::unexpected(read.error());
     // The dataset appears with its index; what its tokens mean is there before.
     if (builder_->tokens() > 0) {
-      facts_.largest_token = largest_;
+      facts_.largest_token = writer_->largest_token();
       if (auto written = write_sidecar(request_.prefix, facts_); !written) return tl::unexpected(written.error());
+      described_ = true;
     }
     if (auto made = builder_->finalize(); !made) return tl::unexpected(made.error());
     return TextDatasetFacts{builder_->documents(), builder_->tokens(), progress_.resumed_at};
   }
 
- private:
+  /// After an error nothing stays behind but what the same build can go on from: its texts and options were not to
+  /// blame, and it has written down where it was.
+  void give_up(ErrorCode reason) {
+    if (reason != ErrorCode::data && reason != ErrorCode::config && IndexedDatasetBuilder::interrupted(request_.prefix))
+      return;
+    std::move(*builder_).discard();
+    std::error_code ignored;
+    if (described_) std::filesystem::remove(sidecar_path(request_.prefix), ignored);
+  }
+
   Result<void> check_options() const {
     if (request_.append_eod && request_.sentences)
       return fail(ErrorCode::config, "sentences have no token that ends a document", "append_eod",
@@ -69,79 +89,86 @@ class TextBuild {
     if (request_.append_eod && !facts_.end_of_document)
       return fail(ErrorCode::config, "the tokenizer has no token that ends a document", "append_eod",
                   "Leave it out, or take another tokenizer");
+    for (const auto& path : request_.texts)
+      if (is_json(path) && request_.documents != DocumentKind::file)
+        return fail(ErrorCode::config, "a line of JSON is a document, so there is nothing to choose", "--documents",
+                    "Leave it out, or build the dataset of " + path.string() + " apart");
     return {};
   }
 
-  /// Texts are gathered, to be encoded as a whole or in stretches.
-  bool gathers() const { return request_.tokenizer != nullptr || request_.sentences; }
+  bool is_json(const std::filesystem::path& path) const { return !request_.json_key.empty() || holds_json_lines(path); }
+  std::string json_key() const { return request_.json_key.empty() ? "text" : request_.json_key; }
+  bool reads_json() const { return is_json(request_.texts[file_]); }
 
   Result<void> look_at_texts() {
     Json texts = Json::array();
     for (const auto& path : request_.texts) {
       struct stat facts {};
-      if (::stat(path.c_str(), &facts) != 0) return text_error(path, errno);
+      if (::stat(path.c_str(), &facts) != 0) return unreadable_text(path, errno);
       if (!S_ISREG(facts.st_mode))
         return fail(ErrorCode::data, "the text is not a regular file", path.string(),
                     "Name the files of a folder one by one: FOLDER/*.txt");
+      // A text that is none is found before hours of work on those before it.
+      if (const auto opened = TextFile::open(path); !opened) return tl::unexpected(opened.error());
       progress_.total += facts.st_size;
       sizes_.push_back(facts.st_size);
       texts.push_back({path.string(), facts.st_size, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec});
     }
-    build_ = {
-        {"texts", texts}, {"documents", static_cast<int>(request_.documents)}, {"append_eod", request_.append_eod}};
-    if (gathers()) {
-      build_["sentences"] = request_.sentences;
-      build_["tokenizer"] = sha256_hex(to_json(facts_));
-    }
+    build_ = {{"texts", texts},
+              {"documents", static_cast<int>(request_.documents)},
+              {"append_eod", request_.append_eod},
+              {"sentences", request_.sentences},
+              {"json_key", request_.json_key},
+              {"tokenizer", sha256_hex(to_json(facts_))}};
     return {};
   }
 
   Result<void> begin() {
-    if (!IndexedDatasetBuilder::interrupted(request_.prefix)) {
-      auto created = IndexedDatasetBuilder::create(request_.prefix, optimal_dtype(facts_.special.vocabulary));
-      if (!created) return tl::unexpected(created.error());
-      builder_.emplace(*std::move(created));
-      return {};
-    }
-    auto resumed = IndexedDatasetBuilder::resume(request_.prefix);
-    if (!resumed) return tl::unexpected(resumed.error());
-    builder_.emplace(*std::move(resumed));
-    const auto place = parse_json(builder_->place());
+    const bool goes_on = IndexedDatasetBuilder::interrupted(request_.prefix);
+    auto opened = goes_on ? IndexedDatasetBuilder::resume(request_.prefix)
+                          : IndexedDatasetBuilder::create(request_.prefix, optimal_dtype(facts_.special.vocabulary));
+    if (!opened) return tl::unexpected(opened.error());
+    const Json place = parse_json(opened->place());
+    if (goes_on && (!place.is_object() || place.value("build", Json()) != build_))
+      return fail(ErrorCode::config, "an interrupted build of this dataset had other texts or options",
+                  request_.prefix.string(),
+                  "Name the same texts, unchanged, or remove the hidden files that begin with its name");
+    builder_.emplace(*std::move(opened));
+    writer_.emplace(request_, facts_, *builder_);
+    if (goes_on) go_on_from(place);
+    return {};
+  }
+
+  void go_on_from(const Json& place) {
     const auto count = [&place](const char* key) {
       const auto found = place.find(key);
       return found != place.end() && found->is_number_unsigned() ? found->get<std::int64_t>() : 0;
     };
-    if (!place.is_object() || place.value("build", Json()) != build_)
-      return fail(ErrorCode::config, "an interrupted build of this dataset had other texts or options",
-                  request_.prefix.string(),
-                  "Name the same texts, unchanged, or remove the hidden files that begin with its name");
     file_ = static_cast<std::size_t>(count("file"));
     offset_ = count("offset");
-    newlines_ = count("newlines");
-    largest_ = count("largest") - 1;
-    sentences_open_ = count("document_open") != 0;
-    for (std::size_t i = 0; i < file_ && i < sizes_.size(); ++i) progress_.bytes += sizes_[i];
-    progress_.resumed_at = progress_.bytes += offset_;
-    return {};
+    json_line_ = count("json_line");
+    line_begun_ = writer_->in_sequence();
+    writer_->go_on(count("document_open") != 0, count("largest") - 1);
+    progress_.resumed_at = count("bytes");
   }
 
   Result<void> read_text(const std::filesystem::path& path) {
-    const OpenText text(path);
-    if (text.fd < 0 || ::lseek(text.fd, offset_, SEEK_SET) < 0) return text_error(path, errno);
-    std::string part(text_part_bytes, '\0');
+    auto text = TextFile::open(path);
+    if (!text) return tl::unexpected(text.error());
+    offset_ = std::max(offset_, text->begin());
+    if (auto gone = text->go_to(offset_); !gone) return gone;
+    const auto before =
+        std::accumulate(sizes_.begin(), sizes_.begin() + static_cast<std::ptrdiff_t>(file_), std::int64_t{0});
     while (true) {
-      const auto count = ::read(text.fd, part.data(), part.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return text_error(path, errno);
-      if (count == 0) break;
-      if (auto taken = take(std::string_view(part).substr(0, static_cast<std::size_t>(count))); !taken) return taken;
-      offset_ += count;
-      progress_.bytes += count;
+      const auto part = text->read();
+      if (!part) return tl::unexpected(part.error());
+      if (part->empty()) break;
+      if (auto taken = take(*part); !taken) return taken;
+      offset_ += std::ssize(*part);
+      progress_.bytes = before + text->read_of_file();
       if (auto watched = watch(); !watched) return watched;
     }
-    auto ended = end_document();
-    newlines_ = 0;
-    return ended;
+    return end_text();
   }
 
   Result<void> watch() {
@@ -151,10 +178,11 @@ class TextBuild {
     // What was gathered of a text and is not encoded yet is read again.
     const Json place = {{"build", build_},
                         {"file", file_},
-                        {"offset", text_.empty() ? offset_ : text_begin_},
-                        {"newlines", text_.empty() ? newlines_ : 0},
-                        {"document_open", sentences_open_ ? 1U : 0U},
-                        {"largest", static_cast<std::uint64_t>(largest_ + 1)}};
+                        {"offset", text_.empty() ? offset_ - std::ssize(held_) : text_begin_},
+                        {"json_line", json_line_},
+                        {"document_open", writer_->in_document() ? 1U : 0U},
+                        {"largest", static_cast<std::uint64_t>(writer_->largest_token() + 1)},
+                        {"bytes", static_cast<std::uint64_t>(progress_.bytes)}};
     if (auto saved = builder_->checkpoint(json_ascii(place)); !saved) return saved;
     saved_ = TextClock::now();
     if (goes_on) return {};
@@ -162,54 +190,110 @@ class TextBuild {
                 "Ask for the same build again: it goes on from here");
   }
 
-  /// Divides a part of a text into documents. Newlines that may yet belong to a blank line are held back.
+  /// Divides a part of a text into documents.
   Result<void> take(std::string_view part) {
-    if (gathers()) return gather(part);
-    tokens_.clear();
-    for (const char each : part) {
-      if (request_.documents != DocumentKind::file && each == '\n') {
-        ++newlines_;
-        if (newlines_ < (request_.documents == DocumentKind::line ? 1 : 2)) continue;
-        if (auto ended = end_document(); !ended) return ended;
-      } else {
-        if (newlines_ == 1 && in_document()) tokens_.push_back('\n');
-        newlines_ = 0;
-        tokens_.push_back(static_cast<unsigned char>(each));
-      }
-    }
-    return put();
+    if (reads_json()) return take_json(part);
+    if (request_.sentences || request_.documents != DocumentKind::file) return take_lines(part);
+    for (std::size_t i = 0; i < part.size(); ++i)
+      if (auto added = add(part[i], offset_ + static_cast<std::int64_t>(i)); !added) return added;
+    return {};
   }
 
-  /// The same for texts that are gathered.
-  Result<void> gather(std::string_view part) {
+  /// Of a text that lines divide. Ends of lines, and white space at the front of one, wait in held_ until something
+  /// follows them: they may stand between two documents.
+  Result<void> take_lines(std::string_view part) {
     for (std::size_t i = 0; i < part.size(); ++i) {
-      if (part[i] == '\n' && (request_.sentences || request_.documents != DocumentKind::file)) {
-        ++newlines_;
-        const bool line = request_.sentences || request_.documents == DocumentKind::line;
-        if (line && newlines_ == 1)
-          if (auto ended = request_.sentences ? end_sentence() : end_document(); !ended) return ended;
-        if (newlines_ < 2) continue;
-        if (auto ended = end_document(); !ended) return ended;
+      const char each = part[i];
+      const bool after_return = std::exchange(after_return_, each == '\r');
+      if (after_return && each == '\n') {
+        held_.push_back(each);
         continue;
       }
-      const bool joins_lines = newlines_ == 1 && (!text_.empty() || builder_->open_tokens() > 0);
-      newlines_ = 0;
-      if (text_.empty()) text_begin_ = offset_ + static_cast<std::int64_t>(i) - (joins_lines ? 1 : 0);
-      if (joins_lines)
-        if (auto added = add('\n'); !added) return added;
-      if (auto added = add(part[i]); !added) return added;
+      if (ends_line(each)) {
+        held_.push_back(each);
+        if (auto ended = end_line(); !ended) return ended;
+        continue;
+      }
+      if (!line_begun_ && (each == ' ' || (each >= '\t' && each <= '\r'))) {
+        held_.push_back(each);
+        continue;
+      }
+      line_begun_ = true;
+      const std::int64_t place = offset_ + static_cast<std::int64_t>(i);
+      if (!held_.empty())
+        if (auto added = add_held(place); !added) return added;
+      if (auto added = add(each, place); !added) return added;
     }
     return {};
   }
 
-  Result<void> add(char each) {
+  /// What was held stands before `place`. It belongs to the text where it joins two of its lines; otherwise only the
+  /// white space of the line itself does.
+  Result<void> add_held(std::int64_t place) {
+    const std::string held = std::exchange(held_, {});
+    const auto last_end = held.find_last_of("\r\n");
+    const bool joins = !text_.empty() || writer_->in_sequence();
+    for (std::size_t i = joins || last_end == std::string::npos ? 0 : last_end + 1; i < held.size(); ++i)
+      if (auto added = add(held[i], place - std::ssize(held) + static_cast<std::int64_t>(i)); !added) return added;
+    return {};
+  }
+
+  Result<void> end_line() {
+    const bool blank = !std::exchange(line_begun_, false);
+    if (!blank && request_.sentences) return end_sequence();
+    if (!blank && request_.documents == DocumentKind::paragraph) return {};
+    if (blank) held_.clear();
+    return blank && reads_json() ? Result<void>() : end_document();
+  }
+
+  /// Each line is a document, however long.
+  Result<void> take_json(std::string_view part) {
+    while (!part.empty()) {
+      const auto end = part.find('\n');
+      held_ += part.substr(0, end);
+      if (held_.size() > longest_json_line)
+        return fail(ErrorCode::data, "the line has more than 256 MiB", place_of_text(), "Divide its text into several");
+      if (end == std::string_view::npos) return {};
+      part.remove_prefix(end + 1);
+      if (auto taken = take_json_line(); !taken) return taken;
+    }
+    return {};
+  }
+
+  Result<void> take_json_line() {
+    ++json_line_;
+    const auto texts = texts_of_json_line(std::exchange(held_, {}), json_key());
+    if (!texts) {
+      Error error = texts.error();
+      error.where = place_of_text();
+      return tl::unexpected(error);
+    }
+    for (const std::string& text : *texts) {
+      if (text.empty()) continue;
+      if (auto ended = end_sequence(); !ended) return ended;
+      if (request_.sentences) {
+        if (auto taken = take_lines(text); !taken) return taken;
+        held_.clear();
+        line_begun_ = after_return_ = false;
+        continue;
+      }
+      for (const char each : text)
+        if (auto added = add(each, 0); !added) return added;
+    }
+    return end_document();
+  }
+
+  /// place: where it stands in its file.
+  Result<void> add(char each, std::int64_t place) {
+    if (text_.empty()) text_begin_ = place;
     text_.push_back(each);
     return text_.size() % stretch_bytes == 0 ? encode_stretch() : Result<void>();
   }
 
   /// Encodes the begin of a long text, so that memory stays small.
   Result<void> encode_stretch() {
-    const std::size_t cut = request_.tokenizer != nullptr ? cut_before_space(text_) : text_.size();
+    const std::size_t cut =
+        request_.tokenizer != nullptr ? cut_before_space(text_) : text_.size() - (text_.back() == '\r' ? 1 : 0);
     if (cut == 0 && text_.size() < longest_stretch_bytes) return {};
     if (cut == 0)
       return fail(ErrorCode::data, "16 MiB follow each other without white space, more than a tokenizer is given",
@@ -223,86 +307,60 @@ class TextBuild {
   /// Where the gathered text stands.
   std::string place_of_text() const {
     const std::string path = request_.texts[file_].string();
+    if (reads_json()) return fmt::format("{}:{}", path, json_line_);
     return text_begin_ == 0 ? path : fmt::format("{}, from byte {} on", path, text_begin_);
   }
 
-  /// Appends the tokens of a text to the open sequence.
   Result<void> encode(std::string_view text) {
-    if (request_.tokenizer != nullptr) {
-      auto encoded = request_.tokenizer->encode(text);
-      if (!encoded) {
-        if (encoded.error().where.empty()) encoded.error().where = place_of_text();
-        return tl::unexpected(encoded.error());
-      }
-      tokens_ = *std::move(encoded);
-    } else {
-      const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
-      tokens_.assign(bytes, bytes + text.size());
-    }
-    for (const std::int64_t token : tokens_)
-      if (token < 0 || token >= facts_.special.vocabulary)
-        return fail(ErrorCode::protocol, "the tokenizer gave a token that it does not have: " + std::to_string(token));
-    return put();
+    const bool by_lines = request_.sentences || request_.documents != DocumentKind::file;
+    const bool foreign_ends = by_lines && text.find('\r') != std::string_view::npos;
+    auto written = foreign_ends ? writer_->append(with_newlines(text)) : writer_->append(text);
+    if (!written && written.error().where.empty()) written.error().where = place_of_text();
+    return written;
   }
 
-  /// Ends the gathered text as a sequence.
-  Result<void> end_sentence() {
-    if (!text_.empty())
-      if (auto encoded = encode(text_); !encoded) return encoded;
+  /// The gathered text is whole.
+  Result<void> encode_rest() {
+    if (text_.empty()) return {};
+    auto encoded = encode(text_);
     text_.clear();
-    if (builder_->open_tokens() == 0) return {};  // white space alone, for a tokenizer that drops it
-    if (request_.append_eod) tokens_.push_back(*facts_.end_of_document);
-    if (auto written = put(); !written) return written;
-    sentences_open_ = true;
-    return builder_->end_sequence();
+    return encoded;
   }
 
-  bool in_document() const { return !tokens_.empty() || builder_->open_tokens() > 0; }
-
-  /// Appends tokens_. What a sequence cannot hold goes on in the next one of the same document.
-  Result<void> put() {
-    for (const std::int64_t token : tokens_) largest_ = std::max(largest_, token);
-    std::span<const std::int64_t> rest(tokens_);
-    for (auto room = request_.longest_sequence - builder_->open_tokens(); std::ssize(rest) > room;
-         room = request_.longest_sequence) {
-      if (auto appended = builder_->append(rest.first(static_cast<std::size_t>(room))); !appended) return appended;
-      if (auto ended = builder_->end_sequence(); !ended) return ended;
-      rest = rest.subspan(static_cast<std::size_t>(room));
-    }
-    auto appended = builder_->append(rest);
-    tokens_.clear();
-    return appended;
+  Result<void> end_sequence() {
+    if (auto encoded = encode_rest(); !encoded) return encoded;
+    return writer_->end_sequence();
   }
 
   Result<void> end_document() {
-    if (gathers()) {
-      if (auto ended = end_sentence(); !ended) return ended;
-      if (!std::exchange(sentences_open_, false)) return {};
-      return builder_->end_document();
-    }
-    newlines_ = 0;
-    if (!in_document()) return {};
-    if (request_.append_eod) tokens_.push_back(end_of_document_token);
-    if (auto written = put(); !written) return written;
-    if (auto ended = builder_->end_sequence(); !ended) return ended;
-    return builder_->end_document();
+    if (auto encoded = encode_rest(); !encoded) return encoded;
+    return writer_->end_document();
+  }
+
+  Result<void> end_text() {
+    if (reads_json() && !held_.empty())
+      if (auto taken = take_json_line(); !taken) return taken;
+    held_.clear();
+    line_begun_ = after_return_ = false;
+    return end_document();
   }
 
   const TextDatasetRequest& request_;
   const TextWatch& watch_;
   Json build_;  ///< what must be the same for an interrupted build to go on
+  DatasetSidecar facts_;
   std::vector<std::int64_t> sizes_;
   std::optional<IndexedDatasetBuilder> builder_;
+  std::optional<DocumentWriter> writer_;
+  bool described_ = false;  ///< the sidecar is written
   std::size_t file_ = 0;
-  std::int64_t offset_ = 0;
-  std::int64_t newlines_ = 0;  ///< held back
-  std::vector<std::int64_t> tokens_;
-  DatasetSidecar facts_;
-  std::int64_t largest_ = -1;
-  // Of texts that are gathered.
+  std::int64_t offset_ = 0;      ///< in the file, of the part that is taken
+  std::int64_t json_line_ = 0;   ///< lines taken of JSON lines
   std::string text_;             ///< not encoded yet
   std::int64_t text_begin_ = 0;  ///< where it begins in its file
-  bool sentences_open_ = false;  ///< the builder has sequences that are in no document yet
+  std::string held_;             ///< read, and in no text yet
+  bool line_begun_ = false;      ///< the line has more than white space
+  bool after_return_ = false;    ///< a newline would belong to the end of a line before it
   TextProgress progress_;
   TextClock::time_point saved_ = TextClock::now();
 };
@@ -316,6 +374,12 @@ DatasetSidecar byte_tokenizer_facts(bool sentences) {
   facts.end_of_document = end_of_document_token;
   if (sentences) add_special_tokens(facts);
   return facts;
+}
+
+bool holds_json_lines(const std::filesystem::path& path) {
+  std::string name = lowered(path.filename().string());
+  if (name.ends_with(".gz")) name.resize(name.size() - 3);
+  return name.ends_with(".jsonl") || name.ends_with(".ndjson") || name.ends_with(".json");
 }
 
 Result<TextDatasetFacts> build_text_dataset(const TextDatasetRequest& request, const TextWatch& watch) {

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texts as the sequences and documents of an indexed dataset in the making: the tokenizer, and the rules for a text
+// that is longer than it or a sequence can take.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "accrue/run/indexed_dataset_builder.h"
+#include "accrue/run/text_dataset.h"
+
+namespace accrue {
+
+class DocumentWriter {
+ public:
+  DocumentWriter(const TextDatasetRequest& request, const DatasetSidecar& facts, IndexedDatasetBuilder& builder)
+      : request_(request), facts_(facts), builder_(builder) {}
+
+  /// Appends the tokens of a text to the open sequence.
+  Result<void> append(std::string_view text);
+  /// Ends the open sequence, if it has a token.
+  Result<void> end_sequence();
+  /// Ends the document of the sequences since the last one, if there is any.
+  Result<void> end_document();
+
+  /// The open sequence has tokens.
+  bool in_sequence() const { return builder_.open_tokens() > 0; }
+  /// There are sequences that are in no document yet.
+  bool in_document() const { return in_document_; }
+  /// Of all texts; -1: none yet.
+  std::int64_t largest_token() const { return largest_; }
+  /// Goes on where an interrupted build stopped.
+  void go_on(bool in_document, std::int64_t largest_token) {
+    in_document_ = in_document;
+    largest_ = largest_token;
+  }
+
+ private:
+  Result<void> put(const std::vector<std::int64_t>& tokens);
+
+  const TextDatasetRequest& request_;
+  const DatasetSidecar& facts_;
+  IndexedDatasetBuilder& builder_;
+  bool in_document_ = false;
+  std::int64_t largest_ = -1;
+};
+
+}  // namespace accrue

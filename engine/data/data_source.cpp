@@ -34,9 +34,17 @@ Result<void> check_unchanged(const RunSpec& spec, const DataFacts& facts, const 
 }
 
 Result<std::unique_ptr<DataSource>> open_tokens(const RunSpec& spec, const DataFacts& facts,
-                                                const std::filesystem::path& path, std::int64_t token_bytes) {
-  auto store = open_token_file(path, token_bytes, facts.samples + facts.validation_samples, spec.model);
+                                                const std::filesystem::path& base_dir, std::int64_t token_bytes) {
+  const bool apart = has_validation_file(spec.data);
+  auto store = open_token_file(data_path(spec.data, base_dir), token_bytes,
+                               facts.samples + (apart ? 0 : facts.validation_samples), spec.model);
   if (!store) return tl::unexpected(store.error());
+  if (apart) {
+    auto kept =
+        open_token_file(validation_data_path(spec.data, base_dir), token_bytes, facts.validation_samples, spec.model);
+    if (!kept) return tl::unexpected(kept.error());
+    store = joined_tokens(std::move(*store), facts.samples, std::move(*kept));
+  }
   return make_token_windows(std::move(*store), spec.model.context, facts);
 }
 
@@ -45,8 +53,9 @@ at::Tensor copied(std::vector<double>& values, std::int64_t rows, std::int64_t c
 }
 
 Result<std::unique_ptr<DataSource>> open_csv(const RunSpec& spec, const DataFacts& facts,
-                                             const std::filesystem::path& path) {
-  auto csv = read_csv(path, spec.data.label_columns);
+                                             const std::filesystem::path& base_dir) {
+  auto csv =
+      read_tables(data_path(spec.data, base_dir), validation_data_path(spec.data, base_dir), spec.data.label_columns);
   if (!csv) return tl::unexpected(csv.error());
   Table table{copied(csv->x, csv->rows, csv->inputs), copied(csv->y, csv->rows, csv->outputs)};
   return make_table_source(std::move(table), spec.model, facts);
@@ -73,16 +82,15 @@ Result<std::unique_ptr<DataSource>> open_synthetic(const RunSpec& spec, const Da
 Result<std::unique_ptr<DataSource>> open_data(const RunSpec& spec, const DataFacts& facts,
                                               const std::filesystem::path& base_dir) {
   if (auto checked = check_unchanged(spec, facts, base_dir); !checked) return tl::unexpected(checked.error());
-  const std::filesystem::path path = data_path(spec.data, base_dir);
   switch (spec.data.kind) {
     case DataKind::text:
-      return open_tokens(spec, facts, path, 1);
+      return open_tokens(spec, facts, base_dir, 1);
     case DataKind::tokens:
-      return open_tokens(spec, facts, path, spec.data.token_type == "uint32" ? 4 : 2);
+      return open_tokens(spec, facts, base_dir, spec.data.token_type == "uint32" ? 4 : 2);
     case DataKind::indexed:
       return make_indexed_source(spec, base_dir);
     case DataKind::csv:
-      return open_csv(spec, facts, path);
+      return open_csv(spec, facts, base_dir);
     case DataKind::inline_:
       return open_inline(spec, facts);
     case DataKind::synthetic:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "accrue/run/mix64.h"
+#include "accrue/run/sample_places.h"
 #include "data/masked_samples.h"
 #include "data/synthetic.h"
 
@@ -23,6 +24,7 @@ class Sentences final : public DataSource {
         seed_(seed),
         train_(facts.samples),
         validation_(facts.validation_samples),
+        split_(facts),
         items_(facts.tokens_per_sample),
         symbols_(model.vocabulary - synthetic_special_tokens(model)),
         language_(make_markov_language(seed, symbols_)) {}
@@ -30,17 +32,16 @@ class Sentences final : public DataSource {
   std::int64_t size(Split split) const override { return split == Split::train ? train_ : validation_; }
 
   Batch batch(Split split, std::span<const std::int64_t> samples) override {
-    const std::int64_t first = split == Split::train ? 0 : train_;
-    if (model_.kind == ModelKind::bert) return bert_batch(made<BertItem>(first, samples, &Sentences::bert_item));
-    return t5_batch(made<T5Item>(first, samples, &Sentences::t5_item));
+    if (model_.kind == ModelKind::bert) return bert_batch(made<BertItem>(split, samples, &Sentences::bert_item));
+    return t5_batch(made<T5Item>(split, samples, &Sentences::t5_item));
   }
 
  private:
   template <typename Item>
-  std::vector<Item> made(std::int64_t first, std::span<const std::int64_t> samples,
+  std::vector<Item> made(Split split, std::span<const std::int64_t> samples,
                          Item (Sentences::*make)(std::int64_t) const) const {
     std::vector<Item> items;
-    for (const std::int64_t sample : samples) items.push_back((this->*make)(first + sample));
+    for (const std::int64_t sample : samples) items.push_back((this->*make)(split_.of(split == Split::train, sample)));
     return items;
   }
 
@@ -141,6 +142,7 @@ class Sentences final : public DataSource {
   std::uint64_t seed_;
   std::int64_t train_;
   std::int64_t validation_;
+  SamplePlaces split_;
   std::int64_t items_;
   std::int64_t symbols_;
   std::unique_ptr<TokenStore> language_;

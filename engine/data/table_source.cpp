@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "accrue/run/data_split.h"
+#include "accrue/run/sample_places.h"
 
 namespace accrue {
 namespace {
@@ -71,10 +72,10 @@ Result<void> check_label(double label, std::int64_t classes, std::string where) 
                     std::move(where), "Correct the label, or raise model.outputs.");
 }
 
-at::Tensor index_tensor(std::span<const std::int64_t> samples, std::int64_t first) {
+at::Tensor index_tensor(std::span<const std::int64_t> samples, const SamplePlaces& places, Split split) {
   at::Tensor index = at::empty({static_cast<std::int64_t>(samples.size())}, at::kLong);
   auto* at = index.mutable_data_ptr<std::int64_t>();
-  for (const std::int64_t sample : samples) *at++ = first + sample;
+  for (const std::int64_t sample : samples) *at++ = places.of(split == Split::train, sample);
   return index;
 }
 
@@ -86,12 +87,16 @@ std::int64_t count_labels(const at::Tensor& targets) {
 class TableSource final : public DataSource {
  public:
   TableSource(Table table, const DataFacts& facts, bool labels)
-      : table_(std::move(table)), train_(facts.samples), validation_(facts.validation_samples), labels_(labels) {}
+      : table_(std::move(table)),
+        train_(facts.samples),
+        validation_(facts.validation_samples),
+        places_(facts),
+        labels_(labels) {}
 
   std::int64_t size(Split split) const override { return split == Split::train ? train_ : validation_; }
 
   Batch batch(Split split, std::span<const std::int64_t> samples) override {
-    const at::Tensor index = index_tensor(samples, split == Split::train ? 0 : train_);
+    const at::Tensor index = index_tensor(samples, places_, split);
     Batch batch{.inputs = at::index_select(table_.x, 0, index),
                 .targets = at::index_select(table_.y, 0, index),
                 .samples = static_cast<std::int64_t>(samples.size())};
@@ -104,6 +109,7 @@ class TableSource final : public DataSource {
   Table table_;
   std::int64_t train_;
   std::int64_t validation_;
+  SamplePlaces places_;
   bool labels_;
 };
 
@@ -114,20 +120,21 @@ class RaggedSource final : public DataSource {
         labels_(spec.data.labels),
         type_(table_type(spec.model)),
         train_(facts.samples),
-        validation_(facts.validation_samples) {}
+        validation_(facts.validation_samples),
+        places_(facts) {}
 
   std::int64_t size(Split split) const override { return split == Split::train ? train_ : validation_; }
 
   Batch batch(Split split, std::span<const std::int64_t> samples) override {
-    const std::int64_t first = split == Split::train ? 0 : train_;
+    const auto place = [&](std::int64_t sample) { return places_.of(split == Split::train, sample); };
     std::size_t longest = 0;
-    for (const std::int64_t s : samples) longest = std::max(longest, sequence(first + s).size());
+    for (const std::int64_t s : samples) longest = std::max(longest, sequence(place(s)).size());
     const auto rows = static_cast<std::int64_t>(samples.size());
     const auto length = static_cast<std::int64_t>(longest);
     at::Tensor inputs = at::zeros({rows, length, 1}, at::kDouble);
     Batch batch{.targets = at::full({rows, length}, ignored_label, at::kLong), .samples = rows};
     for (std::int64_t b = 0; b < rows; ++b) {
-      const std::int64_t sample = first + samples[static_cast<std::size_t>(b)];
+      const std::int64_t sample = place(samples[static_cast<std::size_t>(b)]);
       const auto& labels = labels_[static_cast<std::size_t>(sample)];
       std::copy(sequence(sample).begin(), sequence(sample).end(), inputs.mutable_data_ptr<double>() + b * length);
       std::copy(labels.begin(), labels.end(), batch.targets.mutable_data_ptr<std::int64_t>() + b * length);
@@ -147,6 +154,7 @@ class RaggedSource final : public DataSource {
   at::ScalarType type_;
   std::int64_t train_;
   std::int64_t validation_;
+  SamplePlaces places_;
 };
 
 Result<void> check_rows(std::int64_t rows, const DataFacts& facts) {

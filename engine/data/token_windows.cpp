@@ -13,6 +13,7 @@
 
 #include "accrue/run/data_split.h"
 #include "accrue/run/mapped_file.h"
+#include "accrue/run/sample_places.h"
 
 namespace accrue {
 namespace {
@@ -78,6 +79,24 @@ Result<std::unique_ptr<TokenStore>> open_typed(const std::filesystem::path& path
   return store;
 }
 
+class JoinedTokens final : public TokenStore {
+ public:
+  JoinedTokens(std::unique_ptr<TokenStore> first, std::int64_t samples, std::unique_ptr<TokenStore> second)
+      : first_(std::move(first)), samples_(samples), second_(std::move(second)) {}
+
+  void read(std::int64_t sample, std::int64_t* tokens, std::int64_t count) const override {
+    if (sample < samples_)
+      first_->read(sample, tokens, count);
+    else
+      second_->read(sample - samples_, tokens, count);
+  }
+
+ private:
+  std::unique_ptr<TokenStore> first_;
+  std::int64_t samples_;
+  std::unique_ptr<TokenStore> second_;
+};
+
 class TokenWindows final : public DataSource {
  public:
   TokenWindows(std::unique_ptr<TokenStore> store, std::int64_t context, const DataFacts& facts)
@@ -85,6 +104,7 @@ class TokenWindows final : public DataSource {
         context_(context),
         train_(facts.samples),
         validation_(facts.validation_samples),
+        places_(facts),
         row_(static_cast<std::size_t>(context + 1)) {}
 
   std::int64_t size(Split split) const override { return split == Split::train ? train_ : validation_; }
@@ -95,10 +115,9 @@ class TokenWindows final : public DataSource {
                 .targets = at::empty({rows, context_}, at::kLong),
                 .samples = rows,
                 .items = rows * context_};
-    const std::int64_t first = split == Split::train ? 0 : train_;
     const std::size_t bytes = static_cast<std::size_t>(context_) * sizeof(std::int64_t);
     for (std::int64_t b = 0; b < rows; ++b) {
-      store_->read(first + samples[static_cast<std::size_t>(b)], row_.data(), context_ + 1);
+      store_->read(places_.of(split == Split::train, samples[static_cast<std::size_t>(b)]), row_.data(), context_ + 1);
       std::memcpy(batch.inputs.mutable_data_ptr<std::int64_t>() + b * context_, row_.data(), bytes);
       std::memcpy(batch.targets.mutable_data_ptr<std::int64_t>() + b * context_, row_.data() + 1, bytes);
     }
@@ -110,6 +129,7 @@ class TokenWindows final : public DataSource {
   std::int64_t context_;
   std::int64_t train_;
   std::int64_t validation_;
+  SamplePlaces places_;
   std::vector<std::int64_t> row_;
 };
 
@@ -120,6 +140,11 @@ Result<std::unique_ptr<TokenStore>> open_token_file(const std::filesystem::path&
   if (token_bytes == 1) return open_typed<std::uint8_t>(path, samples, model);
   if (token_bytes == 2) return open_typed<std::uint16_t>(path, samples, model);
   return open_typed<std::uint32_t>(path, samples, model);
+}
+
+std::unique_ptr<TokenStore> joined_tokens(std::unique_ptr<TokenStore> first, std::int64_t samples,
+                                          std::unique_ptr<TokenStore> second) {
+  return std::make_unique<JoinedTokens>(std::move(first), samples, std::move(second));
 }
 
 std::unique_ptr<DataSource> make_token_windows(std::unique_ptr<TokenStore> store, std::int64_t context,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Language-model samples: windows of `context` tokens, and as targets the same windows one token further on. There are
-// three token stores: the bytes of a text, a flat file of uint16 or uint32, and a seeded generator.
+// three kinds of token store: the bytes of a text, a flat file of uint16 or uint32, and a seeded generator.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,11 @@ class TokenStore {
 Result<std::unique_ptr<TokenStore>> open_token_file(const std::filesystem::path& path, std::int64_t token_bytes,
                                                     std::int64_t samples, const ModelSpec& model);
 
-/// A source over a store: training samples first, validation samples after them.
+/// The samples of two stores: `samples` of the first, then those of the second.
+std::unique_ptr<TokenStore> joined_tokens(std::unique_ptr<TokenStore> first, std::int64_t samples,
+                                          std::unique_ptr<TokenStore> second);
+
+/// A source over a store whose samples are divided as SamplePlaces says.
 std::unique_ptr<DataSource> make_token_windows(std::unique_ptr<TokenStore> store, std::int64_t context,
                                                const DataFacts& facts);
 

@@ -5,10 +5,13 @@
 
 #include <QTemporaryDir>
 #include <QTest>
+#include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <numeric>
 
 #include "accrue/data/data_source.h"
+#include "accrue/run/sample_places.h"
 #include "support/refusals.h"
 #include "support/test_program.h"
 
@@ -109,6 +112,61 @@ class TestDataSource : public QObject {
     const std::vector<std::int64_t> rows{0, 1};
     QCOMPARE(longs((*opened.source)->batch(Split::validation, rows).inputs),
              (std::vector<std::int64_t>{'g', 'h', 'i', 'j'}));
+  }
+
+  void samples_for_validation_are_drawn_from_all_where_that_is_asked_for() {
+    RunSpec spec = table_spec();
+    spec.data.x.clear();
+    spec.data.y.clear();
+    for (int row = 0; row < 40; ++row) {
+      spec.data.x.push_back({double(row), 0});
+      spec.data.y.push_back({double(row)});
+    }
+    spec.data.validation_fraction = 0.25;
+    spec.data.validation_shuffle = true;
+    const auto opened = open_spec(spec);
+    QVERIFY2(opened.source, why(opened.source).c_str());
+    std::vector<std::int64_t> rows(30);
+    std::iota(rows.begin(), rows.end(), 0);
+    std::vector<double> trained = doubles((*opened.source)->batch(Split::train, rows).targets);
+    rows.resize(10);
+    const std::vector<double> kept = doubles((*opened.source)->batch(Split::validation, rows).targets);
+    QVERIFY(*std::ranges::min_element(kept) < 30);  // not the last ten
+    const SamplePlaces places(opened.facts);
+    for (std::size_t i = 0; i < 10; ++i) QCOMPARE(kept[i], static_cast<double>(places.validation(std::int64_t(i))));
+    trained.insert(trained.end(), kept.begin(), kept.end());
+    std::ranges::sort(trained);
+    for (std::size_t i = 0; i < trained.size(); ++i) QCOMPARE(trained[i], static_cast<double>(i));
+  }
+
+  void validation_may_have_a_file_of_its_own() {
+    QTemporaryDir folder;
+    write(folder, "a.txt", "abcdefg");
+    write(folder, "b.txt", "vwxyz");
+    RunSpec spec = text_spec("a.txt", 2);
+    spec.data.validation_path = "b.txt";
+    const auto opened = open_spec(spec, folder.path().toStdString());
+    QVERIFY2(opened.source, why(opened.source).c_str());
+    const std::vector<std::int64_t> last{2}, both{1, 0};
+    QCOMPARE(longs((*opened.source)->batch(Split::train, last).targets), (std::vector<std::int64_t>{'f', 'g'}));
+    QCOMPARE(longs((*opened.source)->batch(Split::validation, both).inputs),
+             (std::vector<std::int64_t>{'x', 'y', 'v', 'w'}));
+
+    write(folder, "a.csv", "1,2,dog\n3,4,cat\n5,6,dog\n");
+    write(folder, "b.csv", "7;8;dog\n9;10;dog\n");
+    RunSpec table = table_spec();
+    table.data = {};
+    table.data.kind = DataKind::csv;
+    table.data.path = "a.csv";
+    table.data.validation_path = "b.csv";
+    table.model.outputs = 2;
+    table.model.loss = LossKind::cross_entropy;
+    const auto classes = open_spec(table, folder.path().toStdString());
+    QVERIFY2(classes.source, why(classes.source).c_str());
+    const std::vector<std::int64_t> all{0, 1, 2}, kept{0, 1};
+    QCOMPARE(longs((*classes.source)->batch(Split::train, all).targets), (std::vector<std::int64_t>{1, 0, 1}));
+    QCOMPARE(longs((*classes.source)->batch(Split::validation, kept).targets), (std::vector<std::int64_t>{1, 1}));
+    QCOMPARE(doubles((*classes.source)->batch(Split::validation, kept).inputs), (std::vector<double>{7, 8, 9, 10}));
   }
 
   void no_samples_make_an_empty_batch() {

@@ -307,6 +307,10 @@ class TestCodeExport : public QObject {
     };
     refused("model.kind", [](RunSpec& spec) { spec.model.kind = ModelKind::bert; });
     refused("optimizer.kind", [](RunSpec& spec) { spec.optimizer.kind = OptimizerKind::lamb; });
+    refused("data.validation_shuffle", [](RunSpec& spec) {
+      spec.data.validation_fraction = 0.1;
+      spec.data.validation_shuffle = true;
+    });
     refused("teaching.bug", [](RunSpec& spec) { spec.teaching.bug = Bug::no_division; });
     refused("schedule.clock", [](RunSpec& spec) { spec.schedule.clock = RateClock::samples; });
     refused("accumulation.group_length", [](RunSpec& spec) {

@@ -6,6 +6,7 @@
 #include "accrue/run/csv_table.h"
 #include "accrue/run/data_facts.h"
 #include "accrue/run/data_split.h"
+#include "accrue/run/preflight.h"
 #include "support/table.h"
 #include "support/test_program.h"
 
@@ -46,6 +47,26 @@ RunSpec ragged_spec() {
   return spec;
 }
 
+/// Words for classes.
+RunSpec class_spec() {
+  RunSpec spec;
+  spec.model.kind = ModelKind::linear;
+  spec.model.inputs = 1;
+  spec.model.outputs = 3;
+  spec.model.loss = LossKind::cross_entropy;
+  spec.data.kind = DataKind::csv;
+  spec.data.path = "data";
+  spec.evaluate.every_updates = 1;
+  return spec;
+}
+
+/// 20 rows of each of three classes.
+QByteArray sorted_classes() {
+  QByteArray rows;
+  for (int row = 0; row < 60; ++row) rows += QByteArray::number(row) + "," + "abc"[row / 20] + "\n";
+  return rows;
+}
+
 }  // namespace
 
 class TestDataFacts : public QObject {
@@ -58,6 +79,16 @@ class TestDataFacts : public QObject {
     QFile file(dir_.filePath(name));
     QVERIFY(file.open(QIODevice::WriteOnly));
     QCOMPARE(file.write(bytes), bytes.size());
+  }
+  QString findings(const RunSpec& spec) const {
+    HostFacts host;
+    host.cores = 4;
+    host.backends = {"shm"};
+    QStringList lines;
+    for (const Finding& finding : preflight_files(spec, host, base()).findings)
+      if (finding.key.starts_with("data.") || finding.key == "model.outputs")
+        lines << QString::fromStdString(finding.text());
+    return lines.join("|");
   }
   QString error(const RunSpec& spec) const {
     const auto facts = scan_data(spec, base());
@@ -190,6 +221,21 @@ class TestDataFacts : public QObject {
     row("column by number", QByteArray("1,2,3\n"), QStringList{"1"}, "1 rows, 2 + 1", "2 3 | 1");
     row("labels in the order asked for", QByteArray("a,b,c\n1,2,3\n"), QStringList{"c", "a"}, "1 rows, 1 + 2",
         "2 | 3 1");
+    row("semicolons", QByteArray("a;b;y\n1;2;3\n"), QStringList(), "1 rows, 2 + 1", "1 2 | 3");
+    row("tabs", QByteArray("a\tb\ty\n1\t 2\t3\n"), QStringList(), "1 rows, 2 + 1", "1 2 | 3");
+    row("tabs beside commas are spaces", QByteArray("1,\t2,3\n"), QStringList(), "1 rows, 2 + 1", "1 2 | 3");
+    row("quotes", QByteArray("\"a, b\",\"y\"\n\"1\",2\n"), QStringList{"a, b"}, "1 rows, 1 + 1", "2 | 1");
+    row("ends of an old Mac", QByteArray("a,y\r1,2\r3,4\r"), QStringList(), "2 rows, 1 + 1", "1 3 | 2 4");
+    row("words are classes in their order", QByteArray("a,y\n1,dog\n2,cat\n3,eel\n4,cat\n"), QStringList(),
+        "4 rows, 1 + 1", "1 2 3 4 | 1 0 2 0");
+    row("words without a header", QByteArray("5.1,setosa\n4.9,setosa\n6,virginica\n"), QStringList(), "3 rows, 1 + 1",
+        "5.1 4.9 6 | 0 0 1");
+    row("words in the first column", QByteArray("\"b \"\"x\"\"\";1\na;2\n\"b \"\"x\"\"\";3\n"), QStringList{"1"},
+        "3 rows, 1 + 1", "1 2 3 | 1 0 1");
+    row("a word over numbers is a name", QByteArray("0,1,label\n1,2,3\n4,5,6\n"), QStringList(), "2 rows, 2 + 1",
+        "1 2 4 5 | 3 6");
+    row("a name over words", QByteArray("0,1,label\n1,2,x\n4,5,y\n"), QStringList{"label"}, "2 rows, 2 + 1",
+        "1 2 4 5 | 0 1");
     row("spaces, blank lines, windows ends", QByteArray("\xEF\xBB\xBF x , y \r\n\r\n 1 , +2.5e1 \r\n"), QStringList(),
         "1 rows, 1 + 1", "1 | 25");
   }
@@ -229,6 +275,37 @@ class TestDataFacts : public QObject {
     row("no such label", "a,b\n1,2\n", {"c"},
         "t.csv: there is no column \"c\". Name columns in data.label_columns as the header line does, or by number "
         "from 1.");
+    row("no table", "Some words.\nMore words.\n", {},
+        "t.csv:1: this is no comma-separated table: its first line has no separator. Separate the columns by commas, "
+        "semicolons or tabs.");
+    row("parquet", "PAR1\x15\x04", {},
+        "t.csv: this is no comma-separated table: it is a Parquet file. Write its texts as JSON lines, or its numbers "
+        "as "
+        "CSV, for example with pandas");
+    row("UTF-16",
+        "\xFF\xFE"
+        "a,y",
+        {"label"},
+        "t.csv: this is no comma-separated table: it is a text in UTF-16. Convert it: iconv -f UTF-16 -t UTF-8 't.csv' "
+        "> "
+        "utf8.txt");
+    row("decimal commas", "1,5;2\n1,5;2\n", {},
+        "t.csv:2: column 1: \"1,5\" is not a finite number. A csv file of training data holds numbers only.");
+    row("an open quote", "1,2\n\"3,4\n", {},
+        "t.csv:2: a quote is not closed on its line. Close it; no cell spans lines.");
+    row("a hole among words", "1,dog\n2,cat\n3,dog\n4,\n", {},
+        "t.csv:4: column 2: \"\" is no class, as the words of the other rows are. Fill it in, or leave the row out.");
+    row("nan among words", "a,y\n1,dog\n2,nan\n", {},
+        "t.csv:3: column 2: \"nan\" is no class, as the words of the other rows are. Fill it in, or leave the row "
+        "out.");
+    row("NA among words", "a,y\n1,dog\n2,NA\n", {},
+        "t.csv:3: column 2: \"NA\" is no class, as the words of the other rows are. Fill it in, or leave the row out.");
+    row("words in one of two label columns", "a,b,y\n1,2,dog\n", {"b", "y"},
+        "t.csv:2: column 3: \"dog\" is not a finite number. A csv file of training data holds numbers only.");
+    row("names or a row", "1,2,dog\n3,4,cat\n5,6,cat\n", {},
+        "t.csv: line 1 may name the columns or be a row: \"dog\" is the label of no other row. Name all columns by "
+        "words, "
+        "or leave the row out.");
     row("number past the end", "1,2\n", {"3"},
         "t.csv: there is no column \"3\". Name columns in data.label_columns as the header line does, or by number "
         "from 1.");
@@ -257,6 +334,110 @@ class TestDataFacts : public QObject {
     QCOMPARE(facts->validation_samples, 2);
     QCOMPARE(facts->inputs, 2);
     QCOMPARE(facts->outputs, 1);
+  }
+
+  /// Sorted by class, without a header line, as it is published.
+  void a_class_that_is_on_one_side_of_the_split_alone_is_warned_of() {
+    RunSpec spec = class_spec();
+    write(sorted_classes());
+    spec.data.validation_fraction = 0.25;
+    const auto facts = scan_data(spec, base());
+    QVERIFY2(facts, facts ? "" : facts.error().text().c_str());
+    QVERIFY(has_named_classes(*facts));
+    QCOMPARE(class_names(*facts), std::string("a = 0, b = 1, c = 2"));
+    QVERIFY(facts->classes == (std::vector<ClassCount>{{"a", 0, 20, 0}, {"b", 1, 20, 0}, {"c", 2, 5, 15}}));
+    QCOMPARE(findings(spec),
+             QString("note: data.label_columns: has words, which become the classes a = 0, b = 1, c = 2|"
+                     "warning: data.validation_shuffle: the samples kept for evaluation have none of the class a or b "
+                     "(found false, expected true)"));
+    spec.data.validation_shuffle = true;
+    const auto drawn = scan_data(spec, base());
+    QVERIFY(drawn && drawn->validation_shuffled);
+    std::int64_t training = 0, validation = 0;
+    for (const ClassCount& each : drawn->classes) {
+      QCOMPARE(each.training + each.validation, 20);
+      QVERIFY(each.training > 0 && each.validation > 0);
+      training += each.training;
+      validation += each.validation;
+    }
+    QCOMPARE(training, 45);
+    QCOMPARE(validation, 15);
+    QCOMPARE(findings(spec),
+             QString("note: data.label_columns: has words, which become the classes a = 0, b = 1, c = 2"));
+    RunSpec seeded = spec;
+    seeded.run.seed = 7;  // the same samples
+    QVERIFY(*scan_data(seeded, base()) == *drawn);
+  }
+
+  void labels_must_be_classes_of_the_model() {
+    RunSpec spec = class_spec();
+    write(sorted_classes());
+    spec.model.outputs = 2;
+    QVERIFY2(findings(spec).contains(
+                 "model.outputs: a label is not a class of the model (found 2, expected 0 to 1, or -100)"),
+             qPrintable(findings(spec)));
+    spec.model.loss = LossKind::mse;
+    QVERIFY2(error(spec).startsWith("model.loss: the labels are words, such as \"a\""), qPrintable(error(spec)));
+    write("1,0\n2,1.5\n");
+    spec.model.loss = LossKind::cross_entropy;
+    QVERIFY2(error(spec).contains("the label of row 2 is 1.5"), qPrintable(error(spec)));
+    write("1,0\n2,-100\n3,1\n");
+    QVERIFY(scan_data(spec, base()));
+  }
+
+  void a_file_of_its_own_is_evaluated_on() {
+    RunSpec spec = class_spec();
+    spec.data.validation_path = "kept";
+    write(sorted_classes());
+    const auto alone = [&](const char* rows) {
+      write(rows, "kept");
+      return scan_data(spec, base());
+    };
+    const auto facts = alone("7;b\n8;c\n9;c\n");
+    QVERIFY2(facts, facts ? "" : facts.error().text().c_str());
+    QCOMPARE(facts->samples, 60);
+    QCOMPARE(facts->validation_samples, 3);
+    QVERIFY(facts->classes == (std::vector<ClassCount>{{"a", 0, 20, 0}, {"b", 1, 20, 1}, {"c", 2, 20, 2}}));
+    QVERIFY(alone("7;b\n8;c\n8;c\n")->fingerprint != facts->fingerprint);
+    QVERIFY2(findings(spec).contains("data.validation_path: the samples kept for evaluation have none of the class a "
+                                     "(expected samples of every class)"),
+             qPrintable(findings(spec)));
+    const auto says = [&](const char* rows, const char* words) {
+      const auto refused = alone(rows);
+      QVERIFY(!refused);
+      QCOMPARE(refused.error().where, std::string("data.validation_path"));
+      QVERIFY2(refused.error().message.find(words) != std::string::npos, refused.error().message.c_str());
+    };
+    says("7,d\n8,d\n", "the class \"d\" is not in the training data");
+    says("7,8,a\n7,8,a\n", "it has 3 columns where the training data have 2");
+    says("7,1\n", "the labels of one file are words and those of the other numbers");
+    says("", "the file is empty");
+    write("7;b\n8;c\n9;c\n", "kept");
+    spec.data.validation_fraction = 0.5;
+    QVERIFY2(findings(spec).contains("data.validation_fraction: data.validation_path gives what is evaluated on"),
+             qPrintable(findings(spec)));
+
+    RunSpec text = text_spec(2);
+    text.data.validation_path = "kept";
+    write("abcdefg");
+    write("abcde", "kept");
+    const auto bytes = scan_data(text, base());
+    QVERIFY2(bytes, bytes ? "" : bytes.error().text().c_str());
+    QCOMPARE(bytes->samples, 3);
+    QCOMPARE(bytes->validation_samples, 2);
+    QFile::remove(dir_.filePath("kept"));
+    QVERIFY2(error(text).contains("kept: the file does not exist"), qPrintable(error(text)));
+  }
+
+  void a_text_that_is_none_is_refused() {
+    write(QByteArray("\x1F\x8B\x08\x00\x01\x02\x03\x04\x05", 9));
+    QCOMPARE(error(text_spec(2)), QString("./data: this is no text: it is a gzip file. Unpack it: gzip -dk './data'"));
+    write("{\"text\": \"a\"}", "lines.jsonl");
+    RunSpec lines = text_spec(2);
+    lines.data.path = "lines.jsonl";
+    QVERIFY2(findings(lines).contains("warning: data.path: is JSON by its name"), qPrintable(findings(lines)));
+    write(QByteArray("abcdefgh\0ij", 11));
+    QVERIFY2(error(text_spec(2)).contains("a binary file"), qPrintable(error(text_spec(2))));
   }
 
   void inline_tables_are_counted_and_told_apart() {

@@ -59,6 +59,7 @@ ScanKey makeKey(const RunSpec& spec, const std::filesystem::path& base_dir) {
   };
   if (spec.data.kind != DataKind::indexed) {
     if (!spec.data.path.empty()) add(data_path(spec.data, base_dir));
+    if (!spec.data.validation_path.empty()) add(validation_data_path(spec.data, base_dir));
     return key;
   }
   for (const auto* names : {&spec.data.paths, &spec.data.validation_paths})

@@ -264,6 +264,7 @@ Result<void> SpecDocument::saveAs(const QString& path) {
   if (new_base != baseDir()) {
     const auto move = [&](std::string& place) { place = rebased(place, baseDir(), new_base); };
     move(moved.data.path);
+    move(moved.data.validation_path);
     move(moved.data.cache);
     for (auto* places : {&moved.data.paths, &moved.data.validation_paths}) std::ranges::for_each(*places, move);
   }

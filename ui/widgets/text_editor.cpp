@@ -21,7 +21,7 @@ TextEditor::TextEditor(const SpecField& field, QWidget* parent)
     if (!showing_) takeText(text);
   });
   connect(edit_, &QLineEdit::editingFinished, this, &TextEditor::finished);
-  if (field.key == "data.path") {
+  if (field.key == "data.path" || field.key == "data.validation_path") {
     edit_->setPlaceholderText(tr("choose a file"));
     QAction* browse = edit_->addAction(themedIcon(QStringLiteral("folder")), QLineEdit::TrailingPosition);
     browse->setObjectName(QStringLiteral("browseDataAction"));

@@ -24,7 +24,8 @@ constexpr std::string_view titles[] = {"Hugging Face Accelerate", "Lightning", "
 
 std::string imports(CodeTarget target, std::string_view body) {
   std::string text;
-  for (const std::string_view module : {"contextlib", "functools", "itertools", "json", "math", "os", "re", "time"})
+  for (const std::string_view module :
+       {"contextlib", "csv", "functools", "itertools", "json", "math", "os", "re", "time"})
     if (body.find(std::string(module) + ".") != std::string_view::npos) text += fmt::format("import {}\n", module);
   text += "\nimport torch\n";
   if (target == CodeTarget::lightning) text += "import lightning\n";
@@ -84,7 +85,13 @@ std::string constants(const RunPlan& plan, CodeTarget target) {
   if (plan.order.shuffle || spec.data.kind == DataKind::synthetic) add(text, "MASK", "(1 << 64) - 1");
   text += "\n" + model_constants(spec.model) + "\n";
   if (!spec.data.path.empty()) add(text, "DATA", python(data_path(spec.data, plan.base_dir).string()));
-  if (spec.data.kind == DataKind::csv) add(text, "LABEL_COLUMNS", python_list(spec.data.label_columns));
+  if (spec.data.kind == DataKind::csv) {
+    add(text, "LABEL_COLUMNS", python_list(spec.data.label_columns));
+    std::vector<std::string> classes;
+    if (has_named_classes(plan.data))
+      for (const ClassCount& each : plan.data.classes) classes.push_back(each.name);
+    add(text, "CLASSES", python_list(classes), "labels that are words");
+  }
   add(text, "LR", python(plan.curve.lr));
   if (plan.curve.kind != ScheduleKind::constant) add(text, "MIN_LR", python(plan.curve.min_lr));
   if (plan.curve.warmup > 0.0 || plan.curve.kind != ScheduleKind::constant)

@@ -116,6 +116,9 @@ Result<void> check_kinds(const RunSpec& spec) {
   if (spec.data.kind == DataKind::indexed)
     return refused("data.kind", "a script that reads an indexed dataset is not written",
                    "Use text, tokens, csv, inline or synthetic data, or export to megatron.");
+  if (spec.data.validation_shuffle && spec.data.validation_fraction > 0)
+    return refused("data.validation_shuffle", "a script trains on the first samples of the data, not on drawn ones",
+                   "Set data.validation_shuffle = false, or name a data.validation_path.");
   if (!spec.data.sequences.empty())
     return refused("data.sequences", "a script with ragged sequences is not written", "Give data.x and data.y.");
   if (among(to_name(spec.optimizer.kind), {"FusedLAMB", "Lamb", "Lars"}))

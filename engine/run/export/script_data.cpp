@@ -136,11 +136,23 @@ def is_word(cell):
         return cell != ""
 
 
-with open(DATA, newline="", encoding="utf-8-sig") as table:
-    CELLS = [[cell.strip(" \t\r") for cell in line.split(",")] for line in table.read().split("\n") if line.strip(" \t\r")]
-NAMES = CELLS.pop(0) if any(map(is_word, CELLS[0])) else []
+with open(DATA, encoding="utf-8-sig") as table:
+    LINES = [line for line in table.read().split("\n") if line.strip(" \t")]
+SEPARATOR = ";" if ";" in LINES[0] else "\t" if "," not in LINES[0] and "\t" in LINES[0].strip(" \t") else ","
+CELLS = [[cell.strip(" \t") for cell in row] for row in csv.reader(LINES, delimiter=SEPARATOR, skipinitialspace=True)]
+NAMES = CELLS[0] if any(map(is_word, CELLS[0])) else []
 LABELS = [NAMES.index(name) if name in NAMES else int(name) - 1 for name in LABEL_COLUMNS] or [len(CELLS[0]) - 1]
-ROWS = [[float(cell) for cell in row] for row in CELLS[:SAMPLES]]
+if any(is_word(cell) for column, cell in enumerate(NAMES) if column not in LABELS or not CLASSES):
+    CELLS.pop(0)
+elif CLASSES and any(name in NAMES for name in LABEL_COLUMNS):
+    CELLS.pop(0)
+
+
+def value(column, cell):
+    return float(CLASSES.index(cell) if CLASSES and column in LABELS else cell)
+
+
+ROWS = [[value(column, cell) for column, cell in enumerate(row)] for row in CELLS[:SAMPLES]]
 X = torch.tensor([[v for column, v in enumerate(row) if column not in LABELS] for row in ROWS], dtype=torch.float64)
 Y = torch.tensor([[row[column] for column in LABELS] for row in ROWS], dtype=torch.float64)
 )py";

@@ -513,7 +513,8 @@ class Lowering {
 
   bool keeps_data_for_evaluation() const {
     const DataSpec& data = result_.spec.data;
-    return data.validation_fraction > 0.0 || data.kind == DataKind::indexed || !data.validation_paths.empty();
+    return data.validation_fraction > 0.0 || data.kind == DataKind::indexed || !data.validation_paths.empty() ||
+           has_validation_file(data);
   }
 
   void lower_reports() {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass over the text; std::from_chars reads numbers the same in every locale. A table is held whole, in doubles:
-// csv is for data that people look at, larger sets are token files.
+// One pass over the text. A table is held whole, in doubles: csv is for data that people look at, larger sets are token
+// files.
 #include "accrue/run/csv_table.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include "accrue/run/counted.h"
+#include "csv_cells.h"
+#include "foreign_file.h"
 #include "posix_file.h"
 
 namespace accrue {
@@ -16,70 +18,60 @@ namespace accrue {
 namespace {
 
 constexpr std::size_t max_csv_bytes = std::size_t{1} << 30;
+constexpr const char* a_table = "comma-separated table";
 
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r");
-  return first == std::string_view::npos ? std::string_view()
-                                         : text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
-std::vector<std::string_view> cells_of(std::string_view line) {
-  std::vector<std::string_view> cells;
-  while (true) {
-    const auto comma = line.find(',');
-    cells.push_back(trimmed(line.substr(0, comma)));
-    if (comma == std::string_view::npos) return cells;
-    line.remove_prefix(comma + 1);
-  }
-}
-
-std::optional<double> number_of(std::string_view cell) {
-  if (cell.starts_with('+')) cell.remove_prefix(1);
-  double number = 0;
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
-  if (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(number)) return std::nullopt;
-  return number;
-}
-
-/// A word that is no number of any kind. A first line with one names the columns; "nan" and "inf" are numbers that no
-/// training data may hold, and an empty cell is a hole, so they make no header.
-bool is_word(std::string_view cell) {
-  if (cell.starts_with('+')) cell.remove_prefix(1);
-  if (cell.empty()) return false;
-  double number = 0;
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
-  return error == std::errc::invalid_argument || end != cell.data() + cell.size();
-}
+using Cells = std::vector<std::string>;
 
 class CsvParser {
  public:
-  CsvParser(const std::vector<std::string>& labels, const std::string& file) : labels_(labels), file_(file) {}
+  /// training: the table whose columns and classes this one has, if there is one.
+  CsvParser(const std::vector<std::string>& labels, const std::string& file, const CsvTable* training)
+      : labels_(labels), file_(file), training_(training) {}
 
   Result<CsvTable> parse(std::string_view text) {
+    if (auto checked = check_is_text(text.substr(0, file_head_bytes), file_, a_table); !checked)
+      return tl::unexpected(checked.error());
     if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
     while (!text.empty()) {
       ++line_;
-      const auto end = std::min(text.find('\n'), text.size());
-      const std::string_view line = trimmed(text.substr(0, end));
-      text.remove_prefix(std::min(end + 1, text.size()));
-      if (line.empty()) continue;
-      if (auto taken = take(cells_of(line)); !taken) return tl::unexpected(taken.error());
+      const std::string_view line = next_line(text);
+      if (trimmed(line).empty()) continue;
+      if (width_ == 0) separator_ = separator_of(line);
+      const auto cells = cells_of(line, separator_);
+      if (!cells)
+        return fail(ErrorCode::data, "a quote is not closed on its line", place(), "Close it; no cell spans lines.");
+      if (auto taken = width_ == 0 ? take_first(*cells) : take_next(*cells); !taken)
+        return tl::unexpected(taken.error());
     }
-    if (table_.rows == 0) return fail(ErrorCode::data, "the table has no row of numbers", file_);
+    if (auto ended = end(); !ended) return tl::unexpected(ended.error());
     return std::move(table_);
   }
 
  private:
-  std::string place() const { return file_ + ":" + std::to_string(line_); }
+  /// What the first line is.
+  enum class First { row, names, unknown };
 
-  Result<void> take(const std::vector<std::string_view>& cells) {
-    if (width_ == 0) {
-      width_ = cells.size();
-      const bool header = std::ranges::any_of(cells, is_word);
-      if (header) table_.columns.assign(cells.begin(), cells.end());
-      if (auto found = find_labels(); !found) return found;
-      if (header) return {};
-    }
+  std::string place() const { return file_ + ":" + std::to_string(line_); }
+  bool is_label(std::size_t column) const { return std::ranges::find(label_at_, column) != label_at_.end(); }
+
+  Result<void> take_first(const Cells& cells) {
+    width_ = cells.size();
+    if (width_ == 1 && is_word(cells[0]))
+      return fail(ErrorCode::data, std::string("this is no ") + a_table + ": its first line has no separator", place(),
+                  "Separate the columns by commas, semicolons or tabs.");
+    const bool words = std::ranges::any_of(cells, is_word);
+    if (words) table_.columns = cells;
+    if (auto found = find_labels(); !found) return found;
+    bool beside_labels = named_;
+    for (std::size_t c = 0; c < width_; ++c) beside_labels |= !is_label(c) && is_word(cells[c]);
+    // Where only the label is a word, it is a name or a class; the rows below tell.
+    first_ = !words ? First::row : beside_labels || label_at_.size() > 1 ? First::names : First::unknown;
+    if (first_ == First::names) return {};
+    if (first_ == First::row) table_.columns.clear();
+    return take_row(cells);
+  }
+
+  Result<void> take_next(const Cells& cells) {
     if (cells.size() != width_)
       return fail(ErrorCode::data,
                   "the row has " + counted(static_cast<std::int64_t>(cells.size()), "column") +
@@ -88,35 +80,87 @@ class CsvParser {
     return take_row(cells);
   }
 
-  Result<void> take_row(const std::vector<std::string_view>& cells) {
-    row_.resize(width_);
+  Result<void> take_row(const Cells& cells) {
     for (std::size_t c = 0; c < width_; ++c) {
-      const auto number = number_of(cells[c]);
-      if (!number)
-        return fail(ErrorCode::data, "\"" + std::string(cells[c].substr(0, 40)) + "\" is not a finite number",
-                    place() + ": column " + std::to_string(c + 1), "A csv file of training data holds numbers only.");
-      row_[c] = *number;
-      if (std::ranges::find(label_at_, c) == label_at_.end()) table_.x.push_back(*number);
+      if (is_label(c)) continue;
+      const auto number = number_in(cells, c);
+      if (!number) return tl::unexpected(number.error());
+      table_.x.push_back(*number);
     }
-    for (const std::size_t c : label_at_) table_.y.push_back(row_[c]);
+    for (const std::size_t c : label_at_)
+      if (auto taken = take_label(cells, c); !taken) return taken;
     ++table_.rows;
     return {};
+  }
+
+  /// The first label of the rows says whether all are words. Where the second is a number after all, the first line
+  /// has named the columns.
+  Result<void> take_label(const Cells& cells, std::size_t column) {
+    const std::string& cell = cells[column];
+    if (first_ == First::unknown && table_.rows == 1 && !is_word(cell))
+      if (auto dropped = drop_first_line(); !dropped) return dropped;
+    if (!in_words_) in_words_ = label_at_.size() == 1 && is_word(cell);
+    if (*in_words_) return take_word(cells, column);
+    const auto number = number_in(cells, column);
+    if (!number) return tl::unexpected(number.error());
+    table_.y.push_back(*number);
+    return {};
+  }
+
+  Result<void> take_word(const Cells& cells, std::size_t column) {
+    const std::string& cell = cells[column];
+    if (!is_word(cell) || cell == "NA")
+      return fail(ErrorCode::data, "\"" + cell.substr(0, 40) + "\" is no class, as the words of the other rows are",
+                  place() + ": column " + std::to_string(column + 1), "Fill it in, or leave the row out.");
+    words_.push_back(cell);
+    return {};
+  }
+
+  Result<void> drop_first_line() {
+    if (!name_or_number_.empty())
+      return fail(ErrorCode::data, "\"" + name_or_number_ + "\" is the name of one column and the number of another",
+                  file_, "Name all columns by words.");
+    first_ = First::names;
+    words_.clear();
+    in_words_.reset();
+    table_.x.erase(table_.x.begin(), table_.x.begin() + table_.inputs);
+    table_.rows = 0;
+    return {};
+  }
+
+  Result<double> number_in(const Cells& cells, std::size_t column) const {
+    if (const auto number = number_of(cells[column])) return *number;
+    return fail(ErrorCode::data, "\"" + cells[column].substr(0, 40) + "\" is not a finite number",
+                place() + ": column " + std::to_string(column + 1), "A csv file of training data holds numbers only.");
+  }
+
+  /// A column's place by its number from 1.
+  std::optional<std::size_t> numbered(const std::string& label) const {
+    const auto number = number_of(label);
+    const bool inside = number && *number >= 1 && *number <= static_cast<double>(width_);
+    if (!inside || *number != std::trunc(*number)) return std::nullopt;
+    return static_cast<std::size_t>(*number) - 1;
+  }
+
+  /// The first line is a row for all that it shows, with a word as its label in this column.
+  bool may_be_row(const std::optional<std::size_t>& label) const {
+    return label && labels_.size() == 1 && is_word(table_.columns[*label]) &&
+           std::ranges::count_if(table_.columns, is_word) == 1;
   }
 
   Result<void> find_labels() {
     if (labels_.empty()) label_at_ = {width_ - 1};
     for (const std::string& label : labels_) {
       const auto named = std::ranges::find(table_.columns, label);
-      std::size_t at = static_cast<std::size_t>(named - table_.columns.begin());
-      if (named == table_.columns.end()) {
-        const auto number = number_of(label);
-        const bool inside = number && *number >= 1 && *number <= static_cast<double>(width_);
-        if (!inside || *number != std::trunc(*number))
-          return fail(ErrorCode::data, "there is no column \"" + label + "\"", file_,
-                      "Name columns in data.label_columns as the header line does, or by number from 1.");
-        at = static_cast<std::size_t>(*number) - 1;
-      }
-      if (std::ranges::find(label_at_, at) == label_at_.end()) label_at_.push_back(at);
+      const auto number = numbered(label);
+      const bool by_name = named != table_.columns.end() && !may_be_row(number);
+      if (named != table_.columns.end() && !by_name) name_or_number_ = label;
+      if (!by_name && !number)
+        return fail(ErrorCode::data, "there is no column \"" + label + "\"", file_,
+                    "Name columns in data.label_columns as the header line does, or by number from 1.");
+      named_ |= by_name;
+      const auto at = by_name ? static_cast<std::size_t>(named - table_.columns.begin()) : *number;
+      if (!is_label(at)) label_at_.push_back(at);
     }
     if (label_at_.size() >= width_)
       return fail(ErrorCode::data, "no column is left for x", file_, "A table needs inputs beside its labels.");
@@ -125,26 +169,99 @@ class CsvParser {
     return {};
   }
 
+  Result<void> end() {
+    const auto is_known = [this](const std::string& word) {
+      return training_ != nullptr && std::ranges::find(training_->classes, word) != training_->classes.end();
+    };
+    const bool once = first_ == First::unknown && std::ranges::count(words_, words_.front()) == 1;
+    if (once && table_.rows == 1 && !is_known(words_.front()))
+      if (auto dropped = drop_first_line(); !dropped) return dropped;
+    if (table_.rows == 0) return fail(ErrorCode::data, "the table has no row of numbers", file_);
+    if (once && !is_known(words_.front()))
+      return fail(ErrorCode::data,
+                  "line 1 may name the columns or be a row: \"" + words_.front().substr(0, 40) +
+                      "\" is the label of no other row",
+                  file_, "Name all columns by words, or leave the row out.");
+    if (first_ == First::unknown) table_.columns.clear();
+    const std::set<std::string> classes(words_.begin(), words_.end());
+    table_.classes.assign(classes.begin(), classes.end());
+    for (const std::string& word : words_)
+      table_.y.push_back(static_cast<double>(std::distance(classes.begin(), classes.find(word))));
+    return {};
+  }
+
   const std::vector<std::string>& labels_;
   const std::string& file_;
+  const CsvTable* training_;
   CsvTable table_;
   std::vector<std::size_t> label_at_;
-  std::vector<double> row_;
+  std::optional<bool> in_words_;    ///< the labels are words
+  std::vector<std::string> words_;  ///< then those of the rows
+  bool named_ = false;              ///< a label column was found by its name
+  std::string name_or_number_;      ///< a label column that was found by its number, and could be by its name
+  First first_ = First::row;
+  char separator_ = ',';
   std::size_t width_ = 0;
   std::int64_t line_ = 0;
 };
+
+Result<CsvTable> read_table(const std::filesystem::path& file, const std::vector<std::string>& label_columns,
+                            const CsvTable* training) {
+  const auto text = read_file(file, max_csv_bytes);
+  if (!text) return fail(ErrorCode::data, text.error().message, file.string(), text.error().hint);
+  const std::string name = file.string();
+  return CsvParser(label_columns, name, training).parse(*text);
+}
+
+/// Appends the rows of a validation table, whose classes get the places that they have in training.
+Result<void> append_validation(CsvTable& table, const CsvTable& validation, const std::string& file) {
+  const auto refuse = [&](const std::string& what, const std::string& way) {
+    return fail(ErrorCode::data, file + ": " + what, "data.validation_path", way);
+  };
+  if (table.inputs != validation.inputs || table.outputs != validation.outputs)
+    return refuse("it has " + counted(validation.inputs + validation.outputs, "column") +
+                      " where the training data have " + std::to_string(table.inputs + table.outputs),
+                  "Give both files the same columns.");
+  if (!table.columns.empty() && !validation.columns.empty() && table.columns != validation.columns)
+    return refuse("its header line names other columns than that of the training data",
+                  "Give both files the same columns in the same order.");
+  if (table.classes.empty() != validation.classes.empty())
+    return refuse("the labels of one file are words and those of the other numbers", "Write both in the same way.");
+  std::vector<double> labels(validation.y);
+  for (double& label : labels) {
+    if (table.classes.empty()) break;
+    const std::string& name = validation.classes[static_cast<std::size_t>(label)];
+    const auto found = std::ranges::find(table.classes, name);
+    if (found == table.classes.end())
+      return refuse("the class \"" + name.substr(0, 40) + "\" is not in the training data",
+                    "Leave its rows out, or train on some.");
+    label = static_cast<double>(found - table.classes.begin());
+  }
+  table.x.insert(table.x.end(), validation.x.begin(), validation.x.end());
+  table.y.insert(table.y.end(), labels.begin(), labels.end());
+  table.rows += validation.rows;
+  table.validation_rows = validation.rows;
+  return {};
+}
 
 }  // namespace
 
 Result<CsvTable> parse_csv(std::string_view text, const std::vector<std::string>& label_columns,
                            const std::string& file_name) {
-  return CsvParser(label_columns, file_name).parse(text);
+  return CsvParser(label_columns, file_name, nullptr).parse(text);
 }
 
-Result<CsvTable> read_csv(const std::filesystem::path& file, const std::vector<std::string>& label_columns) {
-  auto text = read_file(file, max_csv_bytes);
-  if (!text) return fail(ErrorCode::data, text.error().message, file.string(), text.error().hint);
-  return parse_csv(*text, label_columns, file.string());
+Result<CsvTable> read_tables(const std::filesystem::path& file, const std::filesystem::path& validation,
+                             const std::vector<std::string>& label_columns) {
+  auto table = read_table(file, label_columns, nullptr);
+  if (!table || validation.empty()) return table;
+  const auto kept = read_table(validation, label_columns, &*table);
+  if (!kept)
+    return fail(ErrorCode::data, kept.error().where + ": " + kept.error().message, "data.validation_path",
+                kept.error().hint);
+  if (auto appended = append_validation(*table, *kept, validation.string()); !appended)
+    return tl::unexpected(appended.error());
+  return table;
 }
 
 }  // namespace accrue

@@ -5,19 +5,26 @@
 #include "accrue/run/data_facts.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <span>
 
 #include "accrue/run/counted.h"
 #include "accrue/run/csv_table.h"
 #include "accrue/run/data_split.h"
 #include "accrue/run/indexed_corpus.h"
+#include "accrue/run/model_loss.h"
+#include "accrue/run/sample_places.h"
 #include "content_hash.h"
+#include "foreign_file.h"
 
 namespace accrue {
 
@@ -39,6 +46,7 @@ class FileDescriptor {
 };
 
 struct FileScan {
+  std::string head;
   std::int64_t bytes = 0;
   std::string fingerprint;
   std::int64_t first_outside = -1;  ///< place of the first token that the vocabulary does not hold
@@ -91,6 +99,7 @@ Result<FileScan> scan_file(const std::filesystem::path& path, std::int64_t token
       if (got == 0) break;
       filled += static_cast<std::size_t>(got);
     }
+    if (scan.bytes == 0) scan.head.assign(block.get(), std::min(filled, file_head_bytes));
     hash.update(block.get(), filled);
     if (token_bytes > 0) check_tokens(scan, block.get(), static_cast<std::int64_t>(filled), token_bytes, vocabulary);
     scan.bytes += static_cast<std::int64_t>(filled);
@@ -102,6 +111,10 @@ Result<FileScan> scan_file(const std::filesystem::path& path, std::int64_t token
 }
 
 Result<DataFacts> with_split(DataFacts facts, std::int64_t samples, const DataSpec& spec) {
+  if (has_validation_file(spec)) {
+    facts.samples = samples;
+    return facts;
+  }
   const DataSplit split = split_samples(samples, spec.validation_fraction);
   if (split.training < 1)
     return fail(ErrorCode::data,
@@ -110,7 +123,52 @@ Result<DataFacts> with_split(DataFacts facts, std::int64_t samples, const DataSp
                 "data.validation_fraction", "Lower data.validation_fraction.");
   facts.samples = split.training;
   facts.validation_samples = split.validation;
+  facts.validation_shuffled = spec.validation_shuffle && split.validation > 0;
   return facts;
+}
+
+/// What is wrong with the file of data.validation_path is wrong with that key.
+tl::unexpected<Error> of_validation(Error error) {
+  if (!error.where.empty()) error.message = error.where + ": " + error.message;
+  error.where = "data.validation_path";
+  return tl::unexpected(std::move(error));
+}
+
+std::string joined(const std::string& fingerprint, const std::string& validation) {
+  ContentHash hash;
+  for (const std::string& each : {fingerprint, validation}) hash.update(each.data(), each.size());
+  return hash.hex();
+}
+
+constexpr std::size_t most_classes = 10000;
+
+/// Counts the labels of a table whose loss is one of classes. names: of the labels, where they are words.
+Result<void> count_classes(DataFacts& facts, std::span<const double> labels, const std::vector<std::string>& names,
+                           const std::string& where) {
+  std::map<std::int64_t, ClassCount> classes;
+  const SamplePlaces places(facts);
+  const auto count = [&](std::int64_t row, std::int64_t ClassCount::*split) -> Result<void> {
+    const double label = labels[static_cast<std::size_t>(row)];
+    if (label == static_cast<double>(ignored_label)) return {};
+    if (label < 0 || label > 1e9 || label != std::floor(label))
+      return fail(
+          ErrorCode::data,
+          fmt::format("the label of row {} is {}, and a loss of classes needs whole numbers from 0", row + 1, label),
+          where, "Number the classes from 0, write them as words, or set model.loss = \"mse\".");
+    ++(classes[static_cast<std::int64_t>(label)].*split);
+    return {};
+  };
+  for (std::int64_t i = 0; i < facts.samples; ++i)
+    if (auto counted = count(places.training(i), &ClassCount::training); !counted) return counted;
+  for (std::int64_t i = 0; i < facts.validation_samples; ++i)
+    if (auto counted = count(places.validation(i), &ClassCount::validation); !counted) return counted;
+  if (names.empty() && classes.size() > most_classes) return {};
+  for (auto& [label, each] : classes) {
+    each.label = label;
+    each.name = names.empty() ? std::to_string(label) : names[static_cast<std::size_t>(label)];
+    facts.classes.push_back(std::move(each));
+  }
+  return {};
 }
 
 // What one sample of a table adds to the token clock: what its loss sums.
@@ -118,9 +176,16 @@ std::int64_t items_per_sample(const ModelSpec& model, std::int64_t outputs) {
   return model.loss == LossKind::cross_entropy ? 1 : outputs;
 }
 
-Result<DataFacts> scan_stream(const RunSpec& spec, const std::filesystem::path& path, std::int64_t token_bytes) {
-  const auto scan = scan_file(path, token_bytes, spec.model.vocabulary);
+struct StreamScan {
+  FileScan file;
+  std::int64_t samples = 0;
+};
+
+Result<StreamScan> scan_samples(const RunSpec& spec, const std::filesystem::path& path, std::int64_t token_bytes) {
+  auto scan = scan_file(path, token_bytes, spec.model.vocabulary);
   if (!scan) return tl::unexpected(scan.error());
+  if (token_bytes == 1)
+    if (auto checked = check_is_text(scan->head, path, "text"); !checked) return tl::unexpected(checked.error());
   const char* unit = token_bytes == 1 ? "byte" : "token";
   if (scan->bytes % token_bytes != 0)
     return fail(ErrorCode::data,
@@ -141,25 +206,56 @@ Result<DataFacts> scan_stream(const RunSpec& spec, const std::filesystem::path& 
                 "the file has " + counted(tokens, unit) + ", too few for one sample of " +
                     std::to_string(spec.model.context + 1),
                 path.string(), "Lower model.context, or name a longer file.");
-  DataFacts facts;
-  facts.tokens_per_sample = spec.model.context;
-  facts.bytes = scan->bytes;
-  facts.fingerprint = scan->fingerprint;
-  return with_split(std::move(facts), samples, spec.data);
+  return StreamScan{*std::move(scan), samples};
 }
 
-Result<DataFacts> scan_csv(const RunSpec& spec, const std::filesystem::path& path) {
+Result<DataFacts> scan_stream(const RunSpec& spec, const std::filesystem::path& base_dir, std::int64_t token_bytes) {
+  const auto scan = scan_samples(spec, data_path(spec.data, base_dir), token_bytes);
+  if (!scan) return tl::unexpected(scan.error());
+  DataFacts facts;
+  facts.tokens_per_sample = spec.model.context;
+  facts.bytes = scan->file.bytes;
+  facts.fingerprint = scan->file.fingerprint;
+  if (has_validation_file(spec.data)) {
+    const auto kept = scan_samples(spec, validation_data_path(spec.data, base_dir), token_bytes);
+    if (!kept) return of_validation(kept.error());
+    facts.bytes += kept->file.bytes;
+    facts.fingerprint = joined(facts.fingerprint, kept->file.fingerprint);
+    facts.validation_samples = kept->samples;
+  }
+  return with_split(std::move(facts), scan->samples, spec.data);
+}
+
+Result<DataFacts> scan_csv(const RunSpec& spec, const std::filesystem::path& base_dir) {
+  const auto path = data_path(spec.data, base_dir), validation = validation_data_path(spec.data, base_dir);
   const auto scan = scan_file(path, 0, 0);
   if (!scan) return tl::unexpected(scan.error());
-  const auto table = read_csv(path, spec.data.label_columns);
-  if (!table) return tl::unexpected(table.error());
   DataFacts facts;
-  facts.tokens_per_sample = items_per_sample(spec.model, table->outputs);
   facts.bytes = scan->bytes;
   facts.fingerprint = scan->fingerprint;
+  if (!validation.empty()) {
+    const auto kept = scan_file(validation, 0, 0);
+    if (!kept) return of_validation(kept.error());
+    facts.bytes += kept->bytes;
+    facts.fingerprint = joined(facts.fingerprint, kept->fingerprint);
+  }
+  const auto table = read_tables(path, validation, spec.data.label_columns);
+  if (!table) return tl::unexpected(table.error());
+  facts.tokens_per_sample = items_per_sample(spec.model, table->outputs);
   facts.inputs = table->inputs;
   facts.outputs = table->outputs;
-  return with_split(std::move(facts), table->rows, spec.data);
+  facts.validation_samples = table->validation_rows;
+  auto split = with_split(std::move(facts), table->rows - table->validation_rows, spec.data);
+  if (!split) return split;
+  const bool of_classes = loss_of(spec.model) == LossKind::cross_entropy;
+  if (!of_classes && !table->classes.empty())
+    return fail(ErrorCode::data,
+                "the labels are words, such as \"" + table->classes.front() + "\", and words are classes", "model.loss",
+                "Set model.loss = \"cross_entropy\".");
+  if (of_classes && table->outputs == 1)
+    if (auto counted = count_classes(*split, table->y, table->classes, path.string()); !counted)
+      return tl::unexpected(counted.error());
+  return split;
 }
 
 template <typename Row>
@@ -200,7 +296,13 @@ Result<DataFacts> scan_table(const RunSpec& spec) {
   hash_rows(hash, data.x);
   hash_rows(hash, data.y);
   facts.fingerprint = hash.hex();
-  return with_split(std::move(facts), static_cast<std::int64_t>(data.x.size()), data);
+  auto split = with_split(std::move(facts), static_cast<std::int64_t>(data.x.size()), data);
+  if (!split || loss_of(spec.model) != LossKind::cross_entropy || split->outputs != 1) return split;
+  std::vector<double> labels;
+  for (const auto& row : data.y) labels.push_back(row.front());
+  // Preflight says which label is no class.
+  if (!count_classes(*split, labels, {}, "data.y")) split->classes.clear();
+  return split;
 }
 
 Result<DataFacts> scan_sequences(const RunSpec& spec) {
@@ -231,7 +333,11 @@ Result<DataFacts> scan_sequences(const RunSpec& spec) {
   facts.fingerprint = hash.hex();
   auto split = with_split(std::move(facts), static_cast<std::int64_t>(data.labels.size()), data);
   if (!split) return split;
-  split->sample_tokens.resize(static_cast<std::size_t>(split->samples));
+  const SamplePlaces places(*split);
+  std::vector<std::int64_t> trained;
+  for (std::int64_t i = 0; i < split->samples; ++i)
+    trained.push_back(split->sample_tokens[static_cast<std::size_t>(places.training(i))]);
+  split->sample_tokens = std::move(trained);
   const std::int64_t first = split->sample_tokens.front();
   const bool equal = std::ranges::all_of(split->sample_tokens, [first](std::int64_t items) { return items == first; });
   split->tokens_per_sample = equal ? first : 0;
@@ -274,6 +380,13 @@ Result<DataFacts> scan_indexed(const RunSpec& spec, const std::filesystem::path&
 
 }  // namespace
 
+std::string class_names(const DataFacts& facts) {
+  std::string text;
+  for (const ClassCount& each : facts.classes)
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", each.name, each.label);
+  return text;
+}
+
 std::int64_t synthetic_spans(const ModelSpec& model) {
   const std::int64_t wanted = std::max<std::int64_t>(1, model.context / 20);  // 15 % of the tokens
   const std::int64_t fitting = std::min((model.tokens_of_decoder() - 1) / (synthetic_span + 1), model.vocabulary / 4);
@@ -291,22 +404,23 @@ std::int64_t synthetic_items(const ModelSpec& model) {
 }
 
 std::filesystem::path data_path(const DataSpec& spec, const std::filesystem::path& base_dir) {
-  if (spec.path.empty()) return {};
-  const std::filesystem::path path(spec.path);
-  return path.is_absolute() ? path : base_dir / path;
+  return spec.path.empty() ? std::filesystem::path() : base_dir / spec.path;
+}
+
+std::filesystem::path validation_data_path(const DataSpec& spec, const std::filesystem::path& base_dir) {
+  return has_validation_file(spec) ? base_dir / spec.validation_path : std::filesystem::path();
 }
 
 Result<DataFacts> scan_data(const RunSpec& spec, const std::filesystem::path& base_dir) {
-  const std::filesystem::path path = data_path(spec.data, base_dir);
   switch (spec.data.kind) {
     case DataKind::text:
-      return scan_stream(spec, path, 1);
+      return scan_stream(spec, base_dir, 1);
     case DataKind::tokens:
-      return scan_stream(spec, path, spec.data.token_type == "uint32" ? 4 : 2);
+      return scan_stream(spec, base_dir, spec.data.token_type == "uint32" ? 4 : 2);
     case DataKind::indexed:
       return scan_indexed(spec, base_dir);
     case DataKind::csv:
-      return scan_csv(spec, path);
+      return scan_csv(spec, base_dir);
     case DataKind::inline_:
       return spec.data.sequences.empty() ? scan_table(spec) : scan_sequences(spec);
     case DataKind::synthetic:

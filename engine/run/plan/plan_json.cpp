@@ -26,15 +26,26 @@ namespace {
 
 constexpr int plan_format_version = 1;
 
+Json classes_json(const DataFacts& data) {
+  Json json = Json::array();
+  for (const ClassCount& each : data.classes)
+    json.push_back(
+        {{"name", each.name}, {"label", each.label}, {"training", each.training}, {"validation", each.validation}});
+  return json;
+}
+
 Json data_json(const DataFacts& data) {
-  return {{"samples", data.samples},
-          {"validation_samples", data.validation_samples},
-          {"tokens_per_sample", data.tokens_per_sample},
-          {"sample_tokens", data.sample_tokens},
-          {"bytes", data.bytes},
-          {"fingerprint", data.fingerprint},
-          {"inputs", data.inputs},
-          {"outputs", data.outputs}};
+  Json json = {{"samples", data.samples},
+               {"validation_samples", data.validation_samples},
+               {"tokens_per_sample", data.tokens_per_sample},
+               {"sample_tokens", data.sample_tokens},
+               {"bytes", data.bytes},
+               {"fingerprint", data.fingerprint},
+               {"inputs", data.inputs},
+               {"outputs", data.outputs}};
+  if (data.validation_shuffled) json["validation_shuffled"] = true;
+  if (!data.classes.empty()) json["classes"] = classes_json(data);
+  return json;
 }
 
 /// A whole number; the parser would also turn 1e300 and 2^64 - 1 into one.
@@ -61,6 +72,14 @@ DataFacts data_from(const Json& json) {
   json.at("fingerprint").get_to(data.fingerprint);
   data.inputs = whole(json.at("inputs"));
   data.outputs = whole(json.at("outputs"));
+  data.validation_shuffled = json.value("validation_shuffled", false);
+  for (const Json& each : json.value("classes", Json::array())) {
+    ClassCount& read = data.classes.emplace_back();
+    each.at("name").get_to(read.name);
+    read.label = whole(each.at("label"));
+    read.training = whole(each.at("training"));
+    read.validation = whole(each.at("validation"));
+  }
   return data;
 }
 

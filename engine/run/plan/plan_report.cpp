@@ -220,6 +220,7 @@ std::string plan_report(const RunPlan& plan) {
   report.row("training", amount(plan.data.samples, "sample"));
   report.row("evaluation", amount(plan.data.validation_samples, "sample"));
   if (plan.data.tokens_per_sample > 0) report.row("tokens per sample", grouped(plan.data.tokens_per_sample));
+  if (has_named_classes(plan.data)) report.row("classes", class_names(plan.data));
   add_window(report, plan);
   add_schedule(report, plan);
   add_ranks(report, plan);

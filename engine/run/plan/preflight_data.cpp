@@ -8,6 +8,7 @@
 #include "accrue/run/data_split.h"
 #include "accrue/run/indexed_corpus.h"
 #include "accrue/run/model_loss.h"
+#include "accrue/run/text_dataset.h"
 #include "plan_derivation.h"
 #include "preflight_checks.h"
 #include "spec_text.h"
@@ -71,6 +72,35 @@ void check_classes(const RunSpec& spec, Findings& findings) {
                  more_classes ? Text(static_cast<std::int64_t>(highest) + 1) : Text());
 }
 
+/// Labels of a file, which scan_data has counted.
+void check_counted_classes(const RunSpec& spec, const DataFacts& data, Findings& findings) {
+  if (has_named_classes(data))
+    findings.note("data.label_columns", "has words, which become the classes " + class_names(data));
+  const std::int64_t highest = data.classes.empty() ? 0 : data.classes.back().label;
+  if (highest >= spec.model.outputs)
+    findings.error("model.outputs", "a label is not a class of the model", highest, classes_of(spec), highest + 1);
+}
+
+/// Samples of a class that are all on one side of the split, as in a table that is sorted by class.
+void check_split_of_classes(const RunSpec& spec, const DataFacts& data, Findings& findings) {
+  if (data.validation_samples < 1 || data.classes.size() < 2) return;
+  const auto report = [&](std::int64_t ClassCount::*split, const std::string& what) {
+    std::string missing;
+    for (const ClassCount& each : data.classes)
+      if (each.*split == 0) missing += (missing.empty() ? "" : " or ") + each.name;
+    if (missing.empty()) return;
+    const bool apart = has_validation_file(spec.data), drawn = data.validation_shuffled || apart;
+    const char* const key = apart ? "data.validation_path" : "data.validation_fraction";
+    const std::string message = what + missing;
+    if (drawn)
+      findings.warn(key, message, {}, "samples of every class");
+    else
+      findings.warn("data.validation_shuffle", message, "false", "true", "true");
+  };
+  report(&ClassCount::training, "the samples trained on have none of the class ");
+  report(&ClassCount::validation, "the samples kept for evaluation have none of the class ");
+}
+
 void check_widths(const RunSpec& spec, const DataFacts& data, Findings& findings) {
   if (spec.data.kind == DataKind::synthetic || spec.data.kind == DataKind::indexed || is_transformer(spec.model.kind))
     return;
@@ -86,7 +116,24 @@ void check_widths(const RunSpec& spec, const DataFacts& data, Findings& findings
     findings.error(spec.data.kind == DataKind::csv ? "data.label_columns" : "data.y",
                    "a cross-entropy label is one column", counted(data.outputs, "column"), "1 column");
   if (labels && spec.data.kind == DataKind::inline_) check_classes(spec, findings);
+  if (labels && spec.data.kind == DataKind::csv) check_counted_classes(spec, data, findings);
+  if (labels) check_split_of_classes(spec, data, findings);
   if (!labels) fits("model.outputs", spec.model.outputs, data.outputs, "y");
+}
+
+/// Keys of the split of data that are no indexed datasets.
+void check_validation_keys(const RunSpec& spec, Findings& findings) {
+  const DataSpec& data = spec.data;
+  if (!data.validation_path.empty() && !is_file(data.kind))
+    findings.warn("data.validation_path", "is not used, since data.kind names no file", quoted(data.kind),
+                  data.kind == DataKind::indexed ? "data.validation_paths" : "\"csv\", \"text\" or \"tokens\"");
+  else if (has_validation_file(data) && data.validation_fraction > 0)
+    findings.error("data.validation_fraction", "data.validation_path gives what is evaluated on",
+                   spec_detail::number_text(data.validation_fraction), "0", "0");
+  if (data.validation_shuffle && (data.validation_fraction <= 0 || data.kind == DataKind::indexed))
+    findings.note("data.validation_shuffle",
+                  "changes nothing here: no part of the data is kept for evaluation by "
+                  "data.validation_fraction");
 }
 
 bool is_masked_model(const RunSpec& spec) {
@@ -247,6 +294,10 @@ bool check_kinds(const RunSpec& spec, Findings& findings) {
 void check_data(const RunSpec& spec, const DataFacts& data, Findings& findings) {
   check_widths(spec, data, findings);
   check_inline(spec, findings);
+  check_validation_keys(spec, findings);
+  if (spec.data.kind == DataKind::text && holds_json_lines(spec.data.path))
+    findings.warn("data.path", "is JSON by its name, and its braces and keys are trained on like its texts", {},
+                  "a text, or the dataset that accrue-run data build makes of it");
   check_indexed(spec, findings);
   check_amount(spec, data, findings);
   if (data.validation_samples > 0) return;

@@ -88,6 +88,7 @@ RunSpec located_spec(const RunPlan& plan) {
     if (!path.empty()) path = fs::absolute(plan.base_dir / path).string();
   };
   locate(spec.data.path);
+  locate(spec.data.validation_path);
   locate(spec.data.cache);
   for (auto* paths : {&spec.data.paths, &spec.data.validation_paths}) std::ranges::for_each(*paths, locate);
   return spec;

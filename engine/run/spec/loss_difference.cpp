@@ -18,10 +18,11 @@ constexpr std::array<std::string_view, 8> of_the_loss = {
     "model.inputs", "model.outputs",    "model.label_smoothing", "model.binary_head"};
 /// Of the data, what changes neither the samples nor what is asked of them: their order, and what is kept for
 /// evaluation.
-constexpr std::array<std::string_view, 8> not_of_the_samples = {"data.shuffle",          "data.cache",
-                                                                "data.sampler",          "data.sharding",
-                                                                "data.consumed_samples", "data.validation_weights",
-                                                                "data.validation_paths", "data.validation_fraction"};
+constexpr std::array<std::string_view, 10> not_of_the_samples = {"data.shuffle",          "data.cache",
+                                                                 "data.sampler",          "data.sharding",
+                                                                 "data.consumed_samples", "data.validation_weights",
+                                                                 "data.validation_paths", "data.validation_fraction",
+                                                                 "data.validation_path",  "data.validation_shuffle"};
 
 }  // namespace
 

@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::string_view token_types[] = {"uint16", "uint32"};
 
-bool is_file(const RunSpec& spec) {
-  return spec.data.kind == DataKind::text || spec.data.kind == DataKind::tokens || spec.data.kind == DataKind::csv;
+bool reads_file(const RunSpec& spec) {
+  return is_file(spec.data.kind);
 }
 bool is_inline(const RunSpec& spec) {
   return spec.data.kind == DataKind::inline_;
@@ -105,11 +105,12 @@ void add_indexed_fields(FieldList& list) {
 
 void add_data_fields(FieldList& list) {
   list.add(ACCRUE_FIELD(data.kind), "Data",
-           "text: a file, each byte a token. tokens: a flat file of token numbers. csv: a table of numbers. inline: "
+           "text: a file, each byte a token. tokens: a flat file of token numbers. csv: a table of numbers, whose "
+           "label may be a word. inline: "
            "numbers in this spec. synthetic: made from the seed. indexed: token sequences with an index, blended and "
            "split as Megatron-LM does.");
   list.add(ACCRUE_FIELD(data.path), "File", "The training data; a relative path starts at the folder of the spec.")
-      .when(is_file)
+      .when(reads_file)
       .elsewhere("transformers: train_file");
   add_indexed_fields(list);
   list.add(ACCRUE_FIELD(data.shuffle), "Shuffle",
@@ -119,8 +120,21 @@ void add_data_fields(FieldList& list) {
   list.add(ACCRUE_FIELD(data.validation_fraction), "Kept for evaluation",
            "Share of the samples, taken from the end of the data and rounded up, that is never trained on.")
       .range(0, 0.9)
-      .when([](const RunSpec& spec) { return !is_indexed(spec); })
+      .when([](const RunSpec& spec) { return !is_indexed(spec) && !has_validation_file(spec.data); })
       .elsewhere("Keras: validation_split; transformers: validation_split_percentage");
+  list.add(
+          ACCRUE_FIELD(data.validation_shuffle), "Drawn for evaluation",
+          "Whether the samples kept for evaluation are drawn from all the data, the same for every seed; else they are "
+          "the last ones, which in a sorted table are of one class.")
+      .when([](const RunSpec& spec) {
+        return !is_indexed(spec) && spec.data.validation_fraction > 0 && !has_validation_file(spec.data);
+      })
+      .elsewhere("scikit-learn: train_test_split(shuffle)");
+  list.add(ACCRUE_FIELD(data.validation_path), "File for evaluation",
+           "A file of the same kind to evaluate on; data.path is then trained on as a whole. A relative path starts at "
+           "the folder of the spec.")
+      .when(reads_file)
+      .elsewhere("transformers: validation_file");
   list.add(ACCRUE_FIELD(data.samples), "Samples", "How many samples the generator makes.")
       .range(1, 100000000, "samples")
       .when([](const RunSpec& spec) { return spec.data.kind == DataKind::synthetic; });

@@ -13,17 +13,36 @@
 
 namespace accrue {
 
+/// A class of the labels of a table, and how often it comes.
+struct ClassCount {
+  std::string name;  ///< the word that stands for it, or its number
+  std::int64_t label = 0;
+  std::int64_t training = 0;    ///< samples
+  std::int64_t validation = 0;  ///< samples
+  bool operator==(const ClassCount&) const = default;
+};
+
 struct DataFacts {
   std::int64_t samples = 0;  ///< training samples after the validation split
   std::int64_t validation_samples = 0;
   std::int64_t tokens_per_sample = 1;       ///< what one sample adds to the token clock; 0 where samples differ
   std::vector<std::int64_t> sample_tokens;  ///< inline ragged data only: items per training sample
   std::int64_t bytes = 0;                   ///< size of the file
-  std::string fingerprint;   ///< XXH3-128 of the content (of the generator's parameters for synthetic), hex
-  std::int64_t inputs = 0;   ///< csv and inline: columns of x
-  std::int64_t outputs = 0;  ///< csv and inline: columns of y
+  std::string fingerprint;           ///< XXH3-128 of the content (of the generator's parameters for synthetic), hex
+  std::int64_t inputs = 0;           ///< csv and inline: columns of x
+  std::int64_t outputs = 0;          ///< csv and inline: columns of y
+  bool validation_shuffled = false;  ///< the samples for evaluation are drawn from all (SamplePlaces)
+  std::vector<ClassCount> classes;   ///< csv and inline with a loss of classes, in the order of their labels
   bool operator==(const DataFacts&) const = default;
 };
+
+/// The labels are words, and the classes stand for them.
+inline bool has_named_classes(const DataFacts& facts) {
+  return !facts.classes.empty() && facts.classes.front().name != std::to_string(facts.classes.front().label);
+}
+
+/// "setosa = 0, versicolor = 1, virginica = 2"
+std::string class_names(const DataFacts& facts);
 
 /// Items of each sample that the generator makes for a model of tokens: a GPT's tokens, what a BERT is to fill in, what
 /// a T5 is to write.
@@ -38,9 +57,11 @@ inline constexpr std::int64_t least_synthetic_context = 8;
 
 /// Where data.path points for a spec that lies in base_dir.
 std::filesystem::path data_path(const DataSpec& spec, const std::filesystem::path& base_dir);
+/// The same of data.validation_path; empty where there is none.
+std::filesystem::path validation_data_path(const DataSpec& spec, const std::filesystem::path& base_dir);
 
-/// Scans the data. Errors (code data): missing, unreadable, empty, too short for one sample, a csv or token file that
-/// does not parse.
+/// Scans the data. Errors (code data): missing, unreadable, empty, too short for one sample, no text, a csv or token
+/// file that does not parse, labels that are no classes where the loss needs them.
 Result<DataFacts> scan_data(const RunSpec& spec, const std::filesystem::path& base_dir);
 
 }  // namespace accrue

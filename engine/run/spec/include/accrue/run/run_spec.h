@@ -92,7 +92,9 @@ struct DataSpec {
   DataKind kind = DataKind::synthetic;
   std::string path;  ///< text, tokens, csv; relative to the spec file
   bool shuffle = true;
-  double validation_fraction = 0.0;  ///< the last part of the data is kept for evaluation
+  double validation_fraction = 0.0;  ///< this part of the data is kept for evaluation: the last one
+  bool validation_shuffle = false;   ///< some of all samples in place of the last ones
+  std::string validation_path;       ///< text, tokens, csv: what is evaluated on, in place of a part of the data
   std::int64_t samples = 512;        ///< synthetic: how many samples the seeded generator makes
   // indexed
   std::vector<std::string> paths;             ///< prefixes of .bin and .idx files; relative to the spec file
@@ -119,6 +121,15 @@ struct DataSpec {
   std::vector<std::vector<std::int64_t>> labels;  ///< inline, ragged; -100 is ignored
   bool operator==(const DataSpec&) const = default;
 };
+
+/// Kinds that read data.path.
+inline bool is_file(DataKind kind) {
+  return kind == DataKind::text || kind == DataKind::tokens || kind == DataKind::csv;
+}
+/// What is evaluated on stands in a file of its own.
+inline bool has_validation_file(const DataSpec& data) {
+  return is_file(data.kind) && !data.validation_path.empty();
+}
 
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::adamw;

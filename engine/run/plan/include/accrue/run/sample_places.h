@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which samples of the data are trained on and which are kept for evaluation: the last ones, or with
+// data.validation_shuffle some drawn from all. The planner counts by it, and the ranks' loaders read where it says.
+#pragma once
+
+#include <cstdint>
+
+#include "accrue/run/data_facts.h"
+#include "accrue/run/sample_order.h"
+
+namespace accrue {
+
+class SamplePlaces {
+ public:
+  explicit SamplePlaces(const DataFacts& facts)
+      : training_(facts.samples),
+        shuffled_(facts.validation_shuffled),
+        drawn_(facts.samples + facts.validation_samples, split_seed, 0) {}
+
+  /// Where the i-th sample of a split stands in the data.
+  std::int64_t training(std::int64_t i) const { return shuffled_ ? drawn_(i) : i; }
+  std::int64_t validation(std::int64_t i) const { return training(training_ + i); }
+  std::int64_t of(bool trained, std::int64_t i) const { return trained ? training(i) : validation(i); }
+
+ private:
+  /// Not the run's: runs of several seeds train on the same samples.
+  static constexpr std::uint64_t split_seed = 0;
+  std::int64_t training_;
+  bool shuffled_;
+  SamplePermutation drawn_;
+};
+
+}  // namespace accrue

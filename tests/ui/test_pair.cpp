@@ -71,6 +71,7 @@ class TestPair : public QObject {
     studio.action("trainPairAction")->trigger();
     QTRY_COMPARE_WITH_TIMEOUT(studio.library->table()->rowCount(), 3, patience_ms);
     QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive() && !studio.companion->isLive(), patience_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.find<DifferencePlot>("differencePlot"), patience_ms);
     QTRY_COMPARE_WITH_TIMEOUT(studio.find<DifferencePlot>("differencePlot")->accessibleName(),
                               QStringLiteral("Difference of the losses: 0 everywhere"), patience_ms);
   }

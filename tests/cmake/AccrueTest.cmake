@@ -5,14 +5,14 @@
 # thorough: see accrue_thorough;
 # sanitized: run under AddressSanitizer, LeakSanitizer and UBSan as well, and built by the target of that name: of core and engine what
 # reads files, shares memory, counts windows, does arithmetic of its own, and calls them under the names of other systems; of the studio
-# everything but what is thorough, a demo that trains and a session on a real X server among it.
+# everything over fake ranks but what is thorough, a log-out and a demo over ranks that train, and a session on a real X server.
 #
 # accrue_add_tests(NAME program TESTS t... [SOURCES f...] LIBS l... LABELS l... TIMEOUT s [SERIAL] [PREFIX p] [BATCH n])
 # One executable of several test classes, whose files t.cpp are compiled together, all or n at a time: what they share of LibTorch,
 # three seconds a file, is compiled once. Each is still a test of its own, with a process of its own: `program t [function]`; a
 # target t builds it. With a prefix, test_form.cpp is the test PREFIXform.
 set(accrue_sanitized core_record engine_models engine_memory engine_systems engine_accelerate engine_states test_rank_channel
-  ranks_parallel ranks_training ui_model_curves ui_model_runs ui_drawing ui_panels ui_whole ui_cli_options ui_training ui_log_out ui_demo realx_studio)
+  ranks_parallel ranks_training ui_model_curves ui_model_runs ui_drawing ui_panels ui_whole ui_cli_options ui_log_out ui_demo realx_studio)
 add_custom_target(sanitized)
 
 # A test is compiled far more often than its own code is waited for: what it calls computes.

@@ -254,8 +254,7 @@ void add_exchange(Verbs& verbs) {
   const auto [imported, imports] =
       verbs.add("import", "Make run folders of a bundle, or of another tool's curves", import_records);
   imported
-      ->add_option("FILE", imports->from,
-                   "*.accrue-bundle; *.csv; a folder of TensorBoard's event files, or one of them")
+      ->add_option("FILE", imports->from, "*.accrue-bundle, or the log of another tool: a file, or a folder of them")
       ->required();
   auto* out = imported->add_option("--out", imports->dir, "Run folder to create, of one run's curves");
   out->type_name("DIR");
@@ -263,6 +262,8 @@ void add_exchange(Verbs& verbs) {
       ->type_name("RUNS")
       ->excludes(out);
   imported->add_option("--spec", imports->spec, "Of a bundle: file to write its spec to")->type_name("FILE");
+  imported->add_option("--step", imports->step, "The column or key that is the step (default: by its usual names)")
+      ->type_name("NAME");
   imported->add_option("--loss", imports->tags.loss, "The tag or column that is the loss (default: by its usual names)")
       ->type_name("TAG");
   imported->add_option("--lr", imports->tags.lr, "The one that is the learning rate")->type_name("TAG");
@@ -274,8 +275,10 @@ void add_exchange(Verbs& verbs) {
   imported->footer(
       "show, compare and the studio take each folder as a run like others; it cannot be resumed. A bundle's run that\n"
       "is there already is left as it is; one with the same id and another record is refused.\n"
-      "A csv file is what the studio exported, or a table with a header line and a column named step, update or "
-      "iteration.");
+      "Logs that are read, by their contents: TensorBoard's event files; tables with a header line (csv; what the\n"
+      "studio exports, charts of W&B); JSON lines such as MMEngine's scalars.json; trainer_state.json of the HF "
+      "Trainer;\n"
+      "what Megatron-LM prints; MLflow's metric files. Several runs in one file or folder become a folder each.");
 }
 
 void add_records(Verbs& verbs) {

@@ -125,14 +125,15 @@ void ProgressView::show_update(const Update& update) {
   std::string line =
       planned_ > 0 ? fmt::format("update {}/{}", update.update, planned_) : fmt::format("update {}", update.update);
   line += update.outcome == StepOutcome::skipped_empty ? "  no label" : fmt::format("  loss {:.6g}", update.loss);
-  line += fmt::format("  lr {:.3g}", update.lr);
+  if (update.lr) line += fmt::format("  lr {:.3g}", *update.lr);
   if (rate > 0) line += fmt::format("  {:.0f} samples/s", rate);
   if (done > 0 && planned_ > 0) line += fmt::format("  {} left", clock_text(left));
   print(line);
 }
 
 void ProgressView::draw_bar(const Update& update, double rate, double seconds_left) {
-  std::string tail = fmt::format(" {}/{}  loss {:.4f}  lr {:.2e}", update.update, planned_, update.loss, update.lr);
+  std::string tail = fmt::format(" {}/{}  loss {:.4f}", update.update, planned_, update.loss);
+  if (update.lr) tail += fmt::format("  lr {:.2e}", *update.lr);
   if (rate > 0) tail += fmt::format("  {:.0f} samples/s  {} left", rate, clock_text(seconds_left));
   const auto width = terminal_width();
   const auto cells = width > tail.size() + 12 ? std::min<std::size_t>(40, width - tail.size() - 4) : 0;

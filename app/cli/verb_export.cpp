@@ -6,7 +6,7 @@
 #include "accrue/run/chrome_trace.h"
 #include "accrue/run/code_export.h"
 #include "accrue/run/export_file.h"
-#include "accrue/run/tensorboard_run.h"
+#include "accrue/run/tensorboard_export.h"
 #include "print.h"
 #include "verbs.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// import: runs out of a bundle, or the curves of another tool: TensorBoard's event files, a csv file.
+// import: runs out of a bundle, or the curves that another tool logged.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "accrue/run/bundle.h"
-#include "accrue/run/csv_runs.h"
 #include "accrue/run/export_file.h"
+#include "accrue/run/log_import.h"
+#include "accrue/run/log_reader.h"
 #include "accrue/run/run_store.h"
-#include "accrue/run/tensorboard_run.h"
 #include "print.h"
 #include "verbs.h"
 
@@ -38,12 +38,11 @@ int import_runs(const ImportOptions& options) {
   if (!options.dir.empty())
     return refuse(options.dir, "names one folder, and a bundle's runs keep their names",
                   "Give --into RUNS, the folder that they go into, in place of --out");
-  if (names_columns(options.tags))
+  if (names_columns(options.tags) || !options.step.empty())
     return refuse(options.from, "holds whole records: no column of it is chosen",
-                  "Leave out --loss, --lr, --grad-norm, --evaluation and --batch");
+                  "Leave out --step, --loss, --lr, --grad-norm, --evaluation and --batch");
   std::error_code error;
   if (!options.spec.empty() && fs::exists(options.spec, error))
-
     return refuse(options.spec, "is there already", "Give --spec a file that is not there yet");
   const auto bundle = import_bundle(options.from, runs_folder(options));
   if (!bundle) return report(bundle.error());
@@ -64,7 +63,7 @@ int import_runs(const ImportOptions& options) {
   return written ? status_done : report(written.error());
 }
 
-void tell(const ImportChoice& choice, const std::vector<std::string>& problems, const char* word) {
+void tell(const ImportChoice& choice, const std::vector<std::string>& problems, const std::string& word) {
   constexpr std::size_t most_listed = 12;
   warn_of(problems);
   warn_of(choice.notes);
@@ -74,37 +73,27 @@ void tell(const ImportChoice& choice, const std::vector<std::string>& problems, 
       names += (i == 0 ? "" : ", ") + choice.ignored[i];
     if (choice.ignored.size() > most_listed)
       names += " and " + std::to_string(choice.ignored.size() - most_listed) + " more";
-    say("accrue-run: %ss that are not imported: %s\n", word, names.c_str());
+    say("accrue-run: %ss that are not imported: %s\n", word.c_str(), names.c_str());
   }
   say("accrue-run: the loss is \"%s\"\n", choice.tags.loss.c_str());
 }
 
-int import_table(const ImportOptions& options) {
-  auto runs = read_csv_runs(options.from);
-  if (!runs) return report(runs.error());
-  if (runs->size() > 1 && !options.dir.empty())
+int import_curves(const ImportOptions& options) {
+  auto logs = read_logs(options.from, options.step);
+  if (!logs) return report(logs.error());
+  if (logs->size() > 1 && !options.dir.empty())
     return refuse(options.from, "holds several runs, and --out names one folder",
                   "Give --into RUNS, the folder that they go into, in place of --out");
-  const auto place = [&] {
-    return options.dir.empty() ? import_place(runs_folder(options), options.from) : fs::path(options.dir);
-  };
-  const auto imported = import_csv_runs(std::move(*runs), options.from, place, options.tags);
+  const auto place = options.dir.empty() ? Result<ImportPlace>(ImportPlace{.runs_dir = runs_folder(options)})
+                                         : import_place_of(options.dir);
+  if (!place) return report(place.error());
+  const std::string word = logs->front().word;
+  const auto imported = import_logs(std::move(*logs), options.from, *place, options.tags);
   if (!imported) return report(imported.error());
-  for (const ImportedCurves& each : *imported) {
-    tell(each.choice, each.problems, "column");
+  for (const ImportedRun& each : *imported) {
+    tell(each.choice, each.problems, word);
     put_data(each.dir.string() + "\n");
   }
-  return status_done;
-}
-
-int import_log(const ImportOptions& options) {
-  const auto log = read_tensorboard(options.from);
-  if (!log) return report(log.error());
-  const fs::path place = options.dir.empty() ? import_place(runs_folder(options), options.from) : fs::path(options.dir);
-  const auto choice = import_tensorboard(*log, options.from, place, options.tags);
-  if (!choice) return report(choice.error());
-  tell(*choice, log->problems, log->word.c_str());
-  put_data(place.string() + "\n");
   return status_done;
 }
 
@@ -113,7 +102,7 @@ int import_log(const ImportOptions& options) {
 int import_records(const ImportOptions& options) {
   if (options.from.ends_with(".accrue-bundle")) return import_runs(options);
   if (!options.spec.empty()) return refuse(options.from, "carries no spec: only a bundle does", "Leave out --spec");
-  return options.from.ends_with(".csv") ? import_table(options) : import_log(options);
+  return import_curves(options);
 }
 
 }  // namespace accrue::cli

@@ -51,7 +51,7 @@ void print_json(const RunSummary& run, const RunCourse& history) {
     curve["update"].push_back(number_of_update);
     curve["samples"].push_back(update.samples);
     curve["loss"].push_back(number(update.loss));
-    curve["lr"].push_back(number(update.lr));
+    curve["lr"].push_back(update.lr ? number(*update.lr) : Json(nullptr));
   }
   // What not every run measures has null where an update did not.
   const auto add = [&](const char* key, const auto& value_of) {
@@ -113,7 +113,7 @@ void print_table(const RunCourse& history) {
           const auto found = (update.*numbers).find(name);
           put(" %12s", found == (update.*numbers).end() ? "" : fmt::format("{:.6g}", found->second).c_str());
         }
-      put(" %12.4g %12s\n", update.lr,
+      put(" %12s %12s\n", update.lr ? fmt::format("{:.4g}", *update.lr).c_str() : "",
           evaluation == history.evaluations.end() ? "" : fmt::format("{:.6g}", evaluation->second.loss).c_str());
     }
     ++index;

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "accrue/run/log_import.h"
 #include "accrue/run/program_group.h"
 #include "accrue/run/result.h"
-#include "accrue/run/tensorboard_run.h"
 #include "spec_input.h"
 
 namespace accrue::cli {
@@ -135,10 +135,11 @@ struct BundleOptions {
 int bundle_runs(const BundleOptions& options);
 
 struct ImportOptions {
-  std::string from;  ///< a bundle, a csv file, an event file of TensorBoard, or a folder of those
+  std::string from;  ///< a bundle, or the log of another tool: a file or a folder
   std::string dir;   ///< the run folder to make of one run's curves
   std::string into;  ///< where new run folders go; empty: the user's runs
   std::string spec;  ///< where the spec of a bundle goes; empty: nowhere
+  std::string step;  ///< the column or key of steps; empty: by its usual names
   ImportTags tags;
 };
 int import_records(const ImportOptions& options);

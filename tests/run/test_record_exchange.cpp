@@ -16,14 +16,16 @@
 
 #include "accrue/run/chrome_trace.h"
 #include "accrue/run/compare.h"
+#include "accrue/run/log_import.h"
+#include "accrue/run/log_reader.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/sha256.h"
 #include "accrue/run/spec_io.h"
+#include "accrue/run/tensorboard_export.h"
 #include "accrue/run/tensorboard_file.h"
-#include "accrue/run/tensorboard_log.h"
-#include "accrue/run/tensorboard_run.h"
 #include "support/losses_of.h"
 #include "support/test_program.h"
+#include "tensorboard_log.h"
 
 namespace test_record_exchange {
 
@@ -51,10 +53,19 @@ std::string ten_losses() {
   return bytes;
 }
 
-TensorboardLog log_of(const std::string& bytes) {
-  TensorboardLog log;
-  read_tensorboard_records(bytes, "file", log);
-  return log;
+RunLog log_of(const std::string& bytes) {
+  TensorboardReader reader;
+  reader.read(bytes, "file");
+  return std::move(reader).log();
+}
+
+Result<ImportChoice> import_one(const RunLog& log, const fs::path& from, const fs::path& folder,
+                                const ImportTags& given) {
+  const auto place = import_place_of(folder);
+  if (!place) return tl::unexpected(place.error());
+  auto imported = import_logs({log}, from, *place, given);
+  if (!imported) return tl::unexpected(imported.error());
+  return std::move(imported->front().choice);
 }
 
 /// The record of a run of two ranks: a forward and a backward each, and one all_reduce that rank 1 enters later.
@@ -129,7 +140,7 @@ class TestRecordExchange : public QObject {
 
  private Q_SLOTS:
   void scalars_are_read_as_they_were_written() {
-    const TensorboardLog log = log_of(ten_losses());
+    const RunLog log = log_of(ten_losses());
     QVERIFY(log.problems.empty());
     QCOMPARE(log.scalars.size(), std::size_t{4});
     const auto& losses = log.scalars.at("train/loss");
@@ -148,7 +159,7 @@ class TestRecordExchange : public QObject {
                               tensor;
     const std::string summary = std::string("\x0a", 1) + char(value.size()) + value;
     const std::string event = std::string("\x10\x07\x2a", 3) + char(summary.size()) + summary;
-    const TensorboardLog log = log_of(tensorboard_record(event));
+    const RunLog log = log_of(tensorboard_record(event));
     QVERIFY(log.problems.empty());
     QCOMPARE(log.scalars.at("a"), (std::vector<LoggedScalar>{{7, 0.0, 0.5}}));
   }
@@ -180,7 +191,7 @@ class TestRecordExchange : public QObject {
       std::string event = good;
       for (int change = 0; change < 3; ++change) event[random() % event.size()] = char(random());
       if (round % 3 == 0) event.resize(random() % event.size());
-      const TensorboardLog log = log_of(tensorboard_record(event));
+      const RunLog log = log_of(tensorboard_record(event));
       QVERIFY(log.scalars.size() <= 2);
     }
     for (int round = 0; round < 2'000; ++round) {
@@ -198,7 +209,7 @@ class TestRecordExchange : public QObject {
     const auto log = read_tensorboard(logs);
     QVERIFY2(log.has_value(), log ? "" : log.error().text().c_str());
     const fs::path folder = fresh();
-    const auto choice = import_tensorboard(*log, logs, folder, {});
+    const auto choice = import_one(log->front(), logs, folder, {});
     QVERIFY2(choice.has_value(), choice ? "" : choice.error().text().c_str());
     QCOMPARE(choice->tags.loss, "train/loss");
     QCOMPARE(choice->tags.lr, "lr");
@@ -216,8 +227,8 @@ class TestRecordExchange : public QObject {
     QVERIFY(course.has_value());
     QCOMPARE(to_text(course->problems), "");
     QCOMPARE(course->updates.at(2).loss, double(float(2.9)));
-    QCOMPARE(course->updates.at(2).lr, 0.5);
-    QVERIFY(std::isnan(course->updates.at(2).grad_norm));
+    QCOMPARE(course->updates.at(2).lr, std::optional(0.5));
+    QVERIFY(!course->updates.at(2).grad_norm);
     const auto compared = compare_runs({two_ranks(fresh()), folder});
     QVERIFY(compared.has_value());
     // Its spec holds its name; everything else would be a difference that nobody chose.
@@ -226,12 +237,12 @@ class TestRecordExchange : public QObject {
   }
 
   void evaluations_between_losses_come_along() {
-    TensorboardLog log;
+    RunLog log;
     log.scalars = {{"loss", {{10, 1.0, 3.0}, {20, 2.0, 2.0}}},
                    {"lr", {{10, 1.0, 0.1}, {15, 1.5, 0.2}}},
                    {"eval_loss", {{0, 0.5, 4.0}, {10, 1.0, 3.5}, {15, 1.5, 3.2}, {25, 2.5, 2.5}}}};
     const fs::path folder = fresh();
-    const auto choice = import_tensorboard(log, "log", folder, {.batch = 4});
+    const auto choice = import_one(log, "log", folder, {.batch = 4});
     QVERIFY2(choice.has_value(), choice ? "" : choice.error().text().c_str());
     QCOMPARE(choice->notes,
              std::vector<std::string>{"1 of 2 learning rates are left out: no loss was logged at their step"});
@@ -245,17 +256,17 @@ class TestRecordExchange : public QObject {
   void steps_and_times_beyond_all_measure_are_survived() {
     constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
     const double nan = std::numeric_limits<double>::quiet_NaN();
-    TensorboardLog log;
+    RunLog log;
     log.scalars = {{"loss", {{-most, nan, 3.0}, {most, nan, 2.0}}},
                    {"batch-size", {{-most, 1.0, 9e11}, {most, 1.0, 9e11}}}};
     for (const std::int64_t batch : {0, 1'000'000}) {
       const fs::path folder = fresh();
-      QVERIFY(import_tensorboard(log, "log", folder, {.batch = batch}).has_value());
+      QVERIFY(import_one(log, "log", folder, {.batch = batch}).has_value());
     }
   }
 
   void the_loss_is_found_or_asked_for() {
-    TensorboardLog log;
+    RunLog log;
     log.scalars = {{"acc", {{1, 0, 1}}}, {"objective", {{1, 0, 1}}}};
     const auto unknown = choose_tags(log, {});
     QVERIFY(!unknown.has_value());
@@ -272,7 +283,7 @@ class TestRecordExchange : public QObject {
 
   void what_holds_no_scalars_is_refused_by_name() {
     const fs::path folder = fresh();
-    QVERIFY(read_tensorboard(folder).error().message.find("does not exist") != std::string::npos);
+    QVERIFY(read_logs(folder).error().message.find("does not exist") != std::string::npos);
     fs::create_directories(folder);
     QVERIFY(read_tensorboard(folder).error().message.find("no event file") != std::string::npos);
     write(folder / "events.out.tfevents.1", tensorboard_record(tensorboard_version_event(1.0)));
@@ -295,11 +306,11 @@ class TestRecordExchange : public QObject {
     const auto log = read_tensorboard(board);
     QVERIFY(log.has_value());
     // 2026-11-23T06:00:00Z is 1795413600 seconds after 1970.
-    QCOMPARE(log->scalars.at("lm loss").at(1), (LoggedScalar{2, 1795413602.0, 1.0}));
-    QCOMPARE(log->scalars.at("batch-size").at(1).value, 8.0);
-    QCOMPARE(log->scalars.at("lm loss vs samples").at(1).step, 16);
+    QCOMPARE(log->front().scalars.at("lm loss").at(1), (LoggedScalar{2, 1795413602.0, 1.0}));
+    QCOMPARE(log->front().scalars.at("batch-size").at(1).value, 8.0);
+    QCOMPARE(log->front().scalars.at("lm loss vs samples").at(1).step, 16);
     const fs::path again = fresh();
-    QVERIFY(import_tensorboard(*log, board, again, {}).has_value());
+    QVERIFY(import_one(log->front(), board, again, {}).has_value());
     QCOMPARE(read_course(again).value().updates.at(2).samples, 16);
   }
 
@@ -312,7 +323,7 @@ class TestRecordExchange : public QObject {
           .value();
     const fs::path board = fresh();
     QCOMPARE(export_tensorboard(run, board).value().evaluations, 3);
-    const TensorboardLog log = read_tensorboard(board).value();
+    const RunLog log = read_tensorboard(board).value().front();
     const std::vector<LoggedScalar> expected = {{0, 1795413600.0, 4.0}, {2, 1795413602.0, 3.0}, {5, 1795413602.0, 2.0}};
     QCOMPARE(log.scalars.at("lm loss validation"), expected);
     const std::vector<LoggedScalar> samples = {{0, 1795413600.0, 4.0}, {16, 1795413602.0, 2.0}};

@@ -59,8 +59,10 @@ class Sentences {
       case accrue::StepOutcome::updated:
         break;
     }
-    QString text = tr("Update %1: loss %2, learning rate %3, gradient norm %4.")
-                       .arg(number, valueText(body.loss), valueText(body.lr, 3), valueText(body.grad_norm, 3));
+    QString text = tr("Update %1: loss %2").arg(number, valueText(body.loss));
+    if (body.lr) text += tr(", learning rate %1").arg(valueText(*body.lr, 3));
+    if (body.grad_norm) text += tr(", gradient norm %1").arg(valueText(*body.grad_norm, 3));
+    text += QLatin1Char('.');
     if (body.reason == "epoch_end") text += tr(" Flushed at epoch end: a short window.");
     if (body.reason == "run_end") text += tr(" Flushed at run end: a short window.");
     return text;

@@ -57,7 +57,7 @@ struct WindowEnd {
   std::int64_t planned = 0;      ///< of a full one
   StepOutcome outcome = StepOutcome::updated;
   std::string reason;  ///< full, epoch_end, run_end
-  double grad_norm = 0.0;
+  std::optional<double> grad_norm;
   std::int64_t dropped_batches = 0;  ///< batches of its epoch after it that are never trained on
   std::int64_t epoch = 0;            ///< from 0
 };

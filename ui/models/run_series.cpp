@@ -8,7 +8,6 @@
 #include "accrue/run/choice_names.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/steps_record.h"
-#include "accrue/run/tensorboard_run.h"
 #include "models/run_text.h"
 
 namespace accrue::ui {
@@ -236,13 +235,13 @@ const SeriesStore& RunSeries::series(Metric metric) const {
     case Metric::evaluationLoss:
       return evaluationLoss_;
     case Metric::learningRate:
-      return learningRate_;
+      return learningRate_.values;
     case Metric::gradNorm:
-      return gradNorm_;
+      return gradNorm_.values;
     case Metric::samplesPerSecond:
-      return samplesPerSecond_;
+      return samplesPerSecond_.values;
     case Metric::tokensPerSecond:
-      return tokensPerSecond_;
+      return tokensPerSecond_.values;
     case Metric::lossScale:
       return lossScale_.values;
     case Metric::updateNorm:
@@ -344,8 +343,6 @@ void RunSeries::takeUpdate(const accrue::RunEvent& event, const accrue::Update& 
   join_.takeUpdate(body);
   updateClocks_.append(at);
   updateLoss_.append(body.loss);
-  learningRate_.append(body.lr);
-  gradNorm_.append(body.grad_norm);
   takeMeasured(at, body);
   for (std::size_t i = 0; i < std::min(body.weights.size(), mostWeights); ++i) {
     if (i == weights_.size() && updateClocks_.size() == 1)
@@ -357,17 +354,20 @@ void RunSeries::takeUpdate(const accrue::RunEvent& event, const accrue::Update& 
   last_.tokens = body.tokens;
   last_.epoch = body.epoch;
   if (body.outcome != accrue::StepOutcome::skipped_empty) last_.loss = body.loss;
-  last_.learningRate = body.lr;
-  last_.gradNorm = body.grad_norm;
+  last_.learningRate = body.lr.value_or(LastValues::none);
+  last_.gradNorm = body.grad_norm.value_or(LastValues::none);
   last_.seconds = at[Clock::seconds];
   last_.microStep = std::max(last_.microStep, body.micro_step);
   takePause();
   measurePace();
-  samplesPerSecond_.append(last_.samplesPerSecond);
-  tokensPerSecond_.append(last_.tokensPerSecond);
+  if (std::isfinite(last_.samplesPerSecond)) samplesPerSecond_.append(at, last_.samplesPerSecond);
+  if (std::isfinite(last_.tokensPerSecond)) tokensPerSecond_.append(at, last_.tokensPerSecond);
 }
 
 void RunSeries::takeMeasured(const ClockPoint& at, const accrue::Update& body) {
+  // An earlier version imported a log without rates as one of rates that are no numbers.
+  if (body.lr && !std::isnan(*body.lr)) learningRate_.append(at, *body.lr);
+  if (body.grad_norm) gradNorm_.append(at, *body.grad_norm);
   if (body.loss_scale) lossScale_.append(at, *body.loss_scale);
   if (body.outcome == accrue::StepOutcome::skipped_overflow) skippedUpdates_.append(at, body.loss_scale.value_or(0.0));
   if (body.update_norm) updateNorm_.append(at, *body.update_norm);
@@ -411,7 +411,7 @@ void RunSeries::measurePace() {
   if (from == newest) since = samples = tokens = 0.0;
   const double paused = pausedBefore(newest + 1) - (from == newest ? 0.0 : pausedBefore(from + 1));
   const double elapsed = seconds[newest] - since - paused;
-  if (elapsed <= 0.0) return;
+  if (elapsed <= 0.0 || last_.samples == 0) return;
   last_.samplesPerSecond = (updateClocks_[Clock::sample][newest] - samples) / elapsed;
   last_.tokensPerSecond = (updateClocks_[Clock::token][newest] - tokens) / elapsed;
 }
@@ -518,7 +518,7 @@ void RunSeries::rewindTo(std::int64_t update, std::int64_t position) {
       microClocks_[Clock::microStep].upperBound(at[Clock::microStep] + static_cast<double>(position));
   const ClockPoint from = position > 0 && micro > 0 ? microClocks_.point(micro - 1) : at;
   const std::size_t evaluations = evaluationClocks_[Clock::update].upperBound(kept);
-  for (SeriesStore* store : ofUpdates_) store->truncate(updates);
+  updateLoss_.truncate(updates);
   for (const auto& [rank, memory] : memory_) {
     const std::size_t reports = update > 0 ? memory->clocks[Clock::update].upperBound(kept) : 0;
     memory->mebibytes.truncate(reports);
@@ -549,7 +549,7 @@ void RunSeries::rewindTo(std::int64_t update, std::int64_t position) {
 
 void RunSeries::clear() {
   rewindTo(0, 0);
-  for (SeriesStore* store : ofUpdates_) store->truncate(0);
+  updateLoss_.truncate(0);
   // The parts of the losses stay, empty: a table may show them.
   weights_.clear();
   join_.reset();

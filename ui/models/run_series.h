@@ -306,20 +306,19 @@ class RunSeries : public QObject {
   ClockTable evaluationClocks_;
   SeriesStore microLoss_{microClocks_};
   SeriesStore updateLoss_{updateClocks_};
-  SeriesStore learningRate_{updateClocks_};
-  SeriesStore gradNorm_{updateClocks_};
-  SeriesStore samplesPerSecond_{updateClocks_};
-  SeriesStore tokensPerSecond_{updateClocks_};
-  const std::vector<SeriesStore*> ofUpdates_{&updateLoss_, &learningRate_, &gradNorm_, &samplesPerSecond_,
-                                             &tokensPerSecond_};
   SeriesStore evaluationLoss_{evaluationClocks_};
+  UpdateSeries learningRate_;
+  UpdateSeries gradNorm_;
+  UpdateSeries samplesPerSecond_;
+  UpdateSeries tokensPerSecond_;
   UpdateSeries lossScale_;
   UpdateSeries skippedUpdates_;
   UpdateSeries updateNorm_;
   UpdateSeries parameterNorm_;
   UpdateSeries gradientZeros_;
-  const std::vector<UpdateSeries*> ofSomeUpdates_{&lossScale_, &skippedUpdates_, &updateNorm_, &parameterNorm_,
-                                                  &gradientZeros_};
+  const std::vector<UpdateSeries*> ofSomeUpdates_{&learningRate_,    &gradNorm_,      &samplesPerSecond_,
+                                                  &tokensPerSecond_, &lossScale_,     &skippedUpdates_,
+                                                  &updateNorm_,      &parameterNorm_, &gradientZeros_};
   PartSeries lossParts_;
   PartSeries evaluationParts_;
   PartSeries scalars_;

@@ -5,8 +5,9 @@
 #include <QWidget>
 
 #include "accrue/run/chrome_trace.h"
-#include "accrue/run/csv_runs.h"
-#include "accrue/run/tensorboard_run.h"
+#include "accrue/run/log_import.h"
+#include "accrue/run/log_reader.h"
+#include "accrue/run/tensorboard_export.h"
 #include "code_export_sheet.h"
 #include "dialogs.h"
 #include "exchange_jobs.h"
@@ -35,21 +36,6 @@ struct Imported {
   QStringList names;  ///< of the scalars, where none is known for a loss
 };
 
-/// Whether a log has a scalar for the loss; if not, it says which there are.
-bool hasLoss(const TensorboardLog& log, const ImportTags& tags, Imported& imported) {
-  const auto choice = choose_tags(log, tags);
-  if (choice) return true;
-  imported.problem = QString::fromStdString(choice.error().text());
-  for (const auto& [tag, values] : log.scalars)
-    if (!tag.ends_with(" vs samples")) imported.names.append(QString::fromStdString(tag));
-  return false;
-}
-
-void takeNotes(const std::vector<std::string>& notes, const std::vector<std::string>& problems, Imported& imported) {
-  for (const auto* all : {&notes, &problems})
-    for (const std::string& note : *all) imported.notes.append(QString::fromStdString(note));
-}
-
 Imported importFrom(const QString& from, const QString& runs_dir, const QString& loss,
                     const std::function<bool()>& go_on) {
   Imported imported;
@@ -57,28 +43,24 @@ Imported importFrom(const QString& from, const QString& runs_dir, const QString&
   const auto refuse = [&](const Error& error) {
     return imported.problem = QString::fromStdString(error.text()), imported;
   };
-  const auto place = [&] { return import_place(pathOf(runs_dir), pathOf(from)); };
-  if (hasSuffix(from, ".csv")) {
-    auto runs = read_csv_runs(pathOf(from), go_on);
-    if (!runs) return refuse(runs.error());
-    for (const CsvRun& run : *runs)
-      if (!hasLoss(run.log, tags, imported)) return imported;
-    const auto done = import_csv_runs(std::move(*runs), pathOf(from), place, tags, go_on);
-    if (!done) return refuse(done.error());
-    for (const ImportedCurves& each : *done) {
-      imported.folders.append(QString::fromStdString(each.dir.string()));
-      takeNotes(each.choice.notes, each.problems, imported);
-    }
-    return imported;
+  auto logs = read_logs(pathOf(from), {}, go_on);
+  if (!logs) return refuse(logs.error());
+  for (const RunLog& log : *logs) {
+    const auto choice = choose_tags(log, tags);
+    if (choice) continue;
+    for (const auto& [tag, values] : log.scalars)
+      if (!tag.ends_with(" vs samples")) imported.names.append(QString::fromStdString(tag));
+    return refuse(choice.error());
   }
-  const auto log = read_tensorboard(pathOf(from), go_on);
-  if (!log) return refuse(log.error());
-  if (!hasLoss(*log, tags, imported)) return imported;
-  const auto folder = place();
-  const auto done = import_tensorboard(*log, pathOf(from), folder, tags);
+  const auto done = import_logs(std::move(*logs), pathOf(from), {.runs_dir = pathOf(runs_dir)}, tags, go_on);
   if (!done) return refuse(done.error());
-  imported.folders.append(QString::fromStdString(folder.string()));
-  takeNotes(done->notes, log->problems, imported);
+  for (const ImportedRun& each : *done) {
+    imported.folders.append(QString::fromStdString(each.dir.string()));
+    for (const auto* all : {&each.choice.notes, &each.problems})
+      for (const std::string& note : *all)
+        if (const QString text = QString::fromStdString(note); !imported.notes.contains(text))
+          imported.notes.append(text);
+  }
   return imported;
 }
 

@@ -43,12 +43,13 @@ void MainWindow::buildExchange() {
                                           }},
                                      actions_);
   const auto import = [exchange, bundles](const QString& file) {
-    hasSuffix(file, ".csv") ? exchange->importCurves(file) : bundles->importBundle(file);
+    hasSuffix(file, ".accrue-bundle") ? bundles->importBundle(file) : exchange->importCurves(file);
   };
   connect(files_, &WindowFiles::importRequested, this, import);
   connect(actions_.importFile, &QAction::triggered, this, [this, import] {
-    const QString file = parts_.dialogs->openFile(this, tr("Import a bundle or a CSV file"), QDir::homePath(),
-                                                  tr("Bundles and tables (*.accrue-bundle *.csv)"));
+    const QString file = parts_.dialogs->openFile(this, tr("Import a bundle or a log"), QDir::homePath(),
+                                                  tr("Bundles and logs of other tools (*.accrue-bundle *.csv *.tsv "
+                                                     "*.json *.jsonl *.log *.txt *tfevents*);;All files (*)"));
     if (!file.isEmpty()) import(file);
   });
 }

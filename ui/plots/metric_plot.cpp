@@ -72,10 +72,12 @@ void MetricPlot::rebuild(double pixels) {
   const ThemeColors& colors = canvas().colors();
   MinMax extent;
   std::size_t stored = 0;
+  std::size_t unlogged = 0;
   bool reduced = false;
   const QList<RunSeries*> runs = hub().runs();
   for (const RunSeries* run : runs) {
     addBeneath(*run, pixels, extent);
+    unlogged += isUnlogged(*run);
     for (const Curve& curve : curvesOf(*run)) {
       const SeriesView view = viewOf(*curve.store, hub().clock());
       const MinMax used = valueRange(view, x.low, x.high);
@@ -97,9 +99,17 @@ void MetricPlot::rebuild(double pixels) {
   }
   QStringList parts;
   if (notFinite_ > 0) parts << tr("%1 not finite").arg(countText(static_cast<double>(notFinite_)));
+  if (unlogged > 0)
+    //: Of a plot's runs: how many have no such value in their record
+    parts << (runs.size() == 1 ? tr("not logged") : tr("not logged by %1 of %2 runs").arg(unlogged).arg(runs.size()));
   header().setDrawn(reduced ? stored : 0, pixels);
   header().setBadge(parts.join(QStringLiteral(" · ")));
   fitY(extent);
+}
+
+bool MetricPlot::isUnlogged(const RunSeries& run) const {
+  const bool ofEveryUpdate = metric_ == Metric::learningRate || metric_ == Metric::gradNorm;
+  return ofEveryUpdate && run.series(metric_).empty() && !run.series(Metric::updateLoss).empty();
 }
 
 void MetricPlot::fitY(const MinMax& extent) {
@@ -150,7 +160,8 @@ QString MetricPlot::summary() const {
     const QString value = valueText(curve.store->value(newest), digits);
     last << (curve.name.isEmpty() ? value : tr("%1 %2").arg(curve.name, value));
   }
-  if (last.isEmpty()) return tr("%1, nothing measured yet").arg(text);
+  if (last.isEmpty())
+    return (isUnlogged(*runs.last()) ? tr("%1, not logged") : tr("%1, nothing measured yet")).arg(text);
   const QString whole = tr("%1, last %2 at update %3")
                             .arg(text, last.join(QStringLiteral(", ")), groupedNumber(runs.last()->last().update));
   return notFinite_ > 0 ? tr("%1, %2 values not finite").arg(whole).arg(notFinite_) : whole;

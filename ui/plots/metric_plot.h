@@ -54,6 +54,8 @@ class MetricPlot : public PlotView {
 
  private:
   QString cellText(const Curve& curve, double x) const;
+  /// Whether the run made updates that do not say what every update of a run that was trained here says.
+  bool isUnlogged(const RunSeries& run) const;
 
   CurveLayer* curves_;
   MarkTrack* marks_;

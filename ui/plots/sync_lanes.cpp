@@ -114,6 +114,7 @@ void SyncLanes::draw(QCPPainter* painter) {
   if (!run_) return;
   const QRect area = clipRect();
   const std::vector<Row> rows = rowsOf(*run_);
+  if (rows.empty()) return;  // boundaries divide lanes
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const QRectF rect = laneRect(static_cast<int>(i));
     if (rect.bottom() < area.top() || rect.top() > area.bottom()) continue;

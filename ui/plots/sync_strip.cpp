@@ -165,9 +165,11 @@ void SyncStrip::rebuild(double) {
   updateLabels(run);
   placeLanes();
   if (run == nullptr || run->timeline().empty()) {
+    const bool untold = run != nullptr && !run->isLive() && !run->series(Metric::updateLoss).empty();
     header().setTitle(title(), whose_ == Whose::other && run == nullptr
                                    ? tr("show a second run to set its ranks above or below these")
-                                   : tr("ranks and their collectives appear here while a run trains"));
+                               : untold ? tr("the run's record says nothing of its ranks")
+                                        : tr("ranks and their collectives appear here while a run trains"));
     header().setBadge({});
     return;
   }

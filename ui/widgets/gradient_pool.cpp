@@ -77,7 +77,9 @@ QString windowEndText(const WindowEnd& end) {
       parts << tr("Step requested inside a window: nothing moved");
       break;
     case StepOutcome::updated:
-      parts << tr("Update %1 is done: its gradient had norm %2").arg(number, valueText(end.grad_norm, 3));
+      parts << (end.grad_norm
+                    ? tr("Update %1 is done: its gradient had norm %2").arg(number, valueText(*end.grad_norm, 3))
+                    : tr("Update %1 is done").arg(number));
       break;
   }
   const bool known = end.micro_steps > 0 && end.planned > 0;

@@ -60,7 +60,7 @@ ACCRUE_EVENT(Operations, "operations", REQUIRED_AS("operation", b.kind) REQUIRED
 ACCRUE_EVENT(Sync, "sync", REQUIRED(update) REQUIRED(micro_step) REQUIRED(axis) REQUIRED(op) LATER(purpose)
              REQUIRED(bytes) REQUIRED(begin_ns) REQUIRED(end_ns))
 ACCRUE_EVENT(Update, "update", REQUIRED(update) REQUIRED(micro_step) REQUIRED(samples) REQUIRED(tokens)
-             REQUIRED(epoch) REQUIRED(loss) REQUIRED(lr) REQUIRED(grad_norm) REQUIRED(outcome) REQUIRED(seconds)
+             REQUIRED(epoch) REQUIRED(loss) OPTIONAL(lr) OPTIONAL(grad_norm) REQUIRED(outcome) REQUIRED(seconds)
              OPTIONAL(compute_seconds) OPTIONAL(reason) OPTIONAL(steps) OPTIONAL(dropped_batches)
              OPTIONAL(empty_windows) OPTIONAL(overflowed_windows) OPTIONAL(weights) OPTIONAL(losses)
              OPTIONAL(loss_scale) OPTIONAL(update_norm) OPTIONAL(parameter_norm) OPTIONAL(gradient_zeros)

@@ -18,8 +18,8 @@
 #include "accrue/run/sync_path.h"
 #include "bundle_archive.h"
 #include "bundle_manifest.h"
-#include "bundle_staging.h"
 #include "posix_file.h"
+#include "run_staging.h"
 
 namespace accrue {
 
@@ -88,7 +88,7 @@ class BundleImporter {
     manifest_ = std::move(*manifest);
     if (auto placed = place_runs(); !placed) return tl::unexpected(placed.error());
     if (auto room = check_room(); !room) return tl::unexpected(room.error());
-    auto staging = BundleStaging::make(runs_dir_);
+    auto staging = RunStaging::make(runs_dir_);
     if (!staging) return tl::unexpected(staging.error());
     for (const ManifestFile& file : manifest_.files)
       if (auto taken = take_file(*archive, file, staging->dir()); !taken) return tl::unexpected(taken.error());

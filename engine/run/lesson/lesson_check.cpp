@@ -141,7 +141,7 @@ CheckResult judge_weights(const LessonCheck& check, const RunFacts& run) {
 
 CheckResult judge_rates(const LessonCheck& check, const RunFacts& run) {
   std::vector<double> rates;
-  for (const Update& update : run.updates) rates.push_back(update.lr);
+  for (const Update& update : run.updates) rates.push_back(update.lr.value_or(std::nan("")));
   return compared(check.printed, rates, "updates");
 }
 

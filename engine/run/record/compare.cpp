@@ -9,7 +9,6 @@
 #include "accrue/run/event_reader.h"
 #include "accrue/run/loss_difference.h"
 #include "accrue/run/steps_record.h"
-#include "accrue/run/tensorboard_run.h"
 #include "json_number.h"
 #include "json_text.h"
 

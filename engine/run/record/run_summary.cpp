@@ -295,6 +295,10 @@ std::vector<std::string> record_problems(const RunSummary& run, const ReadProble
   return problems;
 }
 
+bool is_imported(const RunSummary& run) {
+  return run.message.starts_with(import_reason);
+}
+
 std::vector<RunSummary> list_runs(const fs::path& runs_dir) {
   std::vector<RunSummary> runs;
   std::error_code error;

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <system_error>
 
 #include "posix_file.h"
@@ -59,6 +60,19 @@ std::string host_name() {
   return name.data();
 }
 
+Result<void> make_folder(const std::filesystem::path& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) return disk_error(folder, "the folder for TensorBoard cannot be made", failed.value());
+  return {};
+}
+
+/// TensorBoard reads what has "tfevents" in its name, in the order of the names.
+std::string stem_at(double wall_time) {
+  return "events.out.tfevents." + std::to_string(static_cast<std::int64_t>(wall_time)) + "." + host_name() + "." +
+         std::to_string(::getpid());
+}
+
 }  // namespace
 
 std::uint32_t crc32c(std::string_view bytes) {
@@ -104,11 +118,8 @@ std::string tensorboard_record(std::string_view event) {
 }
 
 Result<TensorboardFile> TensorboardFile::create(const std::filesystem::path& folder, double wall_time) {
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed) return disk_error(folder, "the folder for TensorBoard cannot be made", failed.value());
-  const std::string stem = "events.out.tfevents." + std::to_string(static_cast<std::int64_t>(wall_time)) + "." +
-                           host_name() + "." + std::to_string(::getpid());
+  if (auto made = make_folder(folder); !made) return tl::unexpected(made.error());
+  const std::string stem = stem_at(wall_time);
   for (int number = 0;; ++number) {
     const std::filesystem::path path = folder / (stem + "." + std::to_string(number));
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
@@ -121,17 +132,38 @@ Result<TensorboardFile> TensorboardFile::create(const std::filesystem::path& fol
   }
 }
 
+Result<TensorboardFile> TensorboardFile::create_hidden(const std::filesystem::path& folder, double wall_time) {
+  if (auto made = make_folder(folder); !made) return tl::unexpected(made.error());
+  TensorboardFile file(folder / (stem_at(wall_time) + ".0"), -1);
+  const std::filesystem::path hidden = folder / ".accrue-scalars.part";
+  ::unlink(hidden.c_str());  // that of a killed export
+  file.fd_ = ::open(hidden.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
+  if (file.fd_ < 0) return disk_error(hidden, "the file for TensorBoard cannot be made", errno);
+  file.hidden_ = hidden;
+  if (auto written = file.write(tensorboard_version_event(wall_time)); !written) return tl::unexpected(written.error());
+  return file;
+}
+
+Result<void> TensorboardFile::publish() {
+  if (::fsync(fd_) != 0 || ::rename(hidden_.c_str(), path_.c_str()) != 0)
+    return disk_error(path_, "TensorBoard's events cannot be written", errno);
+  hidden_.clear();
+  return {};
+}
+
 TensorboardFile::TensorboardFile(TensorboardFile&& other) noexcept
-    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+    : path_(std::move(other.path_)), hidden_(std::exchange(other.hidden_, {})), fd_(std::exchange(other.fd_, -1)) {}
 
 TensorboardFile& TensorboardFile::operator=(TensorboardFile&& other) noexcept {
   std::swap(path_, other.path_);
+  std::swap(hidden_, other.hidden_);
   std::swap(fd_, other.fd_);
   return *this;
 }
 
 TensorboardFile::~TensorboardFile() {
   if (fd_ >= 0) ::close(fd_);
+  if (!hidden_.empty()) ::unlink(hidden_.c_str());
 }
 
 Result<void> TensorboardFile::add(double wall_time, std::int64_t step, const TensorboardScalars& scalars) {

@@ -13,11 +13,14 @@ std::string loss_tag(const ModelSpec& model) {
 }
 
 TensorboardScalars scalars_of(const std::string& loss, const Update& update, const UpdateFacts& facts) {
-  TensorboardScalars scalars{{"learning-rate", update.lr}, {"batch-size", facts.batch_size}, {loss, update.loss}};
+  TensorboardScalars scalars;
+  if (update.lr) scalars.emplace_back("learning-rate", *update.lr);
+  scalars.emplace_back("batch-size", facts.batch_size);
+  scalars.emplace_back(loss, update.loss);
   for (const auto& [name, part] : update.losses) scalars.emplace_back(name, part);
   if (update.loss_scale) scalars.emplace_back("loss-scale", *update.loss_scale);
   scalars.emplace_back("world-size", facts.world);
-  scalars.emplace_back("grad-norm", update.grad_norm);
+  if (update.grad_norm) scalars.emplace_back("grad-norm", *update.grad_norm);
   if (update.gradient_zeros) scalars.emplace_back("num-zeros", static_cast<double>(*update.gradient_zeros));
   if (update.parameter_norm) scalars.emplace_back("params-norm", *update.parameter_norm);
   if (update.update_norm) scalars.emplace_back("update-norm", *update.update_norm);

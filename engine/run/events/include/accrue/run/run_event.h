@@ -99,9 +99,9 @@ struct Update {
   std::int64_t samples = 0;     ///< over all ranks since the run began
   std::int64_t tokens = 0;      ///< over all ranks since the run began
   double epoch = 0.0;
-  double loss = 0.0;       ///< the loss that the gradient belongs to, over all ranks
-  double lr = 0.0;         ///< the rate this update used
-  double grad_norm = 0.0;  ///< before clipping
+  double loss = 0.0;                     ///< the loss that the gradient belongs to, over all ranks
+  std::optional<double> lr = {};         ///< the rate this update used; none where a log of another tool does not say
+  std::optional<double> grad_norm = {};  ///< before clipping; likewise
   StepOutcome outcome = StepOutcome::updated;
   double seconds = 0.0;                       ///< wall time since the run began
   double compute_seconds = 0.0;               ///< forward, backward and optimizer time since the run began, this rank

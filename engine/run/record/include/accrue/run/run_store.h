@@ -28,6 +28,9 @@ std::string new_run_id();
 /// The file that marks the folder of a run which came in a bundle.
 inline constexpr const char* import_mark = "imported.json";
 
+/// What the message of a run begins with that was imported from the log of another tool.
+inline constexpr const char* import_reason = "imported from ";
+
 /// What a run is called: as its spec says, else by what it trains ("gpt N=4 2 ranks").
 std::string run_name(const RunSpec& spec);
 
@@ -61,6 +64,9 @@ struct RunSummary {
 
   bool has_loss() const { return updates > empty_windows; }
 };
+
+/// Whether a run is the log of another tool: all that its spec knows is its name.
+bool is_imported(const RunSummary& run);
 
 class RunWriter {
  public:

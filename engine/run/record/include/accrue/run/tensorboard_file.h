@@ -34,12 +34,17 @@ class TensorboardFile {
   /// A new file in the folder, which is made where it is missing. TensorBoard finds it by its name, which has the time,
   /// the host and the process. wall_time: seconds since 1970. Errors: disk.
   static Result<TensorboardFile> create(const std::filesystem::path& folder, double wall_time);
+  /// The same under a hidden name, which TensorBoard does not see and a later call takes over, until publish() gives it
+  /// its own; removed where that is not called. Errors: disk.
+  static Result<TensorboardFile> create_hidden(const std::filesystem::path& folder, double wall_time);
   TensorboardFile(TensorboardFile&& other) noexcept;
   TensorboardFile& operator=(TensorboardFile&& other) noexcept;
   ~TensorboardFile();
 
   /// Appends one event; a reader sees it at once. After an error nothing more is written. Errors: disk.
   Result<void> add(double wall_time, std::int64_t step, const TensorboardScalars& scalars);
+  /// Of a hidden file that is whole: its data are on the disk, and then it has its name. Errors: disk.
+  Result<void> publish();
   const std::filesystem::path& path() const { return path_; }
 
  private:
@@ -47,6 +52,7 @@ class TensorboardFile {
   Result<void> write(std::string_view event);
 
   std::filesystem::path path_;
+  std::filesystem::path hidden_;  ///< where it is until then; empty: at path_
   int fd_ = -1;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source: the TFRecord framing and the messages Event, Summary and TensorProto of TensorFlow's documentation.
-#include "accrue/run/tensorboard_log.h"
+#include "tensorboard_log.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,9 @@
 #include <cmath>
 #include <optional>
 
-#include "accrue/run/mapped_file.h"
+#include "accrue/run/counted.h"
 #include "accrue/run/tensorboard_file.h"
+#include "log_text.h"
 
 namespace accrue {
 
@@ -19,7 +20,6 @@ namespace {
 constexpr std::size_t most_tags = 10'000;
 constexpr std::size_t most_scalars = 20'000'000;
 constexpr std::size_t longest_tag = 4096;
-constexpr std::size_t most_files = 1000;
 
 std::uint64_t fixed(std::string_view bytes) {
   std::uint64_t value = 0;
@@ -125,90 +125,109 @@ std::optional<NamedScalar> scalar_of(std::string_view bytes) {
   return scalar;
 }
 
-class Collector {
- public:
-  explicit Collector(TensorboardLog& log) : log_(log) {
-    for (const auto& [tag, values] : log.scalars) count_ += values.size();
-  }
-
-  /// False where the record is no event.
-  bool take(std::string_view bytes) {
-    LoggedScalar at;
-    std::vector<std::string_view> summaries;
-    Message event(bytes);
-    while (const auto field = event.next()) {
-      if (field->number == 1 && field->wire == 1) at.wall_time = std::bit_cast<double>(field->value);
-      if (field->number == 2 && field->wire == 0) at.step = static_cast<std::int64_t>(field->value);
-      if (field->number == 5 && field->wire == 2) summaries.push_back(field->bytes);
-    }
-    if (!event.whole()) return false;
-    for (const std::string_view summary : summaries) {
-      Message values(summary);
-      while (const auto field = values.next())
-        if (field->number == 1 && field->wire == 2) add(field->bytes, at);
-      if (!values.whole()) return false;
-    }
-    return true;
-  }
-  bool full() const { return full_; }
-
- private:
-  void add(std::string_view value, LoggedScalar at) {
-    const auto scalar = scalar_of(value);
-    if (!scalar || at.step < 0) return;
-    const bool known = log_.scalars.contains(scalar->tag);
-    if (count_ >= most_scalars || (!known && log_.scalars.size() >= most_tags)) {
-      full_ = true;
-      return;
-    }
-    at.value = scalar->value;
-    log_.scalars[scalar->tag].push_back(at);
-    ++count_;
-  }
-
-  TensorboardLog& log_;
-  std::size_t count_ = 0;
-  bool full_ = false;
+/// What an event says, but for its values.
+struct Event {
+  LoggedScalar at;
+  std::vector<std::string_view> summaries;
+  bool versioned = false;
+  bool starts_session = false;
 };
 
-/// A folder's event files in the order of their names, which begin with the time.
-std::vector<std::filesystem::path> event_files(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> files;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (entry.is_regular_file(error) && entry.path().filename().string().find("tfevents") != std::string::npos)
-      files.push_back(entry.path());
-  std::ranges::sort(files);
-  if (files.size() > most_files) files.resize(most_files);
-  return files;
+/// Of a SessionLog: its status is START.
+bool is_start(std::string_view bytes) {
+  Message message(bytes);
+  std::uint64_t status = 0;
+  while (const auto field = message.next())
+    if (field->number == 1 && field->wire == 0) status = field->value;
+  return status == 1;
 }
 
-/// A program that was started again tells its steps once more: what it said later counts.
-void settle(std::vector<LoggedScalar>& values) {
-  std::ranges::stable_sort(values, {}, &LoggedScalar::step);
-  std::vector<LoggedScalar> kept;
-  for (const LoggedScalar& value : values) {
-    if (!kept.empty() && kept.back().step == value.step)
-      kept.back() = value;
-    else
-      kept.push_back(value);
+/// "brain.Event:2" and later ones say where a session starts.
+bool is_versioned(std::string_view version) {
+  const auto colon = version.rfind(':');
+  return colon != std::string_view::npos && version.substr(colon + 1) >= "2";
+}
+
+/// None where the record is no event.
+std::optional<Event> event_of(std::string_view bytes) {
+  Event event;
+  Message message(bytes);
+  while (const auto field = message.next()) {
+    if (field->number == 1 && field->wire == 1) event.at.wall_time = std::bit_cast<double>(field->value);
+    if (field->number == 2 && field->wire == 0) event.at.step = static_cast<std::int64_t>(field->value);
+    if (field->number == 3 && field->wire == 2) event.versioned = is_versioned(field->bytes);
+    if (field->number == 5 && field->wire == 2) event.summaries.push_back(field->bytes);
+    if (field->number == 7 && field->wire == 2) event.starts_session = is_start(field->bytes);
   }
-  values = std::move(kept);
+  return message.whole() ? std::optional(std::move(event)) : std::nullopt;
+}
+
+/// Of a summary; none where it is no message.
+std::optional<std::vector<std::string_view>> values_of(std::string_view summary) {
+  std::vector<std::string_view> values;
+  Message message(summary);
+  while (const auto field = message.next())
+    if (field->number == 1 && field->wire == 2) values.push_back(field->bytes);
+  return message.whole() ? std::optional(std::move(values)) : std::nullopt;
 }
 
 }  // namespace
 
-void read_tensorboard_records(std::string_view bytes, const std::string& name, TensorboardLog& log,
-                              const std::function<bool()>& go_on) {
-  constexpr std::int64_t asked_every = 1024;
+bool TensorboardReader::take(std::string_view bytes) {
+  const auto event = event_of(bytes);
+  if (!event) return false;
+  versioned_ = versioned_ || event->versioned;
+  if (versioned_ && event->starts_session) purge(event->at.step, {});
+  std::vector<std::string_view> values;
+  for (const std::string_view summary : event->summaries) {
+    const auto more = values_of(summary);
+    if (!more) return false;
+    values.insert(values.end(), more->begin(), more->end());
+  }
+  const bool goes_back = event->at.step < last_step_ && !event->summaries.empty();
+  if (!versioned_ && goes_back) {
+    std::vector<std::string> tags;
+    for (const std::string_view value : values)
+      if (auto scalar = scalar_of(value)) tags.push_back(std::move(scalar->tag));
+    if (!tags.empty()) purge(event->at.step, tags);
+  }
+  if (!goes_back) last_step_ = event->at.step;
+  for (const std::string_view value : values) add(value, event->at);
+  return true;
+}
+
+void TensorboardReader::add(std::string_view value, LoggedScalar at) {
+  const auto scalar = scalar_of(value);
+  if (!scalar) return;
+  if (at.step < 0) {
+    ++negative_;
+    return;
+  }
+  const bool known = log_.scalars.contains(scalar->tag);
+  if (count_ >= most_scalars || (!known && log_.scalars.size() >= most_tags)) {
+    full_ = true;
+    return;
+  }
+  at.value = scalar->value;
+  log_.scalars[scalar->tag].push_back(at);
+  ++count_;
+}
+
+/// Of all tags where none is named.
+void TensorboardReader::purge(std::int64_t from, const std::vector<std::string>& tags) {
+  for (auto& [tag, values] : log_.scalars)
+    if (tags.empty() || std::ranges::find(tags, tag) != tags.end())
+      count_ -= std::erase_if(values, [from](const LoggedScalar& value) { return value.step >= from; });
+}
+
+void TensorboardReader::read(std::string_view bytes, const std::string& name, const std::function<bool()>& go_on) {
   constexpr std::size_t frame = 8 + 4 + 4;
-  Collector collector(log);
   std::size_t at = 0;
   for (std::int64_t record = 1; at < bytes.size(); ++record) {
     if (go_on && record % asked_every == 0 && !go_on()) return;
     const std::string_view rest = bytes.substr(at);
     const auto problem = [&](std::string_view what) {
-      log.problems.push_back(
+      log_.problems.push_back(
           fmt::format("{}: record {} at byte {} {}; what follows it is not read", name, record, at, what));
     };
     if (rest.size() < frame) return problem("is cut short");
@@ -217,35 +236,39 @@ void read_tensorboard_records(std::string_view bytes, const std::string& name, T
     if (size > rest.size() - frame) return problem("is cut short");
     const std::string_view event = rest.substr(12, static_cast<std::size_t>(size));
     if (fixed(rest.substr(12 + event.size(), 4)) != masked_crc32c(event)) return problem("is damaged (its contents)");
-    if (!collector.take(event)) return problem("is no event of TensorBoard");
-    if (collector.full()) return problem(fmt::format("goes beyond {} scalars or {} tags", most_scalars, most_tags));
+    if (!take(event)) return problem("is no event of TensorBoard");
+    if (full_) return problem(fmt::format("goes beyond {} scalars or {} tags", most_scalars, most_tags));
     at += frame + event.size();
   }
 }
 
-Result<TensorboardLog> read_tensorboard(const std::filesystem::path& path, const std::function<bool()>& go_on) {
-  std::error_code error;
-  const bool folder = std::filesystem::is_directory(path, error);
-  if (!folder && !std::filesystem::exists(path, error))
-    return fail(ErrorCode::config, "does not exist", path.string(), "Check the path.");
-  const auto files = folder ? event_files(path) : std::vector<std::filesystem::path>{path};
-  if (files.empty())
-    return fail(ErrorCode::config, "holds no event file of TensorBoard", path.string(),
-                "Their names have \"tfevents\" in them. Give the folder that holds them itself.");
-  TensorboardLog log;
-  for (const auto& file : files) {
-    const auto mapped = MappedFile::open(file);
-    if (!mapped) return tl::unexpected(mapped.error());
-    const auto* const data = reinterpret_cast<const char*>(mapped->data());
-    read_tensorboard_records({data, static_cast<std::size_t>(mapped->size())}, file.filename().string(), log, go_on);
-    if (go_on && !go_on()) return fail(ErrorCode::cancelled, "the import was given up");
+/// A program that tells its steps once more: what it said later counts.
+RunLog TensorboardReader::log() && {
+  std::size_t repeated = 0;
+  for (auto& [tag, values] : log_.scalars) {
+    std::ranges::stable_sort(values, {}, &LoggedScalar::step);
+    std::vector<LoggedScalar> kept;
+    for (const LoggedScalar& value : values) {
+      if (!kept.empty() && kept.back().step == value.step)
+        kept.back() = value;
+      else
+        kept.push_back(value);
+    }
+    repeated += values.size() - kept.size();
+    values = std::move(kept);
   }
-  for (auto& [tag, values] : log.scalars) settle(values);
-  if (log.scalars.empty())
-    return fail(ErrorCode::config,
-                "holds no scalar" + (log.problems.empty() ? std::string() : ": " + log.problems.front()), path.string(),
-                "Give a log that TensorBoard shows curves of, or a table in *.csv");
-  return log;
+  std::erase_if(log_.scalars, [](const auto& tag) { return tag.second.empty(); });
+  if (repeated > 0)
+    log_.problems.push_back(fmt::format("{} left out: a later one has the same tag and step",
+                                        counted(static_cast<std::int64_t>(repeated), "value")));
+  if (negative_ > 0)
+    log_.problems.push_back(
+        fmt::format("{} at a step below 0 left out", counted(static_cast<std::int64_t>(negative_), "value")));
+  return std::move(log_);
+}
+
+bool looks_like_events(std::string_view bytes) {
+  return bytes.size() >= 12 && fixed(bytes.substr(8, 4)) == masked_crc32c(bytes.substr(0, 8));
 }
 
 }  // namespace accrue

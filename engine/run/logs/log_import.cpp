@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/tensorboard_run.h"
+#include "accrue/run/log_import.h"
 
 #include <fmt/format.h>
 
@@ -8,57 +8,71 @@
 #include <ctime>
 #include <limits>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
-#include "accrue/run/compare.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/sha256.h"
 #include "accrue/run/spec_io.h"
-#include "accrue/run/tensorboard_file.h"
-#include "accrue/run/tensorboard_scalars.h"
 #include "accrue/run/version.h"
 #include "lower_case.h"
+#include "posix_file.h"
+#include "run_staging.h"
+#include "scalar_rows.h"
 
 namespace accrue {
 
+namespace fs = std::filesystem;
+
 namespace {
 
-constexpr std::string_view import_reason = "imported from ";
+/// What ends the tag of a scalar that is logged a second time, with the samples trained on as its step.
+constexpr std::string_view twin = " vs samples";
 
 /// Usual names, the likeliest first; compared without regard to case.
 constexpr std::string_view loss_names[] = {
-    "loss",          "lm loss",       "train/loss",       "loss/train",      "train_loss",
-    "training_loss", "training/loss", "train/train_loss", "train_loss_step", "train/loss_step"};
-constexpr std::string_view lr_names[] = {"learning-rate", "learning_rate", "lr",           "train/learning_rate",
-                                         "train/lr",      "lr/train",      "optimizer/lr", "lr-adamw",
-                                         "lr-adam",       "lr-sgd"};
-constexpr std::string_view norm_names[] = {"grad-norm", "grad_norm", "train/grad_norm", "train/grad-norm",
-                                           "gradient_norm"};
+    "loss",          "lm loss",          "train/loss",      "loss/train",      "train_loss", "training_loss",
+    "training/loss", "train/train_loss", "train_loss_step", "train/loss_step", "epoch_loss", "batch_loss"};
+constexpr std::string_view lr_names[] = {
+    "learning-rate", "learning_rate", "learning rate",       "lr",       "train/learning_rate",
+    "train/lr",      "lr/train",      "optimizer/lr",        "lr-adamw", "lr-adam",
+    "lr-sgd",        "lr/pg0",        "epoch_learning_rate", "epoch_lr"};
+constexpr std::string_view norm_names[] = {"grad-norm",       "grad_norm",       "grad norm",
+                                           "train/grad_norm", "train/grad-norm", "gradient_norm"};
 constexpr std::string_view evaluation_names[] = {
     "loss validation", "lm loss validation", "eval/loss",       "val/loss",  "val_loss",   "validation/loss",
     "loss/val",        "loss/validation",    "evaluation_loss", "eval_loss", "valid/loss", "validation_loss"};
 
 /// Of a path that may end in a slash.
-std::string last_name(const std::filesystem::path& path) {
+std::string last_name(const fs::path& path) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
-std::string found_tag(const TensorboardLog& log, std::span<const std::string_view> names) {
+/// What begins the tag of an evaluation whose end is that of the loss: "validation/epoch_loss".
+constexpr std::string_view evaluation_folders[] = {"validation/", "val/", "valid/", "eval/", "evaluation/", "test/"};
+
+/// Those of scalars, and of columns that cannot be one.
+std::vector<std::string> tags_of(const RunLog& log) {
+  std::set<std::string> tags;
+  for (const auto& [tag, values] : log.scalars)
+    if (!tag.ends_with(twin)) tags.insert(tag);
+  for (const auto& [tag, error] : log.no_numbers) tags.insert(tag);
+  return {tags.begin(), tags.end()};
+}
+
+std::string found_tag(const std::vector<std::string>& tags, std::span<const std::string_view> names) {
   for (const std::string_view name : names)
-    for (const auto& [tag, values] : log.scalars)
+    for (const std::string& tag : tags)
       if (lowered(tag) == name) return tag;
   return {};
 }
 
-std::string tag_list(const TensorboardLog& log) {
-  std::string text;
-  std::size_t count = 0;
-  for (const auto& [tag, values] : log.scalars) {
-    if (++count > 12) return text + fmt::format(" and {} more", log.scalars.size() - 12);
-    text += (text.empty() ? "" : ", ") + tag;
-  }
-  return text;
+std::string evaluation_of(const std::vector<std::string>& tags, const std::string& loss) {
+  for (const std::string_view folder : evaluation_folders)
+    if (std::string tag = std::string(folder) + loss; std::ranges::find(tags, tag) != tags.end()) return tag;
+  const std::string named = found_tag(tags, evaluation_names);
+  return named == loss ? std::string() : named;
 }
 
 std::string utc(double seconds) {
@@ -69,14 +83,7 @@ std::string utc(double seconds) {
                      parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
-/// Seconds since 1970 of "2026-11-23T06:44:11Z"; now for anything else.
-double seconds_of(const std::string& utc_time) {
-  std::tm parts{};
-  if (::strptime(utc_time.c_str(), "%Y-%m-%dT%H:%M:%S", &parts) == nullptr) return wall_clock_seconds();
-  return static_cast<double>(::timegm(&parts));
-}
-
-const LoggedScalar* at_step(const TensorboardLog& log, const std::string& tag, std::int64_t step) {
+const LoggedScalar* at_step(const RunLog& log, const std::string& tag, std::int64_t step) {
   const auto values = log.scalars.find(tag);
   if (values == log.scalars.end()) return nullptr;
   const auto found = std::ranges::lower_bound(values->second, step, {}, &LoggedScalar::step);
@@ -84,7 +91,7 @@ const LoggedScalar* at_step(const TensorboardLog& log, const std::string& tag, s
 }
 
 /// How many values of a tag stand at a step that has no loss.
-std::int64_t without_loss(const TensorboardLog& log, const ImportTags& tags, const std::string& tag) {
+std::int64_t without_loss(const RunLog& log, const ImportTags& tags, const std::string& tag) {
   const auto values = log.scalars.find(tag);
   if (values == log.scalars.end()) return 0;
   return std::ranges::count_if(values->second,
@@ -111,8 +118,8 @@ std::int64_t steps_between(std::int64_t before, std::int64_t after) {
 /// samples as its step; else they follow from the batch size.
 class SampleClock {
  public:
-  SampleClock(const TensorboardLog& log, const ImportTags& tags) : log_(log), batch_(tags.batch) {
-    const auto twins = log.scalars.find(tags.loss + " vs samples");
+  SampleClock(const RunLog& log, const ImportTags& tags) : log_(log), batch_(tags.batch) {
+    const auto twins = log.scalars.find(tags.loss + std::string(twin));
     const auto losses = log.scalars.find(tags.loss);
     if (twins != log.scalars.end() && twins->second.size() == losses->second.size()) twins_ = &twins->second;
     if (log.scalars.contains("batch-size")) sizes_ = "batch-size";
@@ -130,7 +137,7 @@ class SampleClock {
   }
 
  private:
-  const TensorboardLog& log_;
+  const RunLog& log_;
   std::int64_t batch_;
   const std::vector<LoggedScalar>* twins_ = nullptr;
   std::string sizes_;
@@ -153,7 +160,7 @@ class EventAppender {
   std::int64_t time_ns_ = 0;
 };
 
-Result<RunSummary> write_events(const TensorboardLog& log, const ImportTags& tags, RunWriter& writer, RunSummary run) {
+Result<RunSummary> write_events(const RunLog& log, const ImportTags& tags, RunWriter& writer, RunSummary run) {
   const std::vector<LoggedScalar>& losses = log.scalars.at(tags.loss);
   const double origin = losses.front().wall_time;
   EventAppender events(writer);
@@ -190,8 +197,8 @@ Result<RunSummary> write_events(const TensorboardLog& log, const ImportTags& tag
                   .micro_step = loss.step,
                   .samples = clock.at(i, loss.step),
                   .loss = loss.value,
-                  .lr = lr == nullptr ? std::nan("") : lr->value,
-                  .grad_norm = norm == nullptr ? std::nan("") : norm->value,
+                  .lr = lr == nullptr ? std::nullopt : std::optional(lr->value),
+                  .grad_norm = norm == nullptr ? std::nullopt : std::optional(norm->value),
                   .seconds = std::isfinite(seconds) ? seconds : 0.0};
     run.samples = update.samples;
     run.seconds = update.seconds;
@@ -206,106 +213,8 @@ Result<RunSummary> write_events(const TensorboardLog& log, const ImportTags& tag
   return run;
 }
 
-}  // namespace
-
-std::filesystem::path import_place(const std::filesystem::path& runs_dir, const std::filesystem::path& from) {
-  const std::string name = "imported-" + last_name(from);
-  std::filesystem::path place = runs_dir / name;
-  std::error_code error;
-  for (int number = 2; std::filesystem::exists(place, error); ++number)
-    place = runs_dir / fmt::format("{}-{}", name, number);
-  return place;
-}
-
-bool is_imported(const RunSummary& run) {
-  return run.message.starts_with(import_reason);
-}
-
-Result<ScalarsWritten> export_tensorboard(const std::filesystem::path& run_dir, const std::filesystem::path& folder,
-                                          const std::function<bool()>& go_on) {
-  const auto run = read_run(run_dir);
-  if (!run) return tl::unexpected(run.error());
-  const auto course = read_course(run->dir);
-  if (!course) return tl::unexpected(course.error());
-  if (course->updates.empty()) return fail(ErrorCode::config, "the run has no update", run->dir.string());
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (entry.path().filename().string().find("tfevents") != std::string::npos)
-      return fail(ErrorCode::config, "holds event files already, which TensorBoard would read as the same run",
-                  folder.string(), "Give another folder.");
-  const double origin = seconds_of(run->started_at);
-  auto file = TensorboardFile::create(folder, origin);
-  if (!file) return tl::unexpected(file.error());
-  const std::string loss = loss_tag(run->spec.model);
-  const ParallelSpec& parallel = run->spec.parallel;
-  ScalarsWritten written{.file = file->path()};
-  std::int64_t samples = 0;
-  double seconds = 0.0;
-  const auto add = [&](std::int64_t update, const TensorboardScalars& scalars) -> Result<void> {
-    if (auto added = file->add(origin + seconds, update, scalars); !added) return added;
-    return file->add(origin + seconds, samples, over_samples(scalars));
-  };
-  // One without an update, as that of weights before the first, stands at the time and samples of the update before it.
-  auto evaluation = course->evaluations.begin();
-  const auto add_evaluations = [&](std::optional<std::int64_t> before) -> Result<void> {
-    for (; evaluation != course->evaluations.end() && (!before || evaluation->first < *before); ++evaluation) {
-      if (auto added = add(evaluation->first, scalars_of(loss, evaluation->second)); !added) return added;
-      ++written.evaluations;
-    }
-    return {};
-  };
-  for (const auto& [number, update] : course->updates) {
-    if (go_on && !go_on()) {
-      std::filesystem::remove(written.file, error);
-      return fail(ErrorCode::cancelled, "the export was given up");
-    }
-    const UpdateFacts facts{.batch_size = static_cast<double>(update.samples - samples),
-                            .world = static_cast<double>(parallel.data * parallel.tensor * parallel.pipeline),
-                            .seconds = update.seconds - seconds};
-    if (auto added = add_evaluations(number); !added) return tl::unexpected(added.error());
-    samples = update.samples;
-    seconds = update.seconds;
-    if (auto added = add(number, scalars_of(loss, update, facts)); !added) return tl::unexpected(added.error());
-    ++written.updates;
-  }
-  if (auto added = add_evaluations({}); !added) return tl::unexpected(added.error());
-  return written;
-}
-
-Result<ImportChoice> choose_tags(const TensorboardLog& log, const ImportTags& given) {
-  ImportChoice choice{.tags = given};
-  for (const std::string* tag : {&given.loss, &given.lr, &given.grad_norm, &given.evaluation})
-    if (!tag->empty() && !log.scalars.contains(*tag))
-      return fail(ErrorCode::config, "there is no " + log.word + " \"" + *tag + "\" in the log", {},
-                  "It has: " + tag_list(log) + ".");
-  ImportTags& tags = choice.tags;
-  if (tags.loss.empty()) tags.loss = found_tag(log, loss_names);
-  if (tags.loss.empty() && log.scalars.size() == 1) tags.loss = log.scalars.begin()->first;
-  if (tags.loss.empty())
-    return fail(ErrorCode::config, "no " + log.word + " of the log has the usual name of a loss", {},
-                "Name the one that is the loss: " + tag_list(log) + ".");
-  if (tags.lr.empty()) tags.lr = found_tag(log, lr_names);
-  if (tags.grad_norm.empty()) tags.grad_norm = found_tag(log, norm_names);
-  if (tags.evaluation.empty()) tags.evaluation = found_tag(log, evaluation_names);
-  for (const auto& [tag, values] : log.scalars) {
-    const bool used = tag == tags.loss || tag == tags.lr || tag == tags.grad_norm || tag == tags.evaluation;
-    if (!used && !tag.ends_with(" vs samples")) choice.ignored.push_back(tag);
-  }
-  if (tags.lr.empty()) choice.notes.push_back("the log has no learning rate");
-  for (const auto& [tag, what] : {std::pair{&tags.lr, "learning rates"}, std::pair{&tags.grad_norm, "gradient norms"}})
-    if (const std::int64_t count = without_loss(log, tags, *tag); count > 0)
-      choice.notes.push_back(fmt::format("{} of {} {} are left out: no loss was logged at their step", count,
-                                         log.scalars.at(*tag).size(), what));
-  if (!SampleClock(log, tags).known())
-    choice.notes.push_back(
-        "the log does not say how many samples an update has: on the samples axis the run stays at 0");
-  return choice;
-}
-
-Result<ImportChoice> import_tensorboard(const TensorboardLog& log, const std::filesystem::path& from,
-                                        const std::filesystem::path& run_dir, const ImportTags& given) {
-  auto choice = choose_tags(log, given);
-  if (!choice) return choice;
+/// Makes a run folder of one log.
+Result<void> write_run(const RunLog& log, const fs::path& from, const fs::path& run_dir, const ImportTags& tags) {
   RunSpec spec;
   spec.run.name = (log.name.empty() ? last_name(from) : log.name) + " (imported)";
   const std::string toml = write_spec(spec);
@@ -317,16 +226,94 @@ Result<ImportChoice> import_tensorboard(const TensorboardLog& log, const std::fi
                  .spec = spec,
                  .state = "finished",
                  .spec_sha256 = sha256_hex(toml),
-                 .started_at = utc(log.scalars.at(choice->tags.loss).front().wall_time),
-                 .message = std::string(import_reason) + from.string()};
-  auto written = write_events(log, choice->tags, *writer, std::move(run));
-  if (!written) {
-    writer->give_up();
-    return tl::unexpected(written.error());
+                 .started_at = utc(log.scalars.at(tags.loss).front().wall_time),
+                 .message = import_reason + from.string()};
+  auto written = write_events(log, tags, *writer, std::move(run));
+  if (!written) return tl::unexpected(written.error());
+  if (auto done = writer->write_summary(*written); !done) return done;
+  return writer->sync();
+}
+
+/// Names that are free in the folder, one for each run: two imports of a log are two runs.
+std::vector<std::string> free_names(const fs::path& runs_dir, const fs::path& from, std::size_t count) {
+  const std::string wanted = "imported-" + last_name(from);
+  std::vector<std::string> names;
+  std::error_code error;
+  for (int number = 1; names.size() < count; ++number) {
+    std::string name = number == 1 ? wanted : fmt::format("{}-{}", wanted, number);
+    if (!fs::exists(runs_dir / name, error)) names.push_back(std::move(name));
   }
-  if (auto done = writer->write_summary(*written); !done) return tl::unexpected(done.error());
-  if (auto done = writer->sync(); !done) return tl::unexpected(done.error());
+  return names;
+}
+
+}  // namespace
+
+Result<ImportChoice> choose_tags(const RunLog& log, const ImportTags& given) {
+  ImportChoice choice{.tags = given};
+  const std::vector<std::string> all = tags_of(log);
+  const auto is_there = [&](const std::string& tag) {
+    return log.scalars.contains(tag) || log.no_numbers.contains(tag);
+  };
+  for (const std::string* tag : {&given.loss, &given.lr, &given.grad_norm, &given.evaluation})
+    if (!tag->empty() && !is_there(*tag))
+      return fail(ErrorCode::config, "there is no " + log.word + " \"" + *tag + "\" in the log", {},
+                  "It has: " + name_list(all) + ".");
+  ImportTags& tags = choice.tags;
+  if (tags.loss.empty()) tags.loss = found_tag(all, loss_names);
+  if (tags.loss.empty() && all.size() == 1) tags.loss = all.front();
+  if (tags.loss.empty())
+    return fail(ErrorCode::config, "no " + log.word + " of the log has the usual name of a loss", {},
+                "Name the one that is the loss: " + name_list(all) + ".");
+  if (tags.lr.empty()) tags.lr = found_tag(all, lr_names);
+  if (tags.grad_norm.empty()) tags.grad_norm = found_tag(all, norm_names);
+  if (tags.evaluation.empty()) tags.evaluation = evaluation_of(all, tags.loss);
+  for (const std::string* tag : {&tags.loss, &tags.lr, &tags.grad_norm, &tags.evaluation})
+    if (const auto bad = log.no_numbers.find(*tag); bad != log.no_numbers.end()) return tl::unexpected(bad->second);
+  for (const std::string& tag : all)
+    if (tag != tags.loss && tag != tags.lr && tag != tags.grad_norm && tag != tags.evaluation)
+      choice.ignored.push_back(tag);
+  if (tags.lr.empty()) choice.notes.push_back("the log has no learning rate");
+  for (const auto& [tag, what] : {std::pair{&tags.lr, "learning rates"}, std::pair{&tags.grad_norm, "gradient norms"}})
+    if (const std::int64_t count = without_loss(log, tags, *tag); count > 0)
+      choice.notes.push_back(fmt::format("{} of {} {} are left out: no loss was logged at their step", count,
+                                         log.scalars.at(*tag).size(), what));
+  if (!SampleClock(log, tags).known())
+    choice.notes.push_back(
+        "the log does not say how many samples an update has: on the samples axis the run stays at 0");
   return choice;
+}
+
+Result<ImportPlace> import_place_of(const fs::path& run_dir) {
+  const auto dir = absolute_folder(run_dir);
+  if (!dir) return tl::unexpected(dir.error());
+  return ImportPlace{dir->parent_path(), dir->filename().string()};
+}
+
+Result<std::vector<ImportedRun>> import_logs(std::vector<RunLog> logs, const fs::path& from, const ImportPlace& place,
+                                             const ImportTags& given, const std::function<bool()>& go_on) {
+  if (!place.name.empty() && logs.size() > 1)
+    return fail(ErrorCode::config, fmt::format("holds {} runs, and one folder is named for them", logs.size()),
+                from.string(), "Name the folder that their folders go into.");
+  std::vector<ImportedRun> imported;
+  for (const RunLog& log : logs) {
+    auto choice = choose_tags(log, given);
+    if (!choice && logs.size() > 1) choice.error().message = fmt::format("run {}: {}", log.id, choice.error().message);
+    if (!choice) return tl::unexpected(choice.error());
+    imported.push_back({.choice = std::move(*choice), .problems = log.problems});
+  }
+  const auto runs_dir = absolute_folder(place.runs_dir);
+  if (!runs_dir) return tl::unexpected(runs_dir.error());
+  auto staging = RunStaging::make(*runs_dir);
+  if (!staging) return tl::unexpected(staging.error());
+  const auto names = place.name.empty() ? free_names(*runs_dir, from, logs.size()) : std::vector{place.name};
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    if (go_on && !go_on()) return fail(ErrorCode::cancelled, "the import was given up");
+    if (auto written = write_run(logs[i], from, staging->dir() / names[i], imported[i].choice.tags); !written)
+      return tl::unexpected(written.error());
+    imported[i].dir = *runs_dir / names[i];
+  }
+  if (auto taken = staging->take_places(names); !taken) return tl::unexpected(taken.error());
+  return imported;
 }
 
 }  // namespace accrue

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle_staging.h"
+#include "run_staging.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -61,7 +61,7 @@ void clear_killed_imports(const fs::path& runs_dir) {
 
 }  // namespace
 
-Result<BundleStaging> BundleStaging::make(const fs::path& runs_dir) {
+Result<RunStaging> RunStaging::make(const fs::path& runs_dir) {
   std::error_code error;
   fs::create_directories(runs_dir, error);
   if (error) return disk_error(runs_dir, "cannot be created", error.value());
@@ -73,22 +73,21 @@ Result<BundleStaging> BundleStaging::make(const fs::path& runs_dir) {
       return disk_error(runs_dir, "cannot be written", errno);
     }
     // Another import may have taken it for a leftover before it was locked.
-    if (const int fd = lock_folder(dir); fd >= 0) return BundleStaging(dir, fd);
+    if (const int fd = lock_folder(dir); fd >= 0) return RunStaging(dir, fd);
     ::rmdir(dir.c_str());
   }
 }
 
-BundleStaging::BundleStaging(BundleStaging&& other) noexcept
-    : dir_(std::move(other.dir_)), fd_(std::exchange(other.fd_, -1)) {}
+RunStaging::RunStaging(RunStaging&& other) noexcept : dir_(std::move(other.dir_)), fd_(std::exchange(other.fd_, -1)) {}
 
-BundleStaging::~BundleStaging() {
+RunStaging::~RunStaging() {
   if (fd_ < 0) return;
   std::error_code ignored;
   fs::remove_all(dir_, ignored);
   ::close(fd_);
 }
 
-Result<void> BundleStaging::take_places(const std::vector<std::string>& names) {
+Result<void> RunStaging::take_places(const std::vector<std::string>& names) {
   const fs::path runs_dir = dir_.parent_path();
   std::vector<std::string> placed;
   const auto take_back = [&] {
@@ -96,6 +95,7 @@ Result<void> BundleStaging::take_places(const std::vector<std::string>& names) {
   };
   for (const std::string& name : names) {
     const fs::path place = runs_dir / name;
+    ::rmdir(place.c_str());  // where it is an empty folder
     const int failed = rename_to_free(dir_ / name, place);
     if (failed == 0) {
       placed.push_back(name);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logs in JSON: an object a line (MMEngine's scalars.json, W&B's history), and the log_history of the HF Trainer's
+// trainer_state.json. NaN and Infinity, as Python writes them, are numbers.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "accrue/run/result.h"
+#include "accrue/run/run_log.h"
+
+namespace accrue {
+
+/// Whether the text begins as JSON does.
+bool looks_like_json(std::string_view text);
+
+/// `step`, `seconds`, go_on: as parse_table_log. A last line that is cut short is left out, with a sentence in the
+/// problems. Errors (config): a line that is no object, by its number; no key of steps; no number; go_on said false
+/// (cancelled).
+Result<RunLog> parse_json_log(std::string_view text, const std::string& file_name, double seconds,
+                              const std::string& step = {}, const std::function<bool()>& go_on = {});
+
+}  // namespace accrue

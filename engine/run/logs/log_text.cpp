@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace accrue {
+
+namespace {
+
+void put_utf8(std::string& text, std::uint32_t code) {
+  if (code < 0x80) {
+    text += static_cast<char>(code);
+    return;
+  }
+  const int following = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+  constexpr unsigned marks[] = {0, 0xc0, 0xe0, 0xf0};
+  text += static_cast<char>(marks[following] | code >> (6 * following));
+  for (int i = following - 1; i >= 0; --i) text += static_cast<char>(0x80U | (code >> (6 * i) & 0x3fU));
+}
+
+/// Half of a pair that stands alone becomes U+FFFD; an odd byte at the end is left out.
+std::string from_utf16(std::string_view bytes, bool big_endian) {
+  const auto unit = [&](std::size_t at) {
+    const auto first = static_cast<unsigned char>(bytes[at]), second = static_cast<unsigned char>(bytes[at + 1]);
+    return static_cast<std::uint32_t>(big_endian ? first << 8U | second : second << 8U | first);
+  };
+  std::string text;
+  for (std::size_t at = 0; at + 1 < bytes.size(); at += 2) {
+    std::uint32_t code = unit(at);
+    const bool low_follows = at + 3 < bytes.size() && (unit(at + 2) & 0xfc00U) == 0xdc00U;
+    if ((code & 0xfc00U) == 0xd800U && low_follows) {
+      at += 2;
+      code = 0x10000U + ((code & 0x3ffU) << 10U) + (unit(at) & 0x3ffU);
+    } else if ((code & 0xf800U) == 0xd800U) {
+      code = 0xfffd;
+    }
+    put_utf8(text, code);
+  }
+  return text;
+}
+
+/// "a" in UTF-16 is a byte beside a NUL.
+bool is_utf16(std::string_view bytes, bool big_endian) {
+  constexpr std::size_t looked_at = 16;
+  if (bytes.size() < 4) return false;
+  for (std::size_t i = 0; i + 1 < std::min(bytes.size(), looked_at); i += 2)
+    if ((bytes[i] == '\0') != big_endian || (bytes[i + 1] == '\0') == big_endian) return false;
+  return true;
+}
+
+}  // namespace
+
+Result<LogText> log_text(std::string bytes, const std::string& file) {
+  using namespace std::string_view_literals;
+  const std::string_view all = bytes;
+  if (all.starts_with("\xff\xfe\0\0"sv) || all.starts_with("\0\0\xfe\xff"sv))
+    return fail(ErrorCode::config, "is in UTF-32, which is not read", file, "Save it as UTF-8.");
+  LogText result;
+  if (all.starts_with("\xff\xfe") || all.starts_with("\xfe\xff"))
+    result.text = from_utf16(all.substr(2), all.front() == '\xfe');
+  else if (is_utf16(all, false) || is_utf16(all, true))
+    result.text = from_utf16(all, is_utf16(all, true));
+  else
+    result.text = std::move(bytes);
+  if (result.text.starts_with("\xEF\xBB\xBF")) result.text.erase(0, 3);
+  if (const auto nul = result.text.find('\0'); nul != std::string::npos) {
+    const bool all_nul = result.text.find_first_not_of('\0', nul) == std::string::npos;
+    result.problems.push_back(
+        all_nul ? fmt::format("{} ends in {} NUL bytes, as after a power cut", file, result.text.size() - nul)
+                : fmt::format("{} has NUL bytes from byte {} on; what follows them is not read", file, nul));
+    result.text.resize(nul);
+  }
+  return result;
+}
+
+bool looks_like_text(std::string_view bytes) {
+  constexpr std::size_t looked_at = 4096;
+  return std::ranges::all_of(bytes.substr(0, looked_at), [](char each) {
+    return static_cast<unsigned char>(each) >= 0x20 || (each >= '\t' && each <= '\r') || each == '\x1b' || each == '\b';
+  });
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  return first == std::string_view::npos ? std::string_view()
+                                         : text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+TextLine take_line(std::string_view& rest) {
+  const auto end = rest.find_first_of("\r\n");
+  TextLine line{rest.substr(0, end), end != std::string_view::npos};
+  rest.remove_prefix(line.whole ? end : rest.size());
+  if (line.whole) rest.remove_prefix(rest.starts_with("\r\n") ? 2 : 1);
+  return line;
+}
+
+}  // namespace accrue

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of a log file: UTF-8 without a byte-order mark, up to where the file is damaged.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "accrue/run/result.h"
+
+namespace accrue {
+
+struct LogText {
+  std::string text;
+  std::vector<std::string> problems;  ///< what was left out
+};
+/// From UTF-8 or UTF-16, with or without a byte-order mark. At the first NUL, as a power cut leaves them at the end of
+/// a file, the text ends. Errors (config): UTF-32.
+Result<LogText> log_text(std::string bytes, const std::string& file);
+
+/// Whether bytes are a text: no control characters but those of lines, tabs and terminals at the beginning.
+bool looks_like_text(std::string_view bytes);
+
+/// After how many lines or rows a reader asks whether it is to go on.
+inline constexpr std::int64_t asked_every = 1024;
+
+/// Without spaces and tabs at its ends.
+std::string_view trimmed(std::string_view text);
+
+/// Takes the next line off the text, without its end. `whole`: an end of line followed.
+struct TextLine {
+  std::string_view text;
+  bool whole = false;
+};
+TextLine take_line(std::string_view& rest);
+
+}  // namespace accrue

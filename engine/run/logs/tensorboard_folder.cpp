@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of a folder's event files are one run. Keras puts the losses of one into train/ and validation/, torch's
+// add_scalars("loss", ...) into loss_train/ and loss_val/ beside the run's own file, and a folder of many runs has a
+// folder for each.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "accrue/run/mapped_file.h"
+#include "log_text.h"
+#include "lower_case.h"
+#include "tensorboard_log.h"
+
+namespace accrue {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t most_files = 1000;
+constexpr int deepest = 3;
+
+enum class Part { all, training, evaluation };
+
+struct NamedPart {
+  std::string stem;  ///< of "loss_train": loss
+  Part part = Part::all;
+};
+
+NamedPart named_part(const std::string& folder) {
+  constexpr std::array<std::string_view, 2> training = {"train", "training"};
+  constexpr std::array<std::string_view, 7> evaluation = {"validation", "valid", "val", "eval",
+                                                          "evaluation", "test",  "dev"};
+  const auto split = folder.find_last_of("_-");
+  const std::string last = lowered(split == std::string::npos ? folder : folder.substr(split + 1));
+  const std::string stem = split == std::string::npos ? std::string() : folder.substr(0, split);
+  if (std::ranges::find(training, last) != training.end()) return {stem, Part::training};
+  if (std::ranges::find(evaluation, last) != evaluation.end()) return {stem, Part::evaluation};
+  return {folder, Part::all};
+}
+
+/// In the order of their names, which begin with the time.
+std::vector<fs::path> event_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.is_regular_file(error) && is_event_file(entry.path()) && entry.file_size(error) > 0)
+      files.push_back(entry.path());
+  std::ranges::sort(files);
+  if (files.size() > most_files) files.resize(most_files);
+  return files;
+}
+
+std::vector<fs::path> folders_in(const fs::path& folder) {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.is_directory(error) && !entry.is_symlink(error)) folders.push_back(entry.path());
+  std::ranges::sort(folders);
+  return folders;
+}
+
+Result<RunLog> read_files(const std::vector<fs::path>& files, const std::function<bool()>& go_on) {
+  TensorboardReader reader;
+  std::vector<std::string> texts;
+  for (const auto& file : files) {
+    const auto mapped = MappedFile::open(file);
+    if (!mapped) return tl::unexpected(mapped.error());
+    const std::string_view bytes(reinterpret_cast<const char*>(mapped->data()),
+                                 static_cast<std::size_t>(mapped->size()));
+    if (!looks_like_events(bytes) && looks_like_text(bytes))
+      texts.push_back(file.filename().string() + " is a text, not an event file, and is not read");
+    else
+      reader.read(bytes, file.filename().string(), go_on);
+    if (go_on && !go_on()) return fail(ErrorCode::cancelled, "the import was given up");
+  }
+  RunLog log = std::move(reader).log();
+  log.problems.insert(log.problems.end(), texts.begin(), texts.end());
+  return log;
+}
+
+/// Adds the scalars of a part to the run that it is of.
+void join(RunLog& run, RunLog&& part, Part role) {
+  for (auto& [tag, values] : part.scalars)
+    run.scalars.try_emplace((role == Part::evaluation ? "validation/" : "") + tag, std::move(values));
+  run.problems.insert(run.problems.end(), part.problems.begin(), part.problems.end());
+}
+
+/// As add_scalars(stem) writes it: no tag but that one, which may have had slashes.
+bool is_of_tag(const RunLog& log, const std::string& stem) {
+  return std::ranges::all_of(log.scalars, [&](const auto& scalar) {
+    std::string tag = scalar.first;
+    std::ranges::replace(tag, '/', '_');
+    return tag == stem;
+  });
+}
+
+class FolderReader {
+ public:
+  explicit FolderReader(const std::function<bool()>& go_on) : go_on_(go_on) {}
+
+  /// Adds the runs of a folder, which has this name among them.
+  Result<void> read(const fs::path& folder, const std::string& name, int depth) {
+    auto own = take(event_files(folder));
+    if (!own) return tl::unexpected(own.error());
+    const bool has_own = !own->scalars.empty();
+    std::map<std::string, std::vector<std::pair<Part, RunLog>>> parts;
+    std::vector<fs::path> deeper;
+    for (const fs::path& each : folders_in(folder)) {
+      const auto files = event_files(each);
+      const NamedPart named = named_part(each.filename().string());
+      if (files.empty() || named.part == Part::all) {
+        deeper.push_back(each);
+        continue;
+      }
+      auto part = take(files);
+      if (!part) return tl::unexpected(part.error());
+      const bool is_own = named.stem.empty() || is_of_tag(*part, named.stem);
+      parts[is_own ? std::string() : named.stem].emplace_back(named.part, std::move(*part));
+    }
+    for (auto& [stem, logs] : parts) {
+      RunLog run;
+      RunLog& target = stem.empty() ? *own : run;
+      const bool trained = (stem.empty() && has_own) ||
+                           std::ranges::any_of(logs, [](const auto& log) { return log.first == Part::training; });
+      for (auto& [part, log] : logs) join(target, std::move(log), trained ? part : Part::training);
+      if (!stem.empty()) add(std::move(run), name.empty() ? stem : name + "/" + stem);
+    }
+    add(std::move(*own), name);
+    if (depth < deepest)
+      for (const fs::path& each : deeper)
+        if (auto read_deeper =
+                read(each, name.empty() ? each.filename().string() : name + "/" + each.filename().string(), depth + 1);
+            !read_deeper)
+          return read_deeper;
+    return {};
+  }
+
+  std::vector<RunLog> runs() && { return std::move(runs_); }
+  std::size_t files() const { return files_; }
+  const std::vector<std::string>& problems() const { return problems_; }
+
+ private:
+  Result<RunLog> take(const std::vector<fs::path>& files) {
+    files_ += files.size();
+    if (files_ > most_files)
+      return fail(ErrorCode::config, "has more than 1,000 event files in its folders", {},
+                  "Give the folder of one run.");
+    return read_files(files, go_on_);
+  }
+  void add(RunLog&& run, const std::string& name) {
+    if (run.scalars.empty()) {
+      problems_.insert(problems_.end(), run.problems.begin(), run.problems.end());
+      return;
+    }
+    run.id = run.name = name;
+    runs_.push_back(std::move(run));
+  }
+
+  const std::function<bool()>& go_on_;
+  std::vector<RunLog> runs_;
+  std::vector<std::string> problems_;  ///< of what holds no scalar
+  std::size_t files_ = 0;
+};
+
+}  // namespace
+
+bool is_event_file(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.find("tfevents") != std::string::npos && !name.ends_with(".profile-empty") && !name.ends_with(".lock");
+}
+
+Result<std::vector<RunLog>> read_tensorboard(const fs::path& path, const std::function<bool()>& go_on) {
+  std::error_code error;
+  std::vector<RunLog> runs;
+  std::vector<std::string> problems;
+  if (fs::is_directory(path, error)) {
+    FolderReader reader(go_on);
+    if (auto read = reader.read(path, {}, 0); !read) {
+      if (read.error().where.empty()) read.error().where = path.string();
+      return tl::unexpected(read.error());
+    }
+    problems = reader.problems();
+    if (reader.files() == 0)
+      return fail(ErrorCode::config, "holds no event file of TensorBoard", path.string(),
+                  "Their names have \"tfevents\" in them. Give the folder that holds them itself.");
+    runs = std::move(reader).runs();
+    if (runs.size() == 1) runs.front().id = runs.front().name = {};
+  } else {
+    auto log = read_files({path}, go_on);
+    if (!log) return tl::unexpected(log.error());
+    problems = log->problems;
+    if (!log->scalars.empty()) runs.push_back(std::move(*log));
+  }
+  if (runs.empty())
+    return fail(ErrorCode::config, "holds no scalar" + (problems.empty() ? std::string() : ": " + problems.front()),
+                path.string(), "Give a log that TensorBoard shows curves of.");
+  return runs;
+}
+
+}  // namespace accrue

@@ -125,7 +125,7 @@ class StoryRecorder final : public RankChannel {
   explicit StoryRecorder(StepsRequest request) : request_(request) {}
   void send(EventBody body) override {
     if (const auto* update = std::get_if<Update>(&body))
-      story.updates.push_back(update_line(update->update, update->micro_step, update->reason, update->lr));
+      story.updates.push_back(update_line(update->update, update->micro_step, update->reason, update->lr.value()));
     if (const auto* micro = std::get_if<MicroSteps>(&body)) take(*micro);
     if (const auto* sync = std::get_if<Sync>(&body))
       for (std::size_t i = 0; i < sync->op.size(); ++i)

@@ -64,7 +64,7 @@ class TestSampleClock : public QObject {
     QCOMPARE(updates.size(), std::size_t{8});
     for (std::size_t i = 0; i < updates.size(); ++i) {
       QCOMPARE(updates[i].samples, static_cast<std::int64_t>(8 * (i + 1)));
-      QCOMPARE(updates[i].lr, 0.01 * (1.0 - static_cast<double>(8 * i) / 64.0));
+      QCOMPARE(updates[i].lr.value(), 0.01 * (1.0 - static_cast<double>(8 * i) / 64.0));
     }
   }
 
@@ -91,7 +91,7 @@ class TestSampleClock : public QObject {
     double w = 0.0, n = 0.0;
     for (std::size_t i = 0; i < updates.size(); ++i) {
       const double lr = 0.01 * (1.0 - n / 64.0), decay = n / 64.0;
-      QVERIFY(std::abs(updates[i].lr - lr) <= 1e-15);
+      QVERIFY(std::abs(updates[i].lr.value() - lr) <= 1e-15);
       if (i == 1) continue;
       double gradient = decay * w;
       for (int sample = 1; sample <= 8; ++sample) {

@@ -53,7 +53,7 @@ double norm_of_64(double first, double slope, const char* dtype, const char* sum
   const std::vector<std::string> set{std::string("model.dtype=") + dtype,
                                      std::string("accumulation.accumulation_dtype=") + sum,
                                      std::string("accumulation.reduce_when=") + when};
-  return train({.spec = spec, .set = set}, 1)[0].all<Update>()[0].grad_norm;
+  return train({.spec = spec, .set = set}, 1)[0].all<Update>()[0].grad_norm.value();
 }
 
 std::int64_t gradient_reductions(const TrainedRank& rank) {
@@ -262,11 +262,11 @@ class TestWindows : public QObject {
     QVERIFY(updates[1].outcome == StepOutcome::skipped_overflow);
     QVERIFY(updates[2].outcome == StepOutcome::updated);
     QCOMPARE(updates[1].weights, updates[0].weights);
-    QCOMPARE(updates[2].lr, policy == "hold" ? 0.125 : 0.0625);
+    QCOMPARE(updates[2].lr.value(), policy == "hold" ? 0.125 : 0.0625);
     // Adam's second step after one other: its moments and its step count did not see the skipped window. Gradients of
     // the two windows have the same sign, so a step is nearly the rate; a moment that saw infinity would give NaN.
     const double moved = std::abs(updates[2].weights[0] - updates[1].weights[0]);
-    QVERIFY2(moved > 0.5 * updates[2].lr && moved < 1.5 * updates[2].lr, QByteArray::number(moved));
+    QVERIFY2(moved > 0.5 * updates[2].lr.value() && moved < 1.5 * updates[2].lr.value(), QByteArray::number(moved));
   }
 
   void an_overflow_rule_that_is_asked_for_needs_no_other() {

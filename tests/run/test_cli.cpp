@@ -197,23 +197,6 @@ class TestCli : public QObject {
     QVERIFY(!QFile::exists(path("none-there.accrue")));
   }
 
-  void a_table_of_another_tool_is_imported() {
-    QFile table(path("theirs.csv"));
-    QVERIFY(table.open(QIODevice::WriteOnly));
-    table.write("step,train_loss,lr,gpu\n1,3.5,0.1,a\n2,2.5,0.1,b\n");
-    table.close();
-    const QString runs = fresh();
-    const Outcome imported = run({"import", table.fileName(), "--into", runs});
-    QCOMPARE(imported.status, 0);
-    QCOMPARE(imported.out, runs + "/imported-theirs.csv\n");
-    QVERIFY2(imported.err.contains("columns that are not imported: gpu"), qPrintable(imported.err));
-    QCOMPARE(shown(imported.out.trimmed())["curve"].toObject()["loss"].toArray().size(), 2);
-    QCOMPARE(run({"import", table.fileName(), "--into", runs}).out, runs + "/imported-theirs.csv-2\n");
-    const Outcome refused = run({"import", table.fileName(), "--into", runs, "--loss", "gpu"});
-    QCOMPARE(refused.status, 2);
-    QVERIFY2(refused.err.contains("theirs.csv:2: column 4: \"a\" is no number"), qPrintable(refused.err));
-  }
-
   void help_and_version_are_done() {
     QCOMPARE(run({"--help"}).status, 0);
     QCOMPARE(run({"run", "--help"}).status, 0);
@@ -376,22 +359,6 @@ class TestCli : public QObject {
     const auto shared = object(run({"compare", one, two, three, "--json"}).out)["runs"].toArray();
     QCOMPARE(shared[1].toObject()["shared_points"].toInt(), 2);
     QCOMPARE(shared[2].toObject()["shared_points"].toInt(), 1);
-  }
-
-  void logs_without_sample_counts_are_compared_by_update_and_compare_says_so() {
-    write("a.csv", "step,loss\n1,3.0\n2,2.0\n3,1.0\n");
-    write("b.csv", "step,loss\n1,9.0\n2,7.0\n3,1.0\n");
-    const QString a = fresh(), b = fresh();
-    QCOMPARE(run({"import", path("a.csv"), "--out", a}).status, 0);
-    QCOMPARE(run({"import", path("b.csv"), "--out", b}).status, 0);
-    const Outcome text = run({"compare", a, b});
-    for (const char* part : {"Compared at equal updates: runs 1, 2 do not say how many samples they trained on.",
-                             "1 and 2: first divergence at update 1, loss 3 and 9"})
-      QVERIFY2(text.out.contains(QLatin1String(part)), qPrintable(text.out));
-    const auto json = object(run({"compare", a, b, "--json"}).out);
-    QCOMPARE(json["clock"].toString(), QStringLiteral("updates"));
-    QCOMPARE(json["first_divergence"].toObject()["updates"].toInt(), 1);
-    QCOMPARE(json["points"].toArray().size(), 3);
   }
 
   void failures_have_their_exit_status_data() {

@@ -122,6 +122,10 @@ class TestLogReader : public QObject {
         " [2026-01-01 10:00:00] iteration      200/  500000 | consumed samples:        51200 | elapsed time per "
         "iteration (ms): 5.0 | learning rate: 2.000E-04 | lm loss: 2.0E+00 | grad norm: 1.10 |\n",
         {100, 200}, "lm loss");
+    row("Megatron-LM, with the time before each line", "out.log",
+        "[2026-01-01 10:00:00] iteration 1/ 5 | lm loss: 2.5E+00 |\n[2026-01-01 10:00:09] iteration 2/ 5 | lm loss: "
+        "2.0E+00 |\n",
+        {1, 2}, "lm loss");
     row("a metric of MLflow", "loss", "1700000000000 2.5 10\n1700000001000 2.0 20\n", {10, 20}, "loss");
   }
   void what_a_file_is_its_contents_say() {
@@ -158,7 +162,6 @@ class TestLogReader : public QObject {
     row("JSON that is cut", "trainer_state.json", "{\n \"log_history\": [\n  {\"loss\": 2.5,",
         "is neither a whole JSON value nor an object a line");
     row("JSON without steps", "a.json", "{\"loss\": 2.5}\n{\"loss\": 2.0}\n", "no key says the step");
-    row("JSON of a list of numbers", "a.json", "[1, 2]", "entry 1: is no JSON object");
   }
   void what_is_no_log_is_refused_by_what_it_is() {
     const auto [name, bytes, words] = current_row<QString, QByteArray, QString>();

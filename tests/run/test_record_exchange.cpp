@@ -314,6 +314,20 @@ class TestRecordExchange : public QObject {
     QCOMPARE(read_course(again).value().updates.at(2).samples, 16);
   }
 
+  /// Neither samples nor rates that nobody logged come into being on the way out.
+  void what_a_log_does_not_say_is_not_exported() {
+    RunLog log;
+    log.scalars = {{"loss", {{1, 1.0, 3.0}, {2, 2.0, 2.0}}}};
+    const fs::path run = fresh(), board = fresh();
+    QVERIFY(import_one(log, "log", run, {}).has_value());
+    QVERIFY(export_tensorboard(run, board).has_value());
+    const RunLog back = read_tensorboard(board).value().front();
+    for (const char* tag : {"learning-rate", "grad-norm", "batch-size", "lm loss vs samples"})
+      QVERIFY2(!back.scalars.contains(tag), tag);
+    QCOMPARE(back.scalars.at("lm loss").size(), std::size_t{2});
+    QVERIFY(back.problems.empty());
+  }
+
   /// That of weights before the first update, and one behind the last.
   void evaluations_without_an_update_go_out_as_well() {
     const fs::path run = two_ranks(fresh());

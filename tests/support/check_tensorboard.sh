@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Trains on one and on two ranks with run.tensorboard_dir, and reads the event files back with the real tensorboard package: every loss, part of a loss,
 # rate, norm and loss scale is that of the run's own events, on both axes. What "export --to tensorboard" writes afterwards has the same scalars, but for
-# those of the clock and the memory of the rank that wrote, and what its own writer, the package's, has written is imported.
+# those of the clock and the memory of the rank that wrote, and what its own writer, the package's, has written is imported, restarts as its reader shows them.
 #   check_tensorboard.sh ACCRUE_RUN SOURCE
 # The package needs an environment of its own; without one the test is skipped, and says how to make it.
 set -euo pipefail
@@ -120,3 +120,62 @@ expected = [struct.unpack("<f", struct.pack("<f", 4.0 / step))[0] for step in ra
 if curve["loss"] != expected or curve["samples"] != [16 * step for step in range(1, 21)]:
     sys.exit(f"FAILED: the imported run has {curve}")
 print("a log of 20 steps imported")'
+
+# Programs that were started again: what the import has are the points that the package's reader shows, of a step that is told twice the later one.
+"$python" - "$folder/restarts" "$accrue_run" <<'PYTHON'
+import json
+import pathlib
+import subprocess
+import sys
+
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.record_writer import RecordWriter
+
+
+def version(step=0):  # as SummaryWriter(purge_step=step) begins
+    return Event(wall_time=1000.0, step=step, file_version="brain.Event:2")
+
+
+def start(step):
+    return Event(wall_time=1000.0, step=step, session_log=SessionLog(status=SessionLog.START))
+
+
+def losses(steps, base):
+    return [Event(wall_time=1000.0 + step, step=step, summary=Summary(value=[Summary.Value(tag="loss", simple_value=base + step)])) for step in steps]
+
+
+first, again = losses(range(0, 21, 2), 100), losses(range(10, 14), 1000)
+stop = Event(wall_time=1000.0, step=10, session_log=SessionLog(status=SessionLog.STOP))
+logs = {
+    "purge_step": [[version(), *first], [version(10), start(10), *again]],
+    "in one file": [[version(), *first, start(10), *again]],
+    "without a start": [[version(), *first], [version(), *again]],
+    "stopped": [[version(), *first, stop, *again]],
+    "without a version": [[*first, *again]],
+    "from 0": [[version(), *first], [version(), start(0), *again]],
+    "twice": [[version(), *first], [version(10), start(10), *again], [version(12), start(12), *losses(range(12, 18), 5000)]],
+}
+for name, files in logs.items():
+    folder = pathlib.Path(sys.argv[1]) / name
+    folder.mkdir(parents=True)
+    for number, events in enumerate(files):
+        with open(folder / f"events.out.tfevents.{1000 + number}.host", "wb") as file:
+            writer = RecordWriter(file)
+            for event in events:
+                writer.write(event.SerializeToString())
+            writer.flush()
+    accumulator = EventAccumulator(str(folder), size_guidance={"scalars": 0})
+    accumulator.Reload()
+    expected = dict(sorted((each.step, each.value) for each in accumulator.Scalars("loss")))
+    for each in accumulator.Scalars("loss"):
+        expected[each.step] = each.value
+    run = pathlib.Path(sys.argv[1]) / f"run {name}"
+    subprocess.run([sys.argv[2], "import", folder, "--out", run], check=True, capture_output=True)
+    curve = json.loads(subprocess.run([sys.argv[2], "show", run, "--json"], check=True, capture_output=True).stdout)["curve"]
+    found = dict(zip(curve["update"], curve["loss"]))
+    if found != expected:
+        sys.exit(f"FAILED: {name}: {found}, where TensorBoard shows {expected}")
+print(f"{len(logs)} logs of programs that were started again imported as TensorBoard shows them")
+PYTHON

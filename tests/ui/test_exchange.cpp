@@ -367,7 +367,8 @@ class TestExchange : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(studio.library->table()->rowCount(), 1, patience_ms);
     QCOMPARE(studio.dialogs.items_asked, (QStringList{QStringLiteral("objective"), QStringLiteral("speed")}));
     // What is no log is named.
-    studio.dialogs.open_answer = studio.home->path();
+    studio.dialogs.open_answer = studio.home->filePath(QStringLiteral("bare"));
+    QVERIFY(QDir().mkdir(studio.dialogs.open_answer));
     studio.action("importLogAction")->trigger();
     auto* bar = studio.window->findChild<MessageBar*>();
     QTRY_VERIFY_WITH_TIMEOUT(bar->text().contains(QStringLiteral("no event file")), patience_ms);

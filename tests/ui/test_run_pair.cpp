@@ -155,6 +155,17 @@ class TestRunPair : public QObject {
     const QString said = sentenceOf(*often, *other);
     QVERIFY2(said.startsWith(QStringLiteral("The losses part at update 140 (the runs do not both count samples)")),
              qPrintable(said));
+    const auto three = [](const std::vector<double>& losses) {
+      auto run = std::make_unique<RunSeries>(QStringLiteral("three"), 0);
+      for (std::int64_t step = 1; step <= 3; ++step)
+        run->append({{supervisor_rank, 0, 0,
+                      Update{.update = step, .micro_step = step, .loss = losses[std::size_t(step) - 1]}}});
+      return run;
+    };
+    const QString first = sentenceOf(*three({3, 2, 1}), *three({9, 7, 1}));
+    QVERIFY2(first.startsWith(QStringLiteral("The losses first differ at update 1: ")) &&
+                 first.contains(QStringLiteral("is 6")) && first.contains(QStringLiteral("at the same update 3 times")),
+             qPrintable(first));
     const auto counted = trained({.updates = 40});
     QCOMPARE(comparisonOf(*counted, *often).clock, ComparisonClock::updates);
   }

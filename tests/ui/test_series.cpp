@@ -74,6 +74,24 @@ class TestSeries : public QObject {
     QCOMPARE(run.progressText(), QStringLiteral("update 30 of 30"));
   }
 
+  void a_series_has_points_where_its_value_was_logged() {
+    RunSeries run(QStringLiteral("log"), 0);
+    const double nan = std::nan("");
+    run.append({{0, 0, 0, Update{.update = 1, .micro_step = 1, .loss = 3.0, .lr = 0.1, .grad_norm = nan}},
+                {0, 1, 0, Update{.update = 2, .micro_step = 2, .loss = 2.0}},
+                {0, 2, 0, Update{.update = 3, .micro_step = 3, .loss = 1.0, .lr = 0.3}},
+                // As an earlier version recorded a rate that is not known.
+                {0, 3, 0, Update{.update = 4, .micro_step = 4, .loss = 1.0, .lr = nan}}});
+    const SeriesStore& rates = run.series(Metric::learningRate);
+    QCOMPARE(rates.size(), std::size_t{2});
+    QCOMPARE(rates.clock(Clock::update)[1], 3.0);
+    QCOMPARE(rates.value(1), 0.3);
+    QCOMPARE(rates.marks().size(), std::size_t{0});
+    QCOMPARE(run.series(Metric::gradNorm).marks().size(), std::size_t{1});  // that one was logged, and is none
+    QCOMPARE(run.series(Metric::updateLoss).size(), std::size_t{4});
+    QVERIFY(run.series(Metric::samplesPerSecond).empty());
+  }
+
   void a_micro_step_is_the_mean_over_the_items_of_all_ranks() {
     SeenRun run(MadeRun{});
     run.append({MadeRun{}.microStep(0, 1, 1.0, 300), MadeRun{}.microStep(1, 1, 5.0, 100)});

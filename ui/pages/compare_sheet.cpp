@@ -85,7 +85,9 @@ void CompareSheet::showRuns() {
                                    QString::fromStdString(difference.left), QString::fromStdString(difference.right)});
     row->setToolTip(0, QString::fromStdString(difference.key));
   }
-  if (keys->childCount() == 0) new QTreeWidgetItem(keys, {tr("None: the specs are equal")});
+  const bool known = first_->spec() && second_->spec();
+  if (keys->childCount() == 0)
+    new QTreeWidgetItem(keys, {known ? tr("None: the specs are equal") : tr("Not known: an imported log has no spec")});
   QTreeWidgetItem* ends = addPart(table_, tr("How they stand"));
   const LastValues& a = first_->last();
   const LastValues& b = second_->last();

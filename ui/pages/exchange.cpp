@@ -48,8 +48,10 @@ Imported importFrom(const QString& from, const QString& runs_dir, const QString&
   for (const RunLog& log : *logs) {
     const auto choice = choose_tags(log, tags);
     if (choice) continue;
+    // An error with a place is of a field; otherwise another tag may be the loss.
     for (const auto& [tag, values] : log.scalars)
-      if (!tag.ends_with(" vs samples")) imported.names.append(QString::fromStdString(tag));
+      if (choice.error().where.empty() && !tag.ends_with(samples_twin))
+        imported.names.append(QString::fromStdString(tag));
     return refuse(choice.error());
   }
   const auto done = import_logs(std::move(*logs), pathOf(from), {.runs_dir = pathOf(runs_dir)}, tags, go_on);
@@ -137,8 +139,7 @@ void Exchange::exportScalars() {
 }
 
 void Exchange::importLog() {
-  const QString folder =
-      parts_.dialogs->chooseFolder(parts_.window, tr("Import a TensorBoard log folder"), QDir::homePath());
+  const QString folder = parts_.dialogs->chooseFolder(parts_.window, tr("Import a log folder"), QDir::homePath());
   if (!folder.isEmpty()) importCurves(folder);
 }
 

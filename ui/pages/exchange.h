@@ -33,14 +33,14 @@ struct ExchangeParts {
 };
 
 /// Specs and records to other tools, and their curves in: the sheet of code, Chrome traces, TensorBoard's event files,
-/// csv files. Files are read and written in the background.
+/// logs. Files are read and written in the background.
 class Exchange : public QObject {
   Q_OBJECT
 
  public:
   Exchange(const ExchangeParts& parts, const WindowActions& actions);
 
-  /// The curves of a csv file, or of a folder of TensorBoard's event files, as runs.
+  /// The curves of another tool's log, a file or a folder, as runs.
   void importCurves(const QString& from) { readCurves(from, {}); }
   /// The focus may have gone to another run.
   void noteFocus();

@@ -55,10 +55,12 @@ WindowActions::WindowActions(QObject* owner) {
                       tr("The selected run's scalars as event files"));
   exportBundle = add(owner, "exportBundleAction", tr("Export a &bundle\u2026"), {}, nullptr,
                      tr("Runs, the spec and the layout as one file for another machine"));
-  importFile = add(owner, "importFileAction", tr("I&mport a bundle or a CSV file\u2026"), {}, nullptr,
-                   tr("Runs out of a bundle, or the curves of a table; a file can also be dropped on the window"));
-  importLog = add(owner, "importLogAction", tr("&Import a TensorBoard log\u2026"), {}, nullptr,
-                  tr("The scalars of another tool's run, to be compared with runs of Accrue"));
+  importFile = add(owner, "importFileAction", tr("I&mport a bundle or a log\u2026"), {}, nullptr,
+                   tr("Runs out of a bundle, or the curves that another tool logged: event files, tables, JSON lines, "
+                      "printed lines; a bundle or a table can also be dropped on the window"));
+  importLog = add(owner, "importLogAction", tr("&Import a log folder\u2026"), {}, nullptr,
+                  tr("TensorBoard's event files, MLflow's metrics or a trainer's state, to be compared with runs of "
+                     "Accrue"));
   askOnClosing = add(owner, "askOnClosingAction", tr("As&k again on closing"), {}, nullptr,
                      tr("Forget the remembered answer to closing the window during a run"));
   closeSpec = add(owner, "closeSpecAction", tr("C&lose spec"), keys("Ctrl+W"));

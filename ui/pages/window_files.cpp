@@ -129,7 +129,7 @@ void WindowFiles::openPath(const QString& path) {
     Q_EMIT lessonRequested(path);
     return;
   }
-  if (hasSuffix(path, ".accrue-bundle") || hasSuffix(path, ".csv")) {
+  if (hasSuffix(path, ".accrue-bundle") || hasSuffix(path, ".csv") || hasSuffix(path, ".tsv")) {
     Q_EMIT importRequested(path);
     return;
   }

@@ -44,8 +44,10 @@ Result<ScalarsWritten> export_tensorboard(const std::filesystem::path& run_dir, 
   ScalarsWritten written{.file = file->path()};
   std::int64_t samples = 0;
   double seconds = 0.0;
-  const auto add = [&](std::int64_t update, const TensorboardScalars& scalars) -> Result<void> {
-    if (auto added = file->add(origin + seconds, update, scalars); !added) return added;
+  const bool counts_samples = course->updates.rbegin()->second.samples > 0;  // an imported log may not
+  const auto add = [&](std::int64_t update, TensorboardScalars scalars) -> Result<void> {
+    if (!counts_samples) std::erase_if(scalars, [](const auto& scalar) { return scalar.first == "batch-size"; });
+    if (auto added = file->add(origin + seconds, update, scalars); !added || !counts_samples) return added;
     return file->add(origin + seconds, samples, over_samples(scalars));
   };
   // One without an update, as that of weights before the first, stands at the time and samples of the update before it.

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <optional>
 
 #include "accrue/run/counted.h"
+#include "accrue/run/curve_comparison.h"
 #include "accrue/run/lamp.h"
 #include "accrue/run/spec_fields.h"
 
@@ -183,14 +183,17 @@ double relative(double a, double b) {
   return std::abs(a - b) / scale;
 }
 
-/// How far two runs are apart where both reported a loss after the same samples; nothing where they never did.
+LossCurve curve_of_losses(const RunFacts& run) {
+  LossCurve curve;
+  for (const Update& update : run.updates) curve.points.push_back({update.update, update.samples, update.loss});
+  return curve;
+}
+
+/// How far two runs are apart where both reported a loss; nothing where they never did at the same place.
 std::optional<double> loss_distance(const RunFacts& left, const RunFacts& right) {
-  std::map<std::int64_t, double> losses;
-  for (const Update& update : left.updates) losses.emplace(update.samples, update.loss);
   std::optional<double> distance;
-  for (const Update& update : right.updates)
-    if (const auto at = losses.find(update.samples); at != losses.end())
-      distance = std::max(distance.value_or(0.0), relative(at->second, update.loss));
+  for (const SharedPoint& point : compare_pair(curve_of_losses(left), curve_of_losses(right)).points)
+    distance = std::max(distance.value_or(0.0), relative(point.first, point.second));
   return distance;
 }
 

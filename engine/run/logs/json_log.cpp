@@ -149,8 +149,11 @@ class JsonLogParser {
 }  // namespace
 
 bool looks_like_json(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
+  constexpr std::string_view spaces = " \t\r\n";
+  auto first = text.find_first_not_of(spaces);
+  // A bracket alone may begin the time of a printed line.
+  if (first != std::string_view::npos && text[first] == '[') first = text.find_first_not_of(spaces, first + 1);
+  return first != std::string_view::npos && text[first] == '{';
 }
 
 Result<RunLog> parse_json_log(std::string_view text, const std::string& file_name, double seconds,

@@ -27,9 +27,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What ends the tag of a scalar that is logged a second time, with the samples trained on as its step.
-constexpr std::string_view twin = " vs samples";
-
 /// Usual names, the likeliest first; compared without regard to case.
 constexpr std::string_view loss_names[] = {
     "loss",          "lm loss",          "train/loss",      "loss/train",      "train_loss", "training_loss",
@@ -56,7 +53,7 @@ constexpr std::string_view evaluation_folders[] = {"validation/", "val/", "valid
 std::vector<std::string> tags_of(const RunLog& log) {
   std::set<std::string> tags;
   for (const auto& [tag, values] : log.scalars)
-    if (!tag.ends_with(twin)) tags.insert(tag);
+    if (!tag.ends_with(samples_twin)) tags.insert(tag);
   for (const auto& [tag, error] : log.no_numbers) tags.insert(tag);
   return {tags.begin(), tags.end()};
 }
@@ -119,7 +116,7 @@ std::int64_t steps_between(std::int64_t before, std::int64_t after) {
 class SampleClock {
  public:
   SampleClock(const RunLog& log, const ImportTags& tags) : log_(log), batch_(tags.batch) {
-    const auto twins = log.scalars.find(tags.loss + std::string(twin));
+    const auto twins = log.scalars.find(tags.loss + std::string(samples_twin));
     const auto losses = log.scalars.find(tags.loss);
     if (twins != log.scalars.end() && twins->second.size() == losses->second.size()) twins_ = &twins->second;
     if (log.scalars.contains("batch-size")) sizes_ = "batch-size";
@@ -246,6 +243,13 @@ std::vector<std::string> free_names(const fs::path& runs_dir, const fs::path& fr
   return names;
 }
 
+/// Free names lie behind those that have been taken: from the last one on, none is in the way of another.
+void rename_staged(const fs::path& folder, std::vector<std::string>& names, std::vector<std::string> to) {
+  std::error_code ignored;
+  for (std::size_t i = names.size(); i-- > 0;) fs::rename(folder / names[i], folder / to[i], ignored);
+  names = std::move(to);
+}
+
 }  // namespace
 
 Result<ImportChoice> choose_tags(const RunLog& log, const ImportTags& given) {
@@ -303,16 +307,27 @@ Result<std::vector<ImportedRun>> import_logs(std::vector<RunLog> logs, const fs:
   }
   const auto runs_dir = absolute_folder(place.runs_dir);
   if (!runs_dir) return tl::unexpected(runs_dir.error());
+  std::error_code error;
+  if (const fs::path taken = *runs_dir / place.name; !place.name.empty() && fs::exists(taken, error) &&
+                                                     !(fs::is_directory(taken, error) && fs::is_empty(taken, error)))
+    return fail(ErrorCode::config, "is there already, and not empty", taken.string(),
+                "Choose a new or an empty folder.");
   auto staging = RunStaging::make(*runs_dir);
   if (!staging) return tl::unexpected(staging.error());
-  const auto names = place.name.empty() ? free_names(*runs_dir, from, logs.size()) : std::vector{place.name};
+  auto names = place.name.empty() ? free_names(*runs_dir, from, logs.size()) : std::vector{place.name};
   for (std::size_t i = 0; i < logs.size(); ++i) {
     if (go_on && !go_on()) return fail(ErrorCode::cancelled, "the import was given up");
     if (auto written = write_run(logs[i], from, staging->dir() / names[i], imported[i].choice.tags); !written)
       return tl::unexpected(written.error());
-    imported[i].dir = *runs_dir / names[i];
   }
-  if (auto taken = staging->take_places(names); !taken) return tl::unexpected(taken.error());
+  auto taken = staging->take_places(names);
+  constexpr int tries = 10;  // another import may have taken a name in between
+  for (int i = 1; i < tries && !taken && taken.error().code == ErrorCode::config && place.name.empty(); ++i) {
+    rename_staged(staging->dir(), names, free_names(*runs_dir, from, logs.size()));
+    taken = staging->take_places(names);
+  }
+  if (!taken) return tl::unexpected(taken.error());
+  for (std::size_t i = 0; i < names.size(); ++i) imported[i].dir = *runs_dir / names[i];
   return imported;
 }
 

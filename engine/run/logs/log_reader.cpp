@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t max_text_bytes = std::size_t{256} << 20;
+constexpr std::size_t max_json_bytes = std::size_t{64} << 20;  // its values take many times the room of its text
 constexpr const char* kinds =
     "What is read: event files of TensorBoard and folders of them, tables (csv; also charts of W&B), JSON lines "
     "(MMEngine's scalars.json), the HF Trainer's trainer_state.json, what Megatron-LM prints, metric files of MLflow.";
@@ -76,6 +77,8 @@ Result<std::vector<RunLog>> read_text_log(const fs::path& file, const std::strin
   const double seconds = seconds_of(file);
   if (!looks_like_text(text)) return unknown_kind(file, "is no log of a kind that is read");
   const auto read = [&]() -> Result<std::vector<RunLog>> {
+    if (looks_like_json(text) && text.size() > max_json_bytes)
+      return fail(ErrorCode::config, "is larger than 64 MiB, and JSON is read as a whole", name, "Thin it out first.");
     if (looks_like_json(text)) return parse_json_log(text, name, seconds, step, go_on).map(alone);
     const bool is_metric = looks_like_mlflow_metric(text);
     if (is_metric || looks_like_megatron_log(text)) {

@@ -109,7 +109,7 @@ RunLog ScalarRows::log(double written, std::string word) const {
       steps.push_back({at.step, at.seconds.value_or(0.0) + origin, order[i]->value});
       if (counted) samples.push_back({*at.samples, steps.back().wall_time, order[i]->value});
     }
-    if (counted) log.scalars[name + " vs samples"] = std::move(samples);
+    if (counted) log.scalars[name + std::string(samples_twin)] = std::move(samples);
   }
   return log;
 }

@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t most_files = 1000;
+constexpr std::size_t most_folders = 10'000;
 constexpr int deepest = 3;
 
 enum class Part { all, training, evaluation };
@@ -103,6 +104,9 @@ class FolderReader {
 
   /// Adds the runs of a folder, which has this name among them.
   Result<void> read(const fs::path& folder, const std::string& name, int depth) {
+    if (go_on_ && !go_on_()) return fail(ErrorCode::cancelled, "the import was given up");
+    if (++folders_ > most_folders)
+      return fail(ErrorCode::config, "has more than 10,000 folders in it", {}, "Give the folder of the log.");
     auto own = take(event_files(folder));
     if (!own) return tl::unexpected(own.error());
     const bool has_own = !own->scalars.empty();
@@ -163,6 +167,7 @@ class FolderReader {
   std::vector<RunLog> runs_;
   std::vector<std::string> problems_;  ///< of what holds no scalar
   std::size_t files_ = 0;
+  std::size_t folders_ = 0;
 };
 
 }  // namespace
@@ -184,8 +189,9 @@ Result<std::vector<RunLog>> read_tensorboard(const fs::path& path, const std::fu
     }
     problems = reader.problems();
     if (reader.files() == 0)
-      return fail(ErrorCode::config, "holds no event file of TensorBoard", path.string(),
-                  "Their names have \"tfevents\" in them. Give the folder that holds them itself.");
+      return fail(
+          ErrorCode::config, "holds no event file of TensorBoard", path.string(),
+          "Their names have \"tfevents\" in them. Give the folder that holds them, or the file of another log.");
     runs = std::move(reader).runs();
     if (runs.size() == 1) runs.front().id = runs.front().name = {};
   } else {

@@ -254,7 +254,7 @@ RunLog TensorboardReader::log() && {
       else
         kept.push_back(value);
     }
-    repeated += values.size() - kept.size();
+    if (!tag.ends_with(samples_twin)) repeated += values.size() - kept.size();  // an update may train on none
     values = std::move(kept);
   }
   std::erase_if(log_.scalars, [](const auto& tag) { return tag.second.empty(); });

@@ -18,7 +18,8 @@ namespace accrue {
 /// the step, where its name is not a usual one. A file that is cut short, as by a killed program, gives what is whole,
 /// and a sentence in the problems. go_on is asked now and then; false ends it.
 /// Errors: missing; of no kind that is read; holds no scalar; no column of steps, and what else is wrong with a table,
-/// by line and column; a text of more than 256 MiB (config); unreadable (disk); go_on said false (cancelled).
+/// by line and column; a text of more than 256 MiB, or 64 MiB of JSON (config); unreadable (disk); go_on said false
+/// (cancelled).
 Result<std::vector<RunLog>> read_logs(const std::filesystem::path& path, const std::string& step = {},
                                       const std::function<bool()>& go_on = {});
 

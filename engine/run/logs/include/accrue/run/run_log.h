@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "accrue/run/result.h"
@@ -17,6 +18,9 @@ struct LoggedScalar {
   double value = 0.0;
   bool operator==(const LoggedScalar&) const = default;
 };
+
+/// What ends the name of a scalar that is logged a second time, with the samples trained on as its step.
+inline constexpr std::string_view samples_twin = " vs samples";
 
 struct RunLog {
   std::string id;    ///< of the run within its file or folder; empty where that holds one run

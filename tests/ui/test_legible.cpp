@@ -335,6 +335,24 @@ class TestLegible : public QObject {
     QCOMPARE(words->currentItem()->text(), QStringLiteral("micro-batch"));
     QTRY_VERIFY_WITH_TIMEOUT(studio.find("glossarySearch")->hasFocus(), patience_ms);  // in a window of its own
     QVERIFY(studio.find<QTextBrowser>("glossaryMeaning")->toPlainText().contains(QStringLiteral("one micro-step")));
+    // Each field says its own, above the word that it has or in place of one.
+    const auto meaning = [&] { return studio.find<QTextBrowser>("glossaryMeaning")->toPlainText(); };
+    QVERIFY2(meaning().startsWith(QStringLiteral("Micro-batch\n")), qPrintable(meaning()));
+    const auto ask = [&](const char* name) {
+      studio.window->activateWindow();
+      QWidget* asked = studio.find(name);
+      asked->setFocus();
+      QTRY_VERIFY_WITH_TIMEOUT(asked->hasFocus(), patience_ms);
+      studio.press(Qt::Key_F1);
+    };
+    ask("field.model.dtype");
+    QVERIFY(!words->currentItem());
+    QVERIFY2(meaning().startsWith(QStringLiteral("Number type\n")), qPrintable(meaning()));
+    QVERIFY2(meaning().contains(QStringLiteral("model.dtype")), qPrintable(meaning()));
+    ask("field.accumulation.steps");
+    QCOMPARE(words->currentItem()->text(), QStringLiteral("N"));
+    QVERIFY2(meaning().startsWith(QStringLiteral("Accumulation steps\n")), qPrintable(meaning()));
+    studio.find("glossarySearch")->setFocus();
     // By another tool's name.
     QTest::keyClicks(studio.find("glossarySearch"), QStringLiteral("accumulative_counts"));
     QCOMPARE(words->currentItem()->text(), QStringLiteral("N"));

@@ -41,11 +41,12 @@ GlossarySheet::GlossarySheet(QWidget* parent)
   words_->setCurrentRow(0);
 }
 
-void GlossarySheet::openAt(const QString& text) {
+void GlossarySheet::openAt(const QString& text, const QString& help) {
   search_->clear();
   const int entry = text.isEmpty() ? -1 : glossaryEntryFor(glossary(), text);
-  if (entry >= 0) words_->setCurrentRow(entry);
+  if (entry >= 0 || !help.isEmpty()) words_->setCurrentRow(entry);
   words_->scrollToItem(words_->currentItem());
+  if (!help.isEmpty()) meaning_->setHtml(entry < 0 ? help : help + entryText(entry));
   search_->setFocus(Qt::ShortcutFocusReason);
 }
 
@@ -63,14 +64,24 @@ void GlossarySheet::filter(const QString& text) {
 }
 
 void GlossarySheet::showEntry(int row) {
-  if (row < 0) {
+  if (row < 0)
     meaning_->setPlainText(tr("No word of the glossary has this text."));
-    return;
-  }
+  else
+    meaning_->setHtml(entryText(row));
+}
+
+QString GlossarySheet::entryText(int row) {
   const GlossaryEntry& entry = glossary()[static_cast<std::size_t>(row)];
   QString text = QStringLiteral("<h3>%1</h3><p>%2</p>").arg(entry.words.front().toHtmlEscaped(), entry.meaning);
   if (!entry.elsewhere.isEmpty()) text += QStringLiteral("<p>%1</p>").arg(tr("Elsewhere: %1").arg(entry.elsewhere));
-  meaning_->setHtml(text);
+  return text;
+}
+
+QString focusedHelp(const QWidget* focus) {
+  for (const QWidget* widget = focus; widget && !widget->isWindow(); widget = widget->parentWidget())
+    if (widget->objectName().startsWith(QLatin1String("field.")))
+      return QStringLiteral("<h3>%1</h3>%2").arg(widget->accessibleName().toHtmlEscaped(), widget->toolTip());
+  return {};
 }
 
 QString focusedWords(const QWidget* focus) {

@@ -96,12 +96,12 @@ void MainWindow::showShortcuts() {
 }
 
 void MainWindow::showGlossary() {
-  const QString about = focusedWords(QApplication::focusWidget());
+  const QString about = focusedWords(QApplication::focusWidget()), help = focusedHelp(QApplication::focusWidget());
   if (!glossary_) glossary_ = new GlossarySheet(this);
   glossary_->show();
   glossary_->raise();
   glossary_->activateWindow();
-  glossary_->openAt(about);
+  glossary_->openAt(about, help);
 }
 
 void MainWindow::showDifferences() {

@@ -99,6 +99,10 @@ class TestActions : public QObject {
     for (const QAction* action : studio.window->actions().all()) {
       QVERIFY2(!action->objectName().isEmpty(), qPrintable(action->text()));
       QVERIFY2(!action->statusTip().isEmpty() || action->isCheckable(), qPrintable(action->objectName()));
+      // Lessons and menus name commands that are buttons without a text.
+      const QString name = action->text().section(QLatin1Char('\t'), 0, 0).remove(QLatin1Char('&'));
+      if (action != studio.action("runAction"))
+        QVERIFY2(action->toolTip().startsWith(name.section(QChar(0x2026), 0, 0)), qPrintable(action->toolTip()));
     }
   }
 

@@ -29,11 +29,12 @@ QAction* WindowActions::add(QObject* owner, const char* name, const QString& tex
   QString plain = text.section(QLatin1Char('\t'), 0, 0);
   plain.remove(QLatin1Char('&')).remove(QStringLiteral("\u2026"));
   action->setIconText(plain);
-  const QString sentence = tip.isEmpty() ? plain : tip;
-  action->setStatusTip(sentence);
-  action->setToolTip(keys.isEmpty() ? sentence
-                                    //: Tooltip of a command: what it does (its key)
-                                    : tr("%1 (%2)").arg(sentence, keys.front().toString(QKeySequence::NativeText)));
+  action->setStatusTip(tip.isEmpty() ? plain : tip);
+  // A button without a text is known by it, so it begins with the command's name.
+  const QString called = keys.isEmpty() ? plain
+                                        //: Tooltip of a command: its name (its key)
+                                        : tr("%1 (%2)").arg(plain, keys.front().toString(QKeySequence::NativeText));
+  action->setToolTip(tip.isEmpty() ? called : called + QLatin1Char('\n') + tip);
   all_.append(action);
   return action;
 }

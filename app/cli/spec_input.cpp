@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "spec_input.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <set>
@@ -37,16 +36,8 @@ HostFacts facts_for(const RunSpec& given) {
   return local_facts();
 }
 
-/// What the libraries register; one that cannot even be asked is an entry with an error.
 std::vector<PluginFacts> facts_of(const std::vector<std::string>& plugins) {
-  std::vector<std::filesystem::path> files;
-  for (const std::string& each : plugins) {
-    auto file = std::filesystem::absolute(each).lexically_normal();
-    if (std::ranges::find(files, file) == files.end()) files.push_back(std::move(file));
-  }
-  auto found = probe_plugins(default_rank_program(), files);
-  if (found) return std::move(*found);
-  return {PluginFacts{.file = files.front().string(), .error = found.error().text()}};
+  return describe_plugins(default_rank_program(), {plugins.begin(), plugins.end()});
 }
 
 SpecReading reading_of(const SpecInput& input) {
@@ -212,7 +203,8 @@ std::optional<DialectComparison> comparison_from(const SpecInput& input) {
     say("accrue-run: %s\n", data.error().text().c_str());
     return std::nullopt;
   }
-  DialectComparison comparison = compare_dialects(reading.spec, facts_for(reading.spec), *data, base_dir(input));
+  DialectComparison comparison = compare_dialects(reading.spec, facts_for(reading.spec), *data, base_dir(input),
+                                                  compared_steps, facts_of(input.plugins));
   for (const DialectPlan& answer : comparison.dialects)
     if (answer.plan) return comparison;
   print(comparison.of(reading.spec.accumulation.dialect)->findings);

@@ -345,6 +345,20 @@ class TestDialectComparison : public QObject {
         QVERIFY(text.contains(last.toObject()[QStringLiteral("text")].toString()));
     }
   }
+
+  /// The same answers as for a spec that names no part of a library.
+  void the_parts_of_a_library_are_known_under_every_dialect() {
+    RunSpec spec = ten_batches(1);
+    const DialectComparison plain = comparison_of(spec);
+    spec.megatron.custom_loss_function = "focal";
+    for (const DialectPlan& answer : comparison_of(spec).dialects) QVERIFY(!answer.plan);
+    const std::vector<PluginFacts> libraries{{"/mine.so", "mine", "hash", {{"custom_loss_function", "focal"}}, ""}};
+    HostFacts host;
+    host.cores = 2;
+    const auto known = compare_dialects(spec, host, *scan_data(spec, "."), ".", compared_steps, libraries);
+    for (const DialectPlan& answer : known.dialects)
+      QCOMPARE(updates_of(answer), updates_of(*plain.of(answer.dialect)));
+  }
 };
 
 ACCRUE_TEST_MAIN(TestDialectComparison)

@@ -60,6 +60,16 @@ class TestForecast : public QObject {
     other.optimizer.kind = OptimizerKind::sgd;
     QVERIFY(!holds_alike(spec_of(4, 4), other));
   }
+
+  void a_librarys_model_trains_like_itself_alone() {
+    RunSpec resnet = spec_of(4, 4);
+    resnet.megatron.custom_model_provider_function = "resnet";
+    RunSpec vgg = resnet;
+    vgg.megatron.custom_model_provider_function = "vgg";
+    QVERIFY(trains_alike(resnet, resnet));
+    QVERIFY(!trains_alike(resnet, vgg));
+    QVERIFY(!trains_alike(resnet, spec_of(4, 4)));
+  }
 };
 
 ACCRUE_TEST_MAIN(TestForecast)

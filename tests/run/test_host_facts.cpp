@@ -5,6 +5,7 @@
 #include <QTest>
 
 #include "accrue/run/host_facts.h"
+#include "accrue/run/probe_plugins.h"
 #include "accrue/run/version.h"
 #include "engine/run/plan/host_sources.h"
 #include "support/refusals.h"
@@ -175,6 +176,27 @@ class TestHostFacts : public QObject {
     QVERIFY2(facts.error().message.find("did not answer within 10 s") != std::string::npos,
              facts.error().text().c_str());
     QVERIFY(timer.elapsed() < 20'000);
+  }
+
+  /// What each library does to the process that loads it is said of that library alone.
+  void each_plug_in_library_has_an_answer_of_its_own() {
+    QTemporaryDir dir;
+    const std::string asked = program(
+        dir,
+        "shift\nfor file in \"$@\"; do case $file in *bad.so) echo 'it is wild' >&2; kill -SEGV $$;; esac; done\n"
+        "printf '['; comma=\nfor file in \"$@\"; do\n"
+        "printf '%s{\"file\":\"%s\",\"name\":\"n\",\"sha256\":\"s\",\"entries\":[],\"error\":\"\"}' \"$comma\" "
+        "\"$file\"; comma=,\n"
+        "done\necho ']'\n");
+    const auto facts = describe_plugins(asked, {"/a.so", "/bad.so", "/b.so", "/./a.so"});
+    QCOMPARE(facts.size(), std::size_t{3});
+    QCOMPARE(facts[0].file, std::string("/a.so"));
+    QCOMPARE(facts[0].error, std::string());
+    QCOMPARE(facts[1].file, std::string("/bad.so"));
+    QVERIFY2(facts[1].error.find("Segmentation fault") != std::string::npos, facts[1].error.c_str());
+    QVERIFY2(facts[1].error.find("it is wild") != std::string::npos, facts[1].error.c_str());
+    QCOMPARE(facts[2].file, std::string("/b.so"));
+    QVERIFY(describe_plugins(asked, {}).empty());
   }
 };
 

@@ -14,11 +14,14 @@
 #include "accrue/run/run_store.h"
 #include "accrue/run/run_tally.h"
 #include "support/refusals.h"
+#include "support/table.h"
 #include "support/test_program.h"
 
 namespace test_run_store {
 
 using namespace accrue;
+using accrue::test::current_row;
+using accrue::test::Rows;
 namespace fs = std::filesystem;
 
 namespace {
@@ -49,6 +52,24 @@ class TestRunStore : public QObject {
   fs::path fresh() { return fs::path(temporary_.path().toStdString()) / ("run" + std::to_string(++count_)); }
 
  private Q_SLOTS:
+  void a_run_without_a_name_is_called_by_what_it_trains_data() {
+    const Rows<QByteArray, QByteArray, QByteArray> row;
+    row("named", "mine", "", "mine");
+    row("a model of a kind", "", "", "mlp N=4 2 ranks");
+    row("a library's model", "", "resnet", "resnet N=4 2 ranks");
+    row("a library's model, named", "mine", "resnet", "mine");
+  }
+  void a_run_without_a_name_is_called_by_what_it_trains() {
+    const auto [given, provider, name] = current_row<QByteArray, QByteArray, QByteArray>();
+    RunSpec spec;
+    spec.run.name = given.toStdString();
+    spec.model.kind = ModelKind::mlp;
+    spec.accumulation.steps = 4;
+    spec.parallel.data = 2;
+    if (!provider.isEmpty()) spec.megatron.custom_model_provider_function = provider.toStdString();
+    QCOMPARE(run_name(spec), name.toStdString());
+  }
+
   void a_new_folder_holds_what_a_run_needs() {
     const auto dir = fresh();
     auto writer = RunWriter::create(dir, spec_text);

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -198,6 +199,24 @@ Result<std::vector<PluginFacts>> probe_plugins(const std::string& rank_program,
   auto facts = plugin_facts_from_json(*answer);
   if (facts && facts->size() != files.size())
     return fail(ErrorCode::protocol, "the rank program answers for another number of libraries", rank_program);
+  return facts;
+}
+
+std::vector<PluginFacts> describe_plugins(const std::string& rank_program,
+                                          const std::vector<std::filesystem::path>& files) {
+  std::vector<std::filesystem::path> each;
+  for (const std::filesystem::path& file : files) {
+    auto place = std::filesystem::absolute(file).lexically_normal();
+    if (std::ranges::find(each, place) == each.end()) each.push_back(std::move(place));
+  }
+  if (auto found = probe_plugins(rank_program, each)) return std::move(*found);
+  // One of them ends the process that loads it; the others can be asked without it.
+  std::vector<PluginFacts> facts;
+  for (const std::filesystem::path& file : each) {
+    auto found = probe_plugins(rank_program, {file});
+    facts.push_back(found ? std::move(found->front())
+                          : PluginFacts{.file = file.string(), .error = found.error().text()});
+  }
   return facts;
 }
 

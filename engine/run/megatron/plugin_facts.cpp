@@ -60,7 +60,7 @@ void check_name(const MegatronField& field, const std::string& name, std::span<c
   Finding finding{.key = std::string(field.key),
                   .message = "names what a plug-in library registers, and none was given",
                   .found = spec_detail::in_quotes(name),
-                  .expected = "accrue-run with --plugin FILE"};
+                  .expected = "--plugin FILE; in the studio: Tools, Choose plug-in libraries"};
   if (!libraries.empty()) {
     finding.message = "names what no plug-in library registers";
     const std::string_view nearest = spec_detail::nearest_of(known, name);

@@ -87,12 +87,13 @@ void fill_steps(DialectPlan& answer, std::int64_t epoch_end, std::int64_t most) 
 }
 
 DialectPlan answer_of(const RunSpec& spec, Dialect dialect, const HostFacts& host, const DataFacts& data,
-                      const std::filesystem::path& base_dir, std::int64_t most_steps) {
+                      const std::filesystem::path& base_dir, std::int64_t most_steps,
+                      std::span<const PluginFacts> libraries) {
   DialectPlan answer;
   answer.dialect = dialect;
   answer.chosen = spec.accumulation.dialect == dialect;
   answer.spec = under_dialect(spec, dialect, &answer.notes);
-  Preflight checked = preflight(answer.spec, host, data, base_dir);
+  Preflight checked = preflight(answer.spec, host, data, base_dir, libraries);
   answer.findings = std::move(checked.findings);
   answer.plan = std::move(checked.plan);
   if (!answer.plan) return answer;
@@ -164,11 +165,12 @@ RunSpec under_dialect(const RunSpec& spec, Dialect dialect, std::vector<std::str
 }
 
 DialectComparison compare_dialects(const RunSpec& spec, const HostFacts& host, const DataFacts& data,
-                                   const std::filesystem::path& base_dir, std::int64_t most_steps) {
+                                   const std::filesystem::path& base_dir, std::int64_t most_steps,
+                                   std::span<const PluginFacts> libraries) {
   DialectComparison comparison;
   for (const Dialect dialect : all_dialects)
     comparison.dialects.push_back(
-        answer_of(spec, dialect, host, data, base_dir, std::max<std::int64_t>(most_steps, 8)));
+        answer_of(spec, dialect, host, data, base_dir, std::max<std::int64_t>(most_steps, 8), libraries));
   return comparison;
 }
 

@@ -12,11 +12,20 @@ int nearness(const RunSpec& spec, const EarlierRun& run) {
   return run.spec.accumulation.steps == spec.accumulation.steps ? 3 : 2;
 }
 
+/// What computes is a library's where one is named.
+bool same_parts(const MegatronSpec& left, const MegatronSpec& right) {
+  return left.custom_model_provider_function == right.custom_model_provider_function &&
+         left.custom_prepare_model_function == right.custom_prepare_model_function &&
+         left.custom_train_step_class == right.custom_train_step_class &&
+         left.custom_loss_function == right.custom_loss_function;
+}
+
 }  // namespace
 
 bool trains_alike(const RunSpec& left, const RunSpec& right) {
   return left.model == right.model && left.data.kind == right.data.kind && left.parallel == right.parallel &&
-         left.launch.device == right.launch.device && left.launch.threads_per_rank == right.launch.threads_per_rank;
+         left.launch.device == right.launch.device && left.launch.threads_per_rank == right.launch.threads_per_rank &&
+         same_parts(left.megatron, right.megatron);
 }
 
 bool holds_alike(const RunSpec& left, const RunSpec& right) {

@@ -73,15 +73,15 @@ std::vector<IsoWay> iso_ways(const RunSpec& spec, std::int64_t most_ranks) {
 }
 
 std::vector<IsoPlan> plan_iso_ways(const RunSpec& spec, const HostFacts& host, const DataFacts& data,
-                                   const std::filesystem::path& base_dir) {
+                                   const std::filesystem::path& base_dir, std::span<const PluginFacts> libraries) {
   std::vector<IsoPlan> plans;
   for (const IsoWay& way : iso_ways(spec, host.cores)) {
     RunSpec trial = trial_of(spec, way);
-    Preflight answer = preflight(trial, host, data, base_dir);
+    Preflight answer = preflight(trial, host, data, base_dir, libraries);
     if (!answer.plan) {
       // A model that ranks divide is not compared with one batch.
       trial.evaluate.exactness_every = 0;
-      answer = preflight(trial, host, data, base_dir);
+      answer = preflight(trial, host, data, base_dir, libraries);
     }
     plans.push_back({way, std::move(answer.findings), std::move(answer.plan)});
   }

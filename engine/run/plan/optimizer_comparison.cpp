@@ -18,12 +18,13 @@ RunSpec under_optimizer(const RunSpec& spec, OptimizerKind kind) {
 }
 
 std::vector<OptimizerPlan> compare_optimizers(const RunSpec& spec, const HostFacts& host, const DataFacts& data,
-                                              const std::filesystem::path& base_dir) {
+                                              const std::filesystem::path& base_dir,
+                                              std::span<const PluginFacts> libraries) {
   std::vector<OptimizerPlan> plans;
   for (const OptimizerKind kind : colossalai_optimizers) {
     RunSpec other = under_optimizer(spec, kind);
     other.run.update_norm = true;
-    Preflight answer = preflight(other, host, data, base_dir);
+    Preflight answer = preflight(other, host, data, base_dir, libraries);
     plans.push_back({kind, std::move(answer.findings), std::move(answer.plan)});
   }
   return plans;

@@ -225,8 +225,10 @@ std::optional<RunOrder> recorded_order(const fs::path& dir, RunSummary& summary)
 std::string run_name(const RunSpec& spec) {
   if (!spec.run.name.empty()) return spec.run.name;
   const auto ranks = spec.parallel.data * spec.parallel.tensor * spec.parallel.pipeline;
-  return fmt::format("{} N={} {}", to_name(spec.model.kind), steps_of(spec.accumulation, spec.parallel.data),
-                     counted(ranks, "rank"));
+  // A library's model is known by the name that the spec gives it; the kind says nothing of it.
+  const std::string model =
+      spec.megatron.custom_model_provider_function.value_or(std::string(to_name(spec.model.kind)));
+  return fmt::format("{} N={} {}", model, steps_of(spec.accumulation, spec.parallel.data), counted(ranks, "rank"));
 }
 
 CheckpointMark newest_checkpoint(const fs::path& dir) {

@@ -68,9 +68,13 @@ struct DialectComparison {
 /// own keys are left out, each with a note; length, data, model, optimizer and schedule stay.
 RunSpec under_dialect(const RunSpec& spec, Dialect dialect, std::vector<std::string>* notes = nullptr);
 
+inline constexpr std::int64_t compared_steps = 64;
+
 /// Pure, as preflight is; a long plan takes as long as five preflights. Shows about most_steps micro-steps of each.
+/// `libraries`: what [megatron] can name.
 DialectComparison compare_dialects(const RunSpec& spec, const HostFacts& host, const DataFacts& data,
-                                   const std::filesystem::path& base_dir, std::int64_t most_steps = 64);
+                                   const std::filesystem::path& base_dir, std::int64_t most_steps = compared_steps,
+                                   std::span<const PluginFacts> libraries = {});
 
 /// "3, after micro-steps 4, 8, 10"
 std::string updates_text(const DialectPlan& answer);

@@ -40,9 +40,9 @@ struct IsoPlan {
 
 inline constexpr std::int64_t iso_updates = 10;
 
-/// Pure, as preflight is; takes as long as one for each way.
+/// Pure, as preflight is; takes as long as one for each way. `libraries`: what [megatron] can name.
 std::vector<IsoPlan> plan_iso_ways(const RunSpec& spec, const HostFacts& host, const DataFacts& data,
-                                   const std::filesystem::path& base_dir);
+                                   const std::filesystem::path& base_dir, std::span<const PluginFacts> libraries = {});
 
 /// Whether two specs are the same way of the same short run, whatever they are called.
 bool same_trial(const RunSpec& left, const RunSpec& right);

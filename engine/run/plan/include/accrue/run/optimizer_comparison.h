@@ -27,8 +27,9 @@ struct OptimizerPlan {
 };
 
 /// Each run measures its update norms, by which the rules differ where the losses do not yet. Pure, as preflight is;
-/// takes as long as seven.
+/// takes as long as seven. `libraries`: what [megatron] can name.
 std::vector<OptimizerPlan> compare_optimizers(const RunSpec& spec, const HostFacts& host, const DataFacts& data,
-                                              const std::filesystem::path& base_dir);
+                                              const std::filesystem::path& base_dir,
+                                              std::span<const PluginFacts> libraries = {});
 
 }  // namespace accrue

@@ -31,7 +31,7 @@ inline constexpr const char* import_mark = "imported.json";
 /// What the message of a run begins with that was imported from the log of another tool.
 inline constexpr const char* import_reason = "imported from ";
 
-/// What a run is called: as its spec says, else by what it trains ("gpt N=4 2 ranks").
+/// What a run is called: as its spec says, else by what it trains: "gpt N=4 2 ranks", or a library's model by its name.
 std::string run_name(const RunSpec& spec);
 
 /// What a list of runs shows of one folder, read without the events where summary.json exists.

@@ -8,9 +8,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "accrue/run/printable.h"
 #include "bridge/event_pump.h"
+#include "models/preflight_runner.h"
 #include "models/run_control.h"
 #include "models/run_library.h"
 #include "pages/main_window.h"
@@ -18,8 +22,9 @@
 
 namespace accrue::ui {
 
-AutoRun::AutoRun(const CommandLine& line, MainWindow* window, RunControl* control, RunLibrary* library, QObject* parent)
-    : QObject(parent), line_(line), window_(window), control_(control), library_(library) {
+AutoRun::AutoRun(const CommandLine& line, MainWindow* window, PreflightRunner* preflight, RunControl* control,
+                 RunLibrary* library, QObject* parent)
+    : QObject(parent), line_(line), window_(window), preflight_(preflight), control_(control), library_(library) {
   connect(library_, &RunLibrary::loaded, this, [this] {
     if (reading_) finishWhenRead();
   });
@@ -49,12 +54,24 @@ AutoRun::AutoRun(const CommandLine& line, MainWindow* window, RunControl* contro
 void AutoRun::start() {
   for (const QString& file : line_.files) window_->openPath(file);
   if (unreadable_) return;  // the form still holds another spec, which was not requested
+  chooseLibraries();
   if (line_.demo)
     window_->runDemo();
   else if (line_.run)
     control_->start();
   else if (!line_.screenshot.isEmpty() || line_.exit_when_finished)
     finishWhenRead();  // no run to wait for
+}
+
+void AutoRun::chooseLibraries() {
+  std::vector<PluginRecord> libraries;
+  for (const QString& plugin : line_.plugins) {
+    const QFileInfo file(plugin);
+    // Of a file that cannot be read the check of the spec says so.
+    libraries.push_back({plugin.toStdString(), file.fileName().toStdString(),
+                         sha256_of_file(plugin.toStdString()).value_or(std::string())});
+  }
+  if (!libraries.empty()) preflight_->chooseLibraries(std::move(libraries));
 }
 
 void AutoRun::finishWhenRead() {

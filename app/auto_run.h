@@ -8,6 +8,7 @@
 namespace accrue::ui {
 
 class MainWindow;
+class PreflightRunner;
 class RunControl;
 class RunLibrary;
 
@@ -16,11 +17,13 @@ class AutoRun : public QObject {
   Q_OBJECT
 
  public:
-  AutoRun(const CommandLine& line, MainWindow* window, RunControl* control, RunLibrary* library,
-          QObject* parent = nullptr);
+  AutoRun(const CommandLine& line, MainWindow* window, PreflightRunner* preflight, RunControl* control,
+          RunLibrary* library, QObject* parent = nullptr);
   void start();
 
  private:
+  /// The plug-in libraries of the command line, as they are now, for the spec that is open.
+  void chooseLibraries();
   /// Exits once the window shows the histories of the run folders.
   void finishWhenRead();
   void finish(int exit_status);
@@ -28,6 +31,7 @@ class AutoRun : public QObject {
 
   CommandLine line_;
   MainWindow* window_;
+  PreflightRunner* preflight_;
   RunControl* control_;
   RunLibrary* library_;
   bool finished_ = false;

@@ -4,6 +4,7 @@
 #include <QCommandLineParser>
 #include <QCoreApplication>
 #include <QFileInfo>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -36,7 +37,10 @@ CommandLine parseCommandLine(const QStringList& arguments) {
   const QCommandLineOption paths(QStringLiteral("paths"), tr("Print where settings, runs and cache are kept."));
   const QCommandLineOption instance(QStringLiteral("new-instance"),
                                     tr("Open a new window instead of passing the files to an open one."));
-  parser.addOptions({demo, run, screenshot, exits, self_test, paths, instance});
+  const QCommandLineOption plugin(
+      QStringLiteral("plugin"),
+      tr("A library of yours, with train steps, losses or models that the spec names; may be repeated."), tr("FILE"));
+  parser.addOptions({demo, run, plugin, screenshot, exits, self_test, paths, instance});
   parser.addPositionalArgument(QStringLiteral("FILE"), tr("Run specs (*.accrue) or run folders."),
                                QStringLiteral("[FILE\u2026]"));
   if (!parser.parse(arguments)) refuse(parser.errorText());
@@ -47,6 +51,10 @@ CommandLine parseCommandLine(const QStringList& arguments) {
   for (const QString& file : parser.positionalArguments()) {
     if (!QFileInfo::exists(file)) refuse(tr("%1 does not exist").arg(file));
     line.files.append(QFileInfo(file).absoluteFilePath());
+  }
+  for (const QString& file : parser.values(plugin)) {
+    if (!QFileInfo(file).isFile()) refuse(tr("%1 is no plug-in library: there is no such file").arg(file));
+    line.plugins.append(QFileInfo(file).absoluteFilePath());
   }
   line.demo = parser.isSet(demo);
   line.run = parser.isSet(run);
@@ -61,6 +69,8 @@ CommandLine parseCommandLine(const QStringList& arguments) {
   for (const QString& file : line.files)
     if (line.run && QFileInfo(file).isDir())
       refuse(tr("--run trains a spec, and %1 is a folder. Leave --run out to look at a run").arg(file));
+  const bool any_spec = std::ranges::any_of(line.files, [](const QString& file) { return !QFileInfo(file).isDir(); });
+  if (!line.plugins.isEmpty() && !any_spec) refuse(tr("--plugin needs a spec that names what the library registers"));
   if (line.demo && !line.files.isEmpty()) refuse(tr("--demo opens its own spec; leave the files out"));
   return line;
 }

@@ -7,7 +7,8 @@
 namespace accrue::ui {
 
 struct CommandLine {
-  QStringList files;  ///< specs and run folders, absolute
+  QStringList files;    ///< specs and run folders, absolute
+  QStringList plugins;  ///< libraries that the spec names parts of, absolute
   bool demo = false;
   bool run = false;
   QString screenshot;
@@ -18,7 +19,7 @@ struct CommandLine {
 
   /// The command line requests work that needs no user.
   bool runsByItself() const { return demo || run || exit_when_finished || !screenshot.isEmpty(); }
-  bool wantsInstanceOfItsOwn() const { return new_instance || runsByItself(); }
+  bool wantsInstanceOfItsOwn() const { return new_instance || !plugins.isEmpty() || runsByItself(); }
 };
 
 /// Reads the arguments; --help, --version and unknown options print and end the program (2 for a bad argument).

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <vector>
 
 #include "accrue/run/standard_streams.h"
 #include "accrue/run/version.h"
@@ -34,6 +35,22 @@ bool needsNoWindow(int argc, char** argv) {
   return false;
 }
 
+/// A program's arguments, "--plugin FILE" as one: QGuiApplication takes the two for an option of its own.
+struct Arguments {
+  Arguments(int given, char** words) {
+    for (int i = 0; i < given; ++i) {
+      const bool joins = QByteArrayView(words[i]) == "--plugin" && i + 1 < given;
+      texts.push_back(joins ? QByteArray("--plugin=") + words[++i] : QByteArray(words[i]));
+    }
+    for (QByteArray& text : texts) pointers.push_back(text.data());
+    count = static_cast<int>(pointers.size());
+    pointers.push_back(nullptr);
+  }
+  std::vector<QByteArray> texts;
+  std::vector<char*> pointers;
+  int count = 0;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -55,7 +72,8 @@ int main(int argc, char** argv) {
       std::printf("%s: %s\n", qPrintable(name), qPrintable(path));
     return 0;
   }
-  QApplication application(argc, argv);
+  Arguments arguments(argc, argv);
+  QApplication application(arguments.count, arguments.pointers.data());
   Q_INIT_RESOURCE(accrue);
   QApplication::setWindowIcon(QIcon(QStringLiteral(":/org.accrue.Accrue.svg")));
   const CommandLine line = parseCommandLine(QCoreApplication::arguments());

@@ -61,7 +61,8 @@ int runSelfTest(const BridgeOptions& options) {
   });
   QTimer::singleShot(std::chrono::seconds(60), &loop, &QEventLoop::quit);
   const std::filesystem::path dir = folder.filePath(QStringLiteral("run")).toStdString();
-  if (const auto started = bridge.start(*checked.plan, dir); !started) return refuse(started.error().text());
+  if (const auto started = bridge.start({.plan = *checked.plan, .run_dir = dir}); !started)
+    return refuse(started.error().text());
   loop.exec();
   if (!end || end->outcome != "finished") {
     if (end && !end->reason.empty()) trouble = end->reason;

@@ -45,7 +45,7 @@ struct Studio::Parts {
                 .settings = &settings,
                 .theme = &theme,
                 .offer_drafts = !line.runsByItself()}),
-        auto_run(line, &window, &control, &library),
+        auto_run(line, &window, &preflight, &control, &library),
         instance(paths.socket_dir) {}
 
   QSettings settings;

@@ -42,7 +42,9 @@ class TestCliOptions : public QObject {
   void bad_arguments_are_refused_with_2() {
     for (const QStringList& arguments :
          {QStringList{QStringLiteral("--nonsense")}, QStringList{QStringLiteral("missing.accrue")},
-          QStringList{QStringLiteral("--run")}, QStringList{QStringLiteral("--selftest"), QStringLiteral("--demo")}}) {
+          QStringList{QStringLiteral("--run")}, QStringList{QStringLiteral("--plugin"), QStringLiteral("nowhere.so")},
+          QStringList{QStringLiteral("--plugin"), accrue::test::programPath("accrue")},
+          QStringList{QStringLiteral("--selftest"), QStringLiteral("--demo")}}) {
       const Outcome outcome = start(arguments);
       QCOMPARE(outcome.status, 2);
       QVERIFY(outcome.err.startsWith(QStringLiteral("accrue: ")));

@@ -18,6 +18,10 @@ std::unique_ptr<EngineHost> makeHost(const BridgeOptions& options) {
   return std::make_unique<EngineHost>(std::move(host));
 }
 
+RunRequest requestOf(RunStart run) {
+  return {std::move(run.plan), std::move(run.run_dir), run.paused, std::move(run.libraries)};
+}
+
 }  // namespace
 
 std::string rankProgram(const BridgeOptions& options) {
@@ -35,19 +39,20 @@ EngineBridge::~EngineBridge() {
   pump_.stop();
 }
 
-Result<std::filesystem::path> EngineBridge::start(RunPlan plan, std::filesystem::path run_dir, bool paused) {
+Result<std::filesystem::path> EngineBridge::start(RunStart run) {
   // A new host for every run, so that events still queued in the former one are not taken for the new run's.
   auto host = makeHost(options_);
-  auto started = host->start(RunRequest{std::move(plan), std::move(run_dir), paused});
+  auto started = host->start(requestOf(std::move(run)));
   if (!started) return started;
   host_ = std::move(host);
   beginFollowing();
   return started;
 }
 
-Result<std::filesystem::path> EngineBridge::resume(const std::filesystem::path& run_dir) {
+Result<std::filesystem::path> EngineBridge::resume(const std::filesystem::path& run_dir,
+                                                   const std::vector<std::string>& libraries) {
   auto host = makeHost(options_);
-  auto started = host->resume(run_dir);
+  auto started = host->resume(run_dir, libraries);
   if (!started) return started;
   host_ = std::move(host);
   beginFollowing();
@@ -59,9 +64,9 @@ BranchStart::BranchStart(std::unique_ptr<EngineHost> made, Result<std::filesyste
 BranchStart::BranchStart(BranchStart&&) noexcept = default;
 BranchStart::~BranchStart() = default;
 
-BranchStart EngineBridge::startBranch(const BridgeOptions& options, const BranchPoint& from, RunPlan plan) {
+BranchStart EngineBridge::startBranch(const BridgeOptions& options, const BranchPoint& from, RunStart run) {
   auto host = makeHost(options);
-  auto folder = host->branch(from, RunRequest{.plan = std::move(plan), .plugins = from.plugins});
+  auto folder = host->branch(from, requestOf(std::move(run)));
   return {std::move(host), std::move(folder)};
 }
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "accrue/run/result.h"
 #include "accrue/run/run_plan.h"
@@ -32,6 +33,14 @@ struct BridgeOptions {
 /// The rank program that these options select.
 std::string rankProgram(const BridgeOptions& options);
 
+/// A run that is to begin.
+struct RunStart {
+  RunPlan plan;
+  std::vector<PluginRecord> libraries{};  ///< that its ranks load
+  std::filesystem::path run_dir{};        ///< empty: a new folder
+  bool paused = false;                    ///< the ranks hold before the first micro-step
+};
+
 /// A branch that has been started, and its host.
 struct BranchStart {
   BranchStart(std::unique_ptr<EngineHost> made, Result<std::filesystem::path> dir);
@@ -51,12 +60,13 @@ class EngineBridge : public QObject {
   /// Stops a hosted run, kills its ranks if they do not stop, and joins the engine thread; detaches from any other.
   ~EngineBridge() override;
 
-  /// `paused`: the ranks hold before the first micro-step.
-  Result<std::filesystem::path> start(RunPlan plan, std::filesystem::path run_dir = {}, bool paused = false);
-  Result<std::filesystem::path> resume(const std::filesystem::path& run_dir);
+  Result<std::filesystem::path> start(RunStart run);
+  /// `libraries`: where plug-in libraries of the run that have moved lie now.
+  Result<std::filesystem::path> resume(const std::filesystem::path& run_dir,
+                                       const std::vector<std::string>& libraries = {});
   /// A run in a folder of its own that goes on from another's checkpoint, which is copied: that takes as long as the
   /// disk. Thread: any. The answer is for follow().
-  static BranchStart startBranch(const BridgeOptions& options, const BranchPoint& from, RunPlan plan);
+  static BranchStart startBranch(const BridgeOptions& options, const BranchPoint& from, RunStart run);
   Result<std::filesystem::path> follow(BranchStart branch);
   Result<void> attach(const std::filesystem::path& run_dir);
 

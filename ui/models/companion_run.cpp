@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "companion_run.h"
 
+#include <utility>
+
 #include "run_control.h"
 #include "run_library.h"
 
@@ -26,11 +28,11 @@ CompanionRun::CompanionRun(RunControl* partner, RunLibrary* library, QObject* pa
   connect(partner_, &RunControl::stateChanged, this, &CompanionRun::followPartner);
 }
 
-Result<RunSeries*> CompanionRun::start(const RunPlan& plan) {
+Result<RunSeries*> CompanionRun::start(const RunPlan& plan, std::vector<PluginRecord> libraries) {
   if (isLive())
     return fail(ErrorCode::config, tr("The other run of the last pair still trains").toStdString(),
                 run_->name().toStdString(), tr("Stop it, or wait for its end").toStdString());
-  const auto started = bridge_.start(plan);
+  const auto started = bridge_.start({.plan = plan, .libraries = std::move(libraries)});
   if (!started) return tl::make_unexpected(started.error());
   run_ = library_->addLive(QString::fromStdString(started->string()), plan, RunLibrary::Past::forget);
   beside_ = nullptr;

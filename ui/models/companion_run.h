@@ -25,8 +25,8 @@ class CompanionRun : public HostedRun {
  public:
   CompanionRun(RunControl* partner, RunLibrary* library, QObject* parent = nullptr);
 
-  /// Fails while one is live.
-  Result<RunSeries*> start(const RunPlan& plan);
+  /// `libraries`: what its ranks load. Fails while one is live.
+  Result<RunSeries*> start(const RunPlan& plan, std::vector<PluginRecord> libraries = {});
   bool isLive() const { return hosting() != Hosting::none; }
   RunSeries* run() const override { return run_; }
   Hosting hosting() const override;

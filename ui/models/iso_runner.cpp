@@ -10,7 +10,7 @@ IsoRunner::IsoRunner(SpecDocument* document, PreflightRunner* preflight, QObject
             std::shared_ptr<const std::vector<IsoPlan>> result;
             if (asked.data)
               result = std::make_shared<std::vector<IsoPlan>>(
-                  plan_iso_ways(asked.spec, asked.host, *asked.data, asked.base_dir));
+                  plan_iso_ways(asked.spec, asked.host, *asked.data, asked.base_dir, asked.libraries));
             return [this, result] { result_ = result; };
           },
           parent) {}

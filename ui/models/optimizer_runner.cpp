@@ -10,7 +10,7 @@ OptimizerRunner::OptimizerRunner(SpecDocument* document, PreflightRunner* prefli
             std::shared_ptr<const std::vector<OptimizerPlan>> result;
             if (asked.data)
               result = std::make_shared<std::vector<OptimizerPlan>>(
-                  compare_optimizers(asked.spec, asked.host, *asked.data, asked.base_dir));
+                  compare_optimizers(asked.spec, asked.host, *asked.data, asked.base_dir, asked.libraries));
             return [this, result] { result_ = result; };
           },
           parent) {}

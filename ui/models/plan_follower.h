@@ -7,9 +7,11 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "accrue/run/data_facts.h"
 #include "accrue/run/host_facts.h"
+#include "accrue/run/plugin_facts.h"
 #include "bridge/job_runner.h"
 
 namespace accrue::ui {
@@ -38,6 +40,7 @@ class PlanFollower : public QObject {
     HostFacts host;
     std::optional<DataFacts> data;  ///< empty while the data cannot be read
     std::filesystem::path base_dir;
+    std::vector<PluginFacts> libraries;  ///< that the spec can name
   };
   /// Runs in the background, and returns what keeps the answer, which is called on the GUI thread.
   using Work = std::function<std::function<void()>(const Question&)>;

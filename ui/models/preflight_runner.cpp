@@ -8,6 +8,8 @@
 
 #include "accrue/run/data_facts.h"
 #include "accrue/run/spec_fields.h"
+#include "bridge/engine_bridge.h"
+#include "library_probe.h"
 #include "spec_document.h"
 
 namespace accrue::ui {
@@ -111,7 +113,11 @@ struct PreflightRunner::ScanCache {
 };
 
 PreflightRunner::PreflightRunner(SpecDocument* document, QObject* parent)
-    : QObject(parent), document_(document), host_(local_facts()), cache_(std::make_shared<ScanCache>()) {
+    : QObject(parent),
+      document_(document),
+      host_(local_facts()),
+      cache_(std::make_shared<ScanCache>()),
+      probe_(std::make_shared<LibraryProbe>(rankProgram({}))) {
   delay_.setSingleShot(true);
   delay_.setInterval(debounce);
   connect(&delay_, &QTimer::timeout, this, &PreflightRunner::start);
@@ -141,15 +147,28 @@ void PreflightRunner::setHostFacts(const HostFacts& facts) {
   refresh();
 }
 
+void PreflightRunner::setRankProgram(const std::string& program) {
+  probe_ = std::make_shared<LibraryProbe>(program);
+}
+
+void PreflightRunner::chooseLibraries(std::vector<PluginRecord> libraries) {
+  if (libraries == chosen_) return;
+  chosen_ = std::move(libraries);
+  result_revision_ = ~quint64{0};
+  refresh();
+  Q_EMIT librariesChosen();
+}
+
 void PreflightRunner::start() {
   const quint64 request = ++request_;
   const quint64 revision = document_->revision();
-  auto work = [cache = cache_, host = host_, spec = document_->spec(), effective = lowered().spec,
-               base_dir = document_->baseDir(), request, revision] {
-    Answer answer{request, revision, {}, std::nullopt, std::nullopt};
+  auto work = [cache = cache_, probe = probe_, chosen = chosen_, host = host_, spec = document_->spec(),
+               effective = lowered().spec, base_dir = document_->baseDir(), request, revision] {
+    Answer answer{request, revision, {}, std::nullopt, std::nullopt, {}};
+    if (namesLibraries(spec)) answer.libraries = probe->describe(chosen);
     const Result<DataFacts>& facts = cache->scan(effective, base_dir);
     if (facts) answer.data = *facts;
-    answer.result = preflight(spec, host, facts ? *facts : standInFacts(effective), base_dir);
+    answer.result = preflight(spec, host, facts ? *facts : standInFacts(effective), base_dir, answer.libraries);
     if (!facts) {
       answer.result.plan.reset();
       std::erase_if(answer.result.findings, [](const Finding& finding) { return finding.key.starts_with("data."); });
@@ -166,6 +185,7 @@ void PreflightRunner::take(Answer answer) {
   result_ = std::move(answer.result);
   data_ = std::move(answer.data);
   sketch_ = std::move(answer.sketch);
+  libraries_ = std::move(answer.libraries);
   result_revision_ = answer.revision;
   Q_EMIT finished();
 }

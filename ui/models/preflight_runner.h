@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "../bridge/job_runner.h"
 #include "accrue/run/host_facts.h"
@@ -18,6 +20,7 @@
 
 namespace accrue::ui {
 
+class LibraryProbe;
 class SpecDocument;
 
 /// Thread: GUI; the work is done on a JobRunner.
@@ -44,9 +47,17 @@ class PreflightRunner : public QObject {
   /// Takes the result of the device probe and checks again.
   void setHostFacts(const HostFacts& facts);
   const HostFacts& hostFacts() const { return host_; }
+  /// Which program describes plug-in libraries; without this call the one beside this program.
+  void setRankProgram(const std::string& program);
+  /// The plug-in libraries that the document's run loads, and checks again.
+  void chooseLibraries(std::vector<PluginRecord> libraries);
+  const std::vector<PluginRecord>& chosenLibraries() const { return chosen_; }
+  /// They as the newest result found them; none where the spec names nothing of a library.
+  const std::vector<PluginFacts>& libraries() const { return libraries_; }
 
  Q_SIGNALS:
   void finished();
+  void librariesChosen();
 
  private:
   struct ScanCache;
@@ -56,6 +67,7 @@ class PreflightRunner : public QObject {
     Preflight result;
     std::optional<DataFacts> data;
     std::optional<PlanSketch> sketch;
+    std::vector<PluginFacts> libraries;
   };
   void start();
   void take(Answer answer);
@@ -64,6 +76,9 @@ class PreflightRunner : public QObject {
   QTimer delay_;
   HostFacts host_;
   std::shared_ptr<ScanCache> cache_;
+  std::shared_ptr<LibraryProbe> probe_;
+  std::vector<PluginRecord> chosen_;
+  std::vector<PluginFacts> libraries_;
   Preflight result_;
   std::optional<DataFacts> data_;
   std::optional<PlanSketch> sketch_;

@@ -6,6 +6,7 @@
 
 #include "accrue/run/plugin_facts.h"
 #include "accrue/run/spec_fields.h"
+#include "library_probe.h"
 #include "preflight_runner.h"
 #include "spec_document.h"
 
@@ -17,19 +18,12 @@ bool changesSteps(const RunSpec& spec) {
   return why_steps_stay(spec).empty();
 }
 
-/// Reads only. Errors: as read_branch_point(); a plug-in library of the run is gone, or another.
-Result<BranchPoint> branchPoint(const std::filesystem::path& dir) {
-  auto point = read_branch_point(dir);
-  if (!point) return point;
-  if (const auto same = check_unchanged(point->plugins); !same) return tl::unexpected(same.error());
-  return point;
-}
-
 }  // namespace
 
 RunControl::RunControl(const BridgeOptions& options, SpecDocument* document, PreflightRunner* preflight,
                        RunLibrary* library, QObject* parent)
     : HostedRun(parent), document_(document), preflight_(preflight), library_(library), bridge_(options) {
+  preflight_->setRankProgram(rankProgram(options));
   connect(this, &RunControl::stateChanged, this, &HostedRun::hostingChanged);
   connect(&bridge_, &EngineBridge::batch, this, &RunControl::takeBatch);
   connect(&bridge_, &EngineBridge::stateChanged, this, &RunControl::takeState);
@@ -109,18 +103,34 @@ void RunControl::branch(const QString& folder) {
   branch_pending_ = folder;
   beginCheck();
   // The run's whole record is read for it.
-  jobs_.run([dir = std::filesystem::path(folder.toStdString())] { return branchPoint(dir); },
-            [this, folder](Result<BranchPoint> from) {
-              if (!checking_ || branch_pending_ != folder) return;  // stopped meanwhile
-              branch_pending_.clear();
-              if (!from) {
-                endCheck();
-                Q_EMIT commandFailed(from.error());
-                return;
-              }
-              branch_from_ = std::move(*from);
-              preflight_->refresh();
-            });
+  jobs_.run(
+      [dir = std::filesystem::path(folder.toStdString())] {
+        BranchFrom from{read_branch_point(dir), {}};
+        if (from.point) from.unchanged = check_unchanged(from.point->plugins);
+        return from;
+      },
+      [this, folder](BranchFrom from) { takeBranchPoint(folder, std::move(from)); });
+}
+
+void RunControl::takeBranchPoint(const QString& folder, BranchFrom from) {
+  if (!checking_ || branch_pending_ != folder) return;  // stopped meanwhile
+  branch_pending_.clear();
+  if (!from.point) {
+    endCheck();
+    Q_EMIT commandFailed(from.point.error());
+    return;
+  }
+  if (preflight_->chosenLibraries().empty()) {
+    if (!from.unchanged) {
+      endCheck();
+      Q_EMIT commandFailed(from.unchanged.error());
+      Q_EMIT librariesMissed(folder, from.point->plugins, from.unchanged.error(), GoOn::branch);
+      return;
+    }
+    preflight_->chooseLibraries(from.point->plugins);
+  }
+  branch_from_ = std::move(*from.point);
+  preflight_->refresh();
 }
 
 void RunControl::beginCheck() {
@@ -155,7 +165,8 @@ void RunControl::startChecked() {
     return;
   }
   checking_ = false;
-  beginStarted(bridge_.start(plan, {}, starts_paused_), plan, setUp());
+  const SetUp asked = setUp();
+  beginStarted(bridge_.start({.plan = plan, .libraries = asked.libraries, .paused = starts_paused_}), plan, asked);
 }
 
 /// Its data may be read for it.
@@ -178,22 +189,25 @@ void RunControl::compareBranch(const RunPlan& plan) {
 /// Its checkpoint may be large: the window goes on while it is copied.
 void RunControl::startBranch(const RunPlan& plan, const SetUp& asked) {
   checking_ = copying_ = true;
-  jobs_.run([options = bridge_.options(), from = *branch_from_,
-             plan]() mutable { return EngineBridge::startBranch(options, from, std::move(plan)); },
-            [this, plan, asked](BranchStart branch) {
-              checking_ = copying_ = false;
-              const bool stopped = std::exchange(kill_when_copied_, false);
-              if (beginStarted(bridge_.follow(std::move(branch)), plan, asked) && stopped) kill();
-            });
+  jobs_.run(
+      [options = bridge_.options(), from = *branch_from_,
+       run = RunStart{.plan = plan, .libraries = asked.libraries}]() mutable {
+        return EngineBridge::startBranch(options, from, std::move(run));
+      },
+      [this, plan, asked](BranchStart branch) {
+        checking_ = copying_ = false;
+        const bool stopped = std::exchange(kill_when_copied_, false);
+        if (beginStarted(bridge_.follow(std::move(branch)), plan, asked) && stopped) kill();
+      });
 }
 
 bool RunControl::startPlan(const RunPlan& plan, const SetUp& asked) {
   if (checking_ || isLive()) return false;
-  return beginStarted(bridge_.start(plan), plan, asked);
+  return beginStarted(bridge_.start({.plan = plan, .libraries = asked.libraries}), plan, asked);
 }
 
 SetUp RunControl::setUp() const {
-  return {document_->spec(), document_->opened()};
+  return {document_->spec(), document_->opened(), librariesOf(document_->spec(), preflight_->libraries())};
 }
 
 bool RunControl::beginStarted(const Result<std::filesystem::path>& started, const RunPlan& plan, const SetUp& asked) {
@@ -209,8 +223,9 @@ bool RunControl::beginStarted(const Result<std::filesystem::path>& started, cons
   return true;
 }
 
-void RunControl::resume(const QString& folder) {
+void RunControl::resume(const QString& folder, const std::vector<std::string>& libraries) {
   if (checking_ || isLive()) return;
+  moved_ = libraries;
   RunSeries* known = library_->find(folder);
   if (known && library_->isLoaded(known)) {
     resumeLoaded(folder);
@@ -222,8 +237,33 @@ void RunControl::resume(const QString& folder) {
 }
 
 void RunControl::resumeLoaded(const QString& folder) {
+  const RunSeries* run = library_->find(folder);
+  if (!moved_.empty() || !run->spec() || !namesLibraries(*run->spec())) return resumeWithLibraries(folder);
+  // A run whose library is missing would fail at its start; here the user can still say where it is.
+  resume_pending_ = folder;
+  struct Recorded {
+    std::vector<PluginRecord> libraries;
+    Result<void> unchanged;
+  };
+  jobs_.run(
+      [plan = std::filesystem::path(folder.toStdString()) / "plan.json"] {
+        Recorded recorded;
+        if (auto order = read_run_order(plan)) recorded.libraries = std::move(order->plugins);
+        recorded.unchanged = check_unchanged(recorded.libraries);
+        return recorded;
+      },
+      [this, folder](const Recorded& recorded) {
+        if (resume_pending_ != folder || checking_ || isLive()) return;
+        if (recorded.unchanged) return resumeWithLibraries(folder);
+        resume_pending_.clear();
+        Q_EMIT commandFailed(recorded.unchanged.error());
+        Q_EMIT librariesMissed(folder, recorded.libraries, recorded.unchanged.error(), GoOn::resume);
+      });
+}
+
+void RunControl::resumeWithLibraries(const QString& folder) {
   resume_pending_.clear();
-  const auto resumed = bridge_.resume(folder.toStdString());
+  const auto resumed = bridge_.resume(folder.toStdString(), moved_);
   if (!resumed) {
     Q_EMIT commandFailed(resumed.error());
     return;

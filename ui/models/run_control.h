@@ -28,6 +28,9 @@ namespace accrue::ui {
 
 class PreflightRunner;
 
+/// How training goes on from a run's checkpoint.
+enum class GoOn { resume, branch };
+
 /// Thread: GUI. One run at a time; the other of a pair that trains together is a CompanionRun.
 class RunControl : public HostedRun {
   Q_OBJECT
@@ -92,9 +95,11 @@ class RunControl : public HostedRun {
   void checkpoint();
   /// Sets N from the next window on.
   void setSteps(std::int64_t steps);
-  /// Continues a stopped, failed or interrupted run from its newest good checkpoint.
-  void resume(const QString& folder);
-  /// Runs the document from that run's newest checkpoint, as a run of its own.
+  /// Continues a stopped, failed or interrupted run from its newest good checkpoint. `libraries`: where plug-in
+  /// libraries of the run that have moved lie now.
+  void resume(const QString& folder, const std::vector<std::string>& libraries = {});
+  /// Runs the document from that run's newest checkpoint, as a run of its own; with that run's plug-in libraries, if
+  /// none are chosen.
   void branch(const QString& folder);
   /// Follows a run that another process hosts.
   void attach(const QString& folder);
@@ -111,12 +116,19 @@ class RunControl : public HostedRun {
   void refused(const std::vector<accrue::Finding>& findings);
   /// A branch begins although something about it deserves a word.
   void warned(const std::vector<accrue::Finding>& findings);
+  /// After commandFailed(): a plug-in library of the run is gone, or another. The user can say where it lies now.
+  void librariesMissed(const QString& folder, const std::vector<accrue::PluginRecord>& recorded,
+                       const accrue::Error& error, accrue::ui::GoOn wanted);
   /// A command could not be carried out.
   void commandFailed(const accrue::Error& error);
   /// The run is over and all its events have been taken.
   void ended(accrue::ui::RunSeries* run, int exit_status);
 
  private:
+  struct BranchFrom {
+    Result<BranchPoint> point;
+    Result<void> unchanged;  ///< its libraries
+  };
   void step(void (EngineBridge::*unit)());
   void beginCheck();
   void endCheck();
@@ -128,6 +140,8 @@ class RunControl : public HostedRun {
   void begin(const std::filesystem::path& dir, const std::optional<RunPlan>& plan, RunLibrary::Past past);
   void showStopping();
   void resumeLoaded(const QString& folder);
+  void resumeWithLibraries(const QString& folder);
+  void takeBranchPoint(const QString& folder, BranchFrom from);
   void takeBatch(const EventBatch& events);
   void takeState();
 
@@ -140,7 +154,8 @@ class RunControl : public HostedRun {
   StepQueue steps_;
   std::int64_t dropped_before_ = 0;         ///< events left out earlier in the run, before it was followed here
   std::optional<SetUp> last_;               ///< that was trained
-  QString resume_pending_;                  ///< waits for its history
+  QString resume_pending_;                  ///< waits for its history, or for its libraries to be looked at
+  std::vector<std::string> moved_;          ///< libraries of that run, where they lie now
   QString branch_pending_;                  ///< folder whose branch point is being read
   std::optional<BranchPoint> branch_from_;  ///< of what is being checked
   quint64 check_ = 0;                       ///< counts the checks, so that one that was stopped is known

@@ -16,12 +16,12 @@ bool followSeed(const DataSpec& data) {
 }
 
 std::vector<SeedPlan> underSeeds(RunSpec spec, int count, const HostFacts& host, const DataFacts& data,
-                                 const std::filesystem::path& base_dir) {
+                                 const std::filesystem::path& base_dir, const std::vector<PluginFacts>& libraries) {
   std::vector<SeedPlan> plans;
   for (int i = 0; i < count; ++i, ++spec.run.seed) {
     // Data that cannot be read are said by the ranks of that seed.
     const DataFacts own = i > 0 && followSeed(spec.data) ? scan_data(spec, base_dir).value_or(data) : data;
-    Preflight answer = preflight(spec, host, own, base_dir);
+    Preflight answer = preflight(spec, host, own, base_dir, libraries);
     plans.push_back({spec.run.seed, std::move(answer.findings), std::move(answer.plan)});
   }
   return plans;
@@ -40,7 +40,7 @@ SeedRunner::SeedRunner(SpecDocument* document, PreflightRunner* preflight, std::
             std::shared_ptr<const std::vector<SeedPlan>> result;
             if (asked.data)
               result = std::make_shared<std::vector<SeedPlan>>(
-                  underSeeds(asked.spec, *count, asked.host, *asked.data, asked.base_dir));
+                  underSeeds(asked.spec, *count, asked.host, *asked.data, asked.base_dir, asked.libraries));
             return [this, result] { result_ = result; };
           },
           parent),

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "accrue/run/findings.h"
+#include "accrue/run/plugin_facts.h"
 #include "accrue/run/result.h"
 #include "accrue/run/run_spec.h"
 #include "accrue/run/sample_lock.h"
@@ -32,7 +33,8 @@ struct LockedKeys {
 /// A document as it was at one time.
 struct SetUp {
   RunSpec spec;
-  quint64 document = 0;  ///< SpecDocument::opened()
+  quint64 document = 0;                   ///< SpecDocument::opened()
+  std::vector<PluginRecord> libraries{};  ///< that its ranks load
 };
 
 /// Thread: GUI.

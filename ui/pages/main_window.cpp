@@ -35,6 +35,7 @@
 #include "joined_spec.h"
 #include "lesson_desk.h"
 #include "lesson_panel.h"
+#include "library_desk.h"
 #include "models/companion_run.h"
 #include "models/dialect_runner.h"
 #include "models/iso_runner.h"
@@ -465,6 +466,10 @@ void MainWindow::connectFiles() {
   auto* presets = findChild<QMenu*>(QStringLiteral("presetMenu"));
   connect(presets, &QMenu::aboutToShow, this, [this, presets] { files_->fillPresetMenu(presets); });
   connect(files_, &WindowFiles::documentOpened, this, &MainWindow::showDocumentOpened);
+  auto* libraries = new LibraryDesk({parts_.document, parts_.preflight, parts_.control, parts_.library, files_,
+                                     parts_.dialogs, parts_.settings, centre_->messages(), this});
+  connect(actions_.chooseLibraries, &QAction::triggered, libraries, &LibraryDesk::choose);
+  connect(setup_, &SetupPanel::librariesWanted, actions_.chooseLibraries, &QAction::trigger);
   connect(files_, &WindowFiles::recentChanged, this,
           [this] { centre_->start()->setRecentFiles(files_->recentFiles()); });
   connect(files_, &WindowFiles::failed, this, [this](const QString& text) {

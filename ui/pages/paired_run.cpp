@@ -8,6 +8,7 @@
 #include "accrue/run/pair_share.h"
 #include "accrue/run/spec_fields.h"
 #include "models/companion_run.h"
+#include "models/library_probe.h"
 #include "models/preflight_runner.h"
 #include "models/run_control.h"
 #include "models/run_library.h"
@@ -97,14 +98,14 @@ void PairedRun::planTogether(const RunPlan& second) {
       first_->plan() ? first_->plan()->base_dir : std::filesystem::path(first_->folder().toStdString());
   jobs_.run(
       [one = without_lowered(*first_->spec()), other = without_lowered(second.spec), base, other_base = second.base_dir,
-       host = parts_.preflight->hostFacts()] {
+       host = parts_.preflight->hostFacts(), libraries = parts_.preflight->libraries()] {
         const auto threads = pair_threads(one, other, host);
         const auto plan = [&](const RunSpec& spec, const std::filesystem::path& dir) {
-          Preflight checked = preflight_files(spec, host, dir);
+          Preflight checked = preflight_files(spec, host, dir, libraries);
           if (checked.plan && threads) checked.plan = with_threads(*std::move(checked.plan), *threads);
           return checked;
         };
-        return Plans{plan(one, base), plan(other, other_base), threads};
+        return Plans{plan(one, base), plan(other, other_base), threads, librariesOf(one, libraries)};
       },
       [this](const Plans& plans) { begin(plans); });
 }
@@ -120,7 +121,7 @@ void PairedRun::begin(const Plans& plans) {
       return refuse(tr("The pair cannot train: %1").arg(QString::fromStdString(error->text())));
     }
   if (!plans.threads) return beginInTurn(plans);
-  const auto started = parts_.companion->start(*plans.first.plan);
+  const auto started = parts_.companion->start(*plans.first.plan, plans.libraries);
   if (!started) return refuse(QString::fromStdString(started.error().text()));
   parts_.runs->showOnly({*started});
   parts_.library->table()->setBaseline(*started);

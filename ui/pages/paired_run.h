@@ -48,6 +48,7 @@ class PairedRun : public QObject {
   struct Plans {
     Preflight first, second;
     std::optional<std::int64_t> threads;  ///< of each rank; empty: one after another
+    std::vector<PluginRecord> libraries;  ///< of the first
   };
   void check(bool together);
   void startChecked();

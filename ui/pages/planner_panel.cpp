@@ -180,43 +180,67 @@ void PlannerPanel::showSpec(const RunSpec& spec) {
   if (!cost) return;
   const RunSeries* run = measuredRun(spec);
   const auto measured = run ? measuredCost(run->planCheck()) : std::nullopt;
-  const std::int64_t room = preflight_->result().plan->memory_per_rank;
-  const std::int64_t limit = std::max<std::int64_t>(room - cost->process, 0);
-  // Of all splits, so that the bar grows and shrinks while the slider moves; with the limit once it is in sight.
-  std::int64_t scale = std::max(heldBytes(*cost), measured ? heldBytes(*measured) : 0);
-  RunSpec largest = spec;
-  largest.accumulation.micro_batch *= largest.accumulation.steps;
-  largest.accumulation.steps = 1;
-  if (const auto most = fullest(stage_costs(largest)); most && split_->isEnabled())
-    scale = std::max(scale, std::min(heldBytes(*most), 4 * scale));
-  if (room > 0 && limit < 2 * scale) scale = std::max(scale, limit);
-  memory_->setCost(*cost, scale);
-  memory_->setMeasured(measured);
-  memory_->setLimit(limit);
-  const QString total = bytesText(cost->total());
-  if (room <= 0)
-    fits_->setText(tr("%1 in total; the memory of the device is not known").arg(total));
-  else if (cost->total() > room)
-    fits_->setText(tr("\u2717 %1 in total exceeds the %2 available per rank").arg(total, bytesText(room)));
-  else
-    fits_->setText(tr("\u2713 %1 in total fits into the %2 available per rank").arg(total, bytesText(room)));
   const std::int64_t samples = spec.accumulation.micro_batch * spec.accumulation.steps * spec.parallel.data;
   split_title_->setText(tr("Micro-batch %1, N = %2")
                             .arg(groupedNumber(spec.accumulation.micro_batch), groupedNumber(spec.accumulation.steps)));
   split_ends_->setText(split_->isEnabled()
                            ? tr("The slider keeps the %1 samples of an update").arg(groupedNumber(samples))
                            : tr("%1 samples per update; no other split is possible here").arg(groupedNumber(samples)));
+  if (spec.megatron.custom_model_provider_function)
+    showLibraryModel(measured);
+  else
+    showMemory(spec, *cost, measured);
   split_->setAccessibleDescription(split_title_->text() + QStringLiteral(". ") + fits_->text());
-  showSent(spec);
   showTime(spec);
   measured_->setVisible(measured.has_value());
-  if (!measured) return;
-  const std::int64_t updates = run->last().update;
+  if (measured) showMeasured(*run, *measured);
+}
+
+void PlannerPanel::showLibraryModel(const std::optional<RankCost>& measured) {
+  title_->setText(measured ? tr("What the fullest rank held") : tr("What the fullest rank holds"));
+  memory_->setVisible(measured.has_value());
+  if (measured) {
+    memory_->setCost(*measured, heldBytes(*measured));
+    memory_->setMeasured(std::nullopt);
+    memory_->setLimit(0);
+  }
+  fits_->setText(measured ? tr("This is measured: a library\u2019s model has no plan of its memory and its traffic")
+                          : tr("The model is a library\u2019s: its memory and its traffic are known once it has run"));
+  sent_->hide();
+}
+
+void PlannerPanel::showMemory(const RunSpec& spec, const RankCost& cost, const std::optional<RankCost>& measured) {
+  title_->setText(tr("What the fullest rank holds"));
+  const std::int64_t room = preflight_->result().plan->memory_per_rank;
+  const std::int64_t limit = std::max<std::int64_t>(room - cost.process, 0);
+  // Of all splits, so that the bar grows and shrinks while the slider moves; with the limit once it is in sight.
+  std::int64_t scale = std::max(heldBytes(cost), measured ? heldBytes(*measured) : 0);
+  RunSpec largest = spec;
+  largest.accumulation.micro_batch *= largest.accumulation.steps;
+  largest.accumulation.steps = 1;
+  if (const auto most = fullest(stage_costs(largest)); most && split_->isEnabled())
+    scale = std::max(scale, std::min(heldBytes(*most), 4 * scale));
+  if (room > 0 && limit < 2 * scale) scale = std::max(scale, limit);
+  memory_->setCost(cost, scale);
+  memory_->setMeasured(measured);
+  memory_->setLimit(limit);
+  const QString total = bytesText(cost.total());
+  if (room <= 0)
+    fits_->setText(tr("%1 in total; the memory of the device is not known").arg(total));
+  else if (cost.total() > room)
+    fits_->setText(tr("\u2717 %1 in total exceeds the %2 available per rank").arg(total, bytesText(room)));
+  else
+    fits_->setText(tr("\u2713 %1 in total fits into the %2 available per rank").arg(total, bytesText(room)));
+  showSent(spec);
+}
+
+void PlannerPanel::showMeasured(const RunSeries& run, const RankCost& measured) {
+  const std::int64_t updates = run.last().update;
   const QString length = updates == 1 ? tr("1 update") : tr("%1 updates").arg(groupedNumber(updates));
-  const bool paused = run->last().unpausedSeconds < run->last().seconds;
-  const QString took = durationText(run->last().unpausedSeconds);
+  const bool paused = run.last().unpausedSeconds < run.last().seconds;
+  const QString took = durationText(run.last().unpausedSeconds);
   measured_->setText(tr("Measured in \u201C%1\u201D: %2 excluding the process; %3 took %4")
-                         .arg(run->name(), bytesText(heldBytes(*measured)), length,
+                         .arg(run.name(), bytesText(heldBytes(measured)), length,
                               paused ? tr("%1 without the pauses").arg(took) : took));
 }
 

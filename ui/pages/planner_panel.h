@@ -3,6 +3,7 @@
 
 #include <QWidget>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "accrue/run/rank_cost.h"
@@ -39,6 +40,10 @@ class PlannerPanel : public QWidget {
   RunSpec specAtSlider() const;
   void showSplits();
   void showSpec(const RunSpec& spec);
+  /// Of a library's model nothing is known before it has run: what was measured stands in place of the plan.
+  void showLibraryModel(const std::optional<RankCost>& measured);
+  void showMemory(const RunSpec& spec, const RankCost& cost, const std::optional<RankCost>& measured);
+  void showMeasured(const RunSeries& run, const RankCost& measured);
   void showSent(const RunSpec& spec);
   void showTime(const RunSpec& spec);
   void commit();

@@ -31,6 +31,7 @@ constexpr int arithmetic_lines = 3;
 
 SetupPanel::SetupPanel(SpecDocument* document, PreflightRunner* preflight, RunControl* control, QWidget* parent)
     : QWidget(parent),
+      document_(document),
       preflight_(preflight),
       control_(control),
       search_(new QLineEdit(this)),
@@ -99,6 +100,8 @@ void SetupPanel::connectSignals() {
           [this] { arithmetic_->setRejectedFields(form_->rejectedFields()); });
   connect(preflight_, &PreflightRunner::finished, this, &SetupPanel::showPreflight);
   connect(arithmetic_, &ArithmeticPanel::fieldRequested, form_, &FieldForm::focusField);
+  connect(arithmetic_, &ArithmeticPanel::librariesWanted, this, &SetupPanel::librariesWanted);
+  connect(form_, &FieldForm::librariesWanted, this, &SetupPanel::librariesWanted);
   connect(control_, &RunControl::stateChanged, this, [this] { form_->setEditsWaiting(control_->editsWaiting()); });
   connect(control_, &RunControl::changed, this,
           [this] { arithmetic_->setEditsNotRun(control_->editsNotRun(), control_->lastRanAnother()); });
@@ -107,6 +110,7 @@ void SetupPanel::connectSignals() {
 void SetupPanel::showPreflight() {
   form_->setFindings(preflight_->result().findings);
   arithmetic_->showResult(preflight_->result(), preflight_->sketch());
+  arithmetic_->setLibrariesAtFault(!check_plugins(document_->spec().megatron, preflight_->libraries()).empty());
   arithmetic_->setChecking(!preflight_->isCurrent());
 }
 

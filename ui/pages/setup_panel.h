@@ -30,6 +30,10 @@ class SetupPanel : public QWidget {
 
   QSize minimumSizeHint() const override;
 
+ Q_SIGNALS:
+  /// The spec names what no plug-in library registers yet, and the user wants to choose one.
+  void librariesWanted();
+
  protected:
   void resizeEvent(QResizeEvent* event) override;
   bool eventFilter(QObject* object, QEvent* event) override;
@@ -41,6 +45,7 @@ class SetupPanel : public QWidget {
   void connectSignals();
   void addSampleLock(SpecDocument* document);
 
+  SpecDocument* document_;
   PreflightRunner* preflight_;
   RunControl* control_;
   QLineEdit* search_;

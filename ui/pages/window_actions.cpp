@@ -236,6 +236,8 @@ WindowActions::WindowActions(QObject* owner) {
                   tr("Move the folders of the selected runs to the trash"));
   for (QAction* action : {renameRun, runNotes, starRun, compareRuns, goToParting, deleteRun})
     action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+  chooseLibraries = add(owner, "chooseLibrariesAction", tr("Choose plug-in &libraries\u2026"), {}, nullptr,
+                        tr("The libraries with the models, losses or data that this spec names; its ranks load them"));
   runFolder = add(owner, "runFolderAction", tr("Open the run's &folder"), {}, "folder");
   copyCommand = add(owner, "copyCommandAction", tr("&Copy the run's command line"), {}, "copy",
                     tr("The same run without a window, in a terminal"));

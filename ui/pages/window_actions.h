@@ -28,7 +28,7 @@ struct WindowActions {
   QAction *openLesson, *nextStep, *previousStep, *checkLesson, *lessonHint, *resetLesson, *leaveLesson,
       *instructorNotes, *bugGallery;
   QAction *startPage, *resetLayout, *nextPane, *previousPane, *fullScreen;
-  QAction *runFolder, *copyCommand, *exportTrace;
+  QAction *chooseLibraries, *runFolder, *copyCommand, *exportTrace;
   QAction *largerText, *smallerText, *normalText, *presenter, *narrate, *lossTone;
   QAction *glossary, *shortcuts, *differences, *about, *report;
   QAction *queueRun, *pairedRun, *trainPair, *runSeeds, *groupRuns;

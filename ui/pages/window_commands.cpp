@@ -10,6 +10,7 @@
 #include <QSysInfo>
 #include <QUrl>
 
+#include "accrue/run/run_plan.h"
 #include "accrue/run/version.h"
 #include "centre_page.h"
 #include "dialect_panel.h"
@@ -19,6 +20,7 @@
 #include "loss_tone.h"
 #include "main_window.h"
 #include "models/lesson_player.h"
+#include "models/library_probe.h"
 #include "models/preflight_runner.h"
 #include "models/run_control.h"
 #include "models/run_text.h"
@@ -36,9 +38,16 @@ void MainWindow::openRunFolder(const RunSeries* run) {
 void MainWindow::copyCommand() {
   const RunSeries* run = focusedRun();
   if (!run) return;
-  QString spec = QDir(run->folder()).filePath(QStringLiteral("spec.toml"));
-  spec.replace(QLatin1Char('\''), QLatin1String("'\\''"));
-  QGuiApplication::clipboard()->setText(QStringLiteral("accrue-run run '%1'").arg(spec));
+  const auto quoted = [](QString path) {
+    return QStringLiteral("'%1'").arg(path.replace(QLatin1Char('\''), QLatin1String("'\\''")));
+  };
+  const QDir folder(run->folder());
+  QString command = QStringLiteral("accrue-run run ") + quoted(folder.filePath(QStringLiteral("spec.toml")));
+  if (run->spec() && namesLibraries(*run->spec()))
+    if (const auto order = read_run_order(folder.filePath(QStringLiteral("plan.json")).toStdString()))
+      for (const PluginRecord& library : order->plugins)
+        command += QStringLiteral(" --plugin ") + quoted(QString::fromStdString(library.file));
+  QGuiApplication::clipboard()->setText(command);
 }
 
 void MainWindow::copyReport() {

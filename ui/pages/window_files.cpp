@@ -166,6 +166,7 @@ void WindowFiles::take(const RunSeries& run, const QString& name) {
   const std::filesystem::path base =
       run.plan() ? run.plan()->base_dir : std::filesystem::path(run.folder().toStdString());
   document_->reset(*run.spec(), name, base);
+  Q_EMIT runTaken(run);
   Q_EMIT documentOpened();
 }
 

@@ -69,6 +69,8 @@ class WindowFiles : public QObject {
 
  Q_SIGNALS:
   void documentOpened();
+  /// Before documentOpened(): the document is this run's spec.
+  void runTaken(const accrue::ui::RunSeries& run);
   void recentChanged();
   void failed(const QString& text);
   void editsSetAside(const QString& name);

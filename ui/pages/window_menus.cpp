@@ -137,7 +137,7 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   learn->addActions({actions.instructorNotes, actions.bugGallery, actions.demo});
 
   QMenu* tools = addMenu(window, "toolsMenu", tr("&Tools"));
-  tools->addActions({actions.runFolder, actions.copyCommand, actions.exportTrace});
+  tools->addActions({actions.chooseLibraries, actions.runFolder, actions.copyCommand, actions.exportTrace});
 
   QMenu* help = addMenu(window, "helpMenu", tr("&Help"));
   help->addAction(actions.glossary);

@@ -23,11 +23,13 @@ ArithmeticPanel::ArithmeticPanel(QWidget* parent)
       details_(new QLabel(this)),
       edits_(new QLabel(this)),
       show_field_(new QPushButton(tr("Show the field"), this)),
+      choose_libraries_(new QPushButton(tr("Choose plug-in libraries\u2026"), this)),
       preview_(new WindowPreview(this)) {
   line_->setObjectName(QStringLiteral("arithmeticLine"));
   details_->setObjectName(QStringLiteral("arithmeticDetails"));
   edits_->setObjectName(QStringLiteral("editsNotRun"));
   show_field_->setObjectName(QStringLiteral("showFieldButton"));
+  choose_libraries_->setObjectName(QStringLiteral("chooseLibrariesButton"));
   preview_->setObjectName(QStringLiteral("windowPreview"));
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(space::betweenGroups, space::inGroup, space::betweenGroups, space::inGroup);
@@ -37,6 +39,7 @@ ArithmeticPanel::ArithmeticPanel(QWidget* parent)
   layout->addWidget(preview_);
   layout->addWidget(details_);
   layout->addWidget(show_field_, 0, Qt::AlignLeft);
+  layout->addWidget(choose_libraries_, 0, Qt::AlignLeft);
   auto* bottom = new QHBoxLayout;
   bottom->addWidget(edits_, 1);
   bottom->addWidget(checking_, 0, Qt::AlignRight);
@@ -61,11 +64,18 @@ ArithmeticPanel::ArithmeticPanel(QWidget* parent)
   details_->setFont(textFont(TextSize::small));
   details_->setForegroundRole(QPalette::PlaceholderText);
   edits_->setFont(textFont(TextSize::small));
-  show_field_->setFont(textFont(TextSize::small));
-  show_field_->setAutoDefault(false);
-  show_field_->hide();
+  for (QPushButton* button : {show_field_, choose_libraries_}) {
+    button->setFont(textFont(TextSize::small));
+    button->setAutoDefault(false);
+    button->hide();
+  }
   edits_->hide();
   connect(show_field_, &QPushButton::clicked, this, [this] { Q_EMIT fieldRequested(key_); });
+  connect(choose_libraries_, &QPushButton::clicked, this, &ArithmeticPanel::librariesWanted);
+}
+
+void ArithmeticPanel::setLibrariesAtFault(bool at_fault) {
+  choose_libraries_->setVisible(at_fault);
 }
 
 void ArithmeticPanel::showResult(const Preflight& result, const std::optional<PlanSketch>& sketch) {
@@ -129,9 +139,11 @@ void ArithmeticPanel::showPlan(const RunPlan& plan, const PlanSketch& sketch) {
   line_->setText(clause < 0 ? arithmetic : arithmetic.left(clause));
   const QString rest = clause < 0 ? QString() : arithmetic.mid(clause + 2);
   const QString memory =
-      tr("About %1 of memory per rank, %2 of it activations; %3 sent per update by the rank that sends most")
-          .arg(bytesText(plan.memory.total()), bytesText(plan.memory.activations),
-               bytesText(plan.wire_bytes_per_update));
+      plan.spec.megatron.custom_model_provider_function
+          ? tr("The model is a library\u2019s: its memory and its traffic are known once it has run")
+          : tr("About %1 of memory per rank, %2 of it activations; %3 sent per update by the rank that sends most")
+                .arg(bytesText(plan.memory.total()), bytesText(plan.memory.activations),
+                     bytesText(plan.wire_bytes_per_update));
   details_->setText(rest.isEmpty() ? memory : tr("%1\n%2").arg(rest, memory));
   details_->show();
   preview_->setSketch(sketch);

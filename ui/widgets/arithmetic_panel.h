@@ -29,6 +29,8 @@ class ArithmeticPanel : public QWidget {
   void setChecking(bool checking);
   /// Fields without a valid value: while there are any, no plan is shown, because none belongs to the form's text.
   void setRejectedFields(const QStringList& keys);
+  /// Whether the result has errors that another choice of plug-in libraries can mend.
+  void setLibrariesAtFault(bool at_fault);
   /// "2 edits since the last run", or where that ran another spec that this one has not been run yet; 0 or nothing
   /// hides it.
   void setEditsNotRun(std::optional<int> edits, bool last_ran_another);
@@ -39,6 +41,7 @@ class ArithmeticPanel : public QWidget {
  Q_SIGNALS:
   /// The user asks for the field of the first error.
   void fieldRequested(const QString& key);
+  void librariesWanted();
 
  private:
   void showWhatHolds();
@@ -53,6 +56,7 @@ class ArithmeticPanel : public QWidget {
   QLabel* details_;
   QLabel* edits_;
   QPushButton* show_field_;
+  QPushButton* choose_libraries_;
   WindowPreview* preview_;
   QString key_;
   std::optional<Preflight> result_;

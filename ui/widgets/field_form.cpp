@@ -266,6 +266,7 @@ void FieldForm::connectRow(FieldRow* row) {
   connect(row, &FieldRow::finished, document_, &SpecDocument::endTyping);
   connect(row, &FieldRow::fixRequested, document_,
           [this](const SpecField& field, const QString& value) { document_->setFieldText(field, value); });
+  connect(row, &FieldRow::librariesWanted, this, &FieldForm::librariesWanted);
   connect(row, &FieldRow::textRejectedChanged, this, [this] {
     holdPlace();
     Q_EMIT rejectedFieldsChanged();

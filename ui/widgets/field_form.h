@@ -67,6 +67,8 @@ class FieldForm : public QScrollArea {
   void rejectedFieldsChanged();
   /// The user is done with the form.
   void left();
+  /// The user wants to choose the plug-in libraries that register what a field names.
+  void librariesWanted();
 
  protected:
   /// Escape takes back what is being typed, and leaves the form.

@@ -110,6 +110,7 @@ FieldRow::FieldRow(const SpecField& field, QGridLayout* grid, QWidget* parent)
     if (note_->isAncestorOf(QApplication::focusWidget())) editorWidget()->setFocus(Qt::OtherFocusReason);
     Q_EMIT fixRequested(field_, value);
   });
+  connect(note_, &FindingNote::librariesWanted, this, &FieldRow::librariesWanted);
 }
 
 QWidget* FieldRow::editorWidget() const {

@@ -66,6 +66,7 @@ class FieldRow : public QObject {
   void edited(const accrue::SpecField& field, const accrue::SpecValue& value);
   void finished();
   void fixRequested(const accrue::SpecField& field, const QString& value);
+  void librariesWanted();
   /// What is being typed is no valid value, or no longer one.
   void textRejected(const accrue::SpecField& field);
   void textRejectedChanged(bool rejected);

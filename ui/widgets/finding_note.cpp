@@ -7,7 +7,7 @@
 #include <QPushButton>
 #include <algorithm>
 
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/megatron_fields.h"
 #include "models/findings_model.h"
 #include "style/theme.h"
 
@@ -36,7 +36,12 @@ FindingNote::FindingNote(QWidget* parent)
   text_->setTextFormat(Qt::PlainText);
   fix_->setFont(textFont(TextSize::small));
   fix_->setAutoDefault(false);
-  connect(fix_, &QPushButton::clicked, this, [this] { Q_EMIT fixRequested(fix_value_); });
+  connect(fix_, &QPushButton::clicked, this, [this] {
+    if (fix_value_.isEmpty())
+      Q_EMIT librariesWanted();
+    else
+      Q_EMIT fixRequested(fix_value_);
+  });
   hide();
 }
 
@@ -48,7 +53,6 @@ void FindingNote::setFindings(const std::vector<Finding>& findings) {
   }
   QStringList sentences;
   const SpecField* field = find_field(findings.front().key);
-  const bool is_switch = field && field->type == FieldType::boolean;
   severity_ = Severity::note;
   fix_value_.clear();
   for (const Finding& finding : findings) {
@@ -57,13 +61,23 @@ void FindingNote::setFindings(const std::vector<Finding>& findings) {
     if (fix_value_.isEmpty() && finding.fix_value) fix_value_ = QString::fromStdString(*finding.fix_value);
   }
   text_->setText(sentences.join(QLatin1Char('\n')));
-  fix_->setVisible(!fix_value_.isEmpty());
-  //: Button that corrects a field; %1 is the value it would get
-  fix_->setText(!is_switch                            ? tr("Use %1").arg(fix_value_)
-                : fix_value_ == QLatin1String("true") ? tr("Turn it on")
-                                                      : tr("Turn it off"));
+  fix_->setText(fixText(field));
+  fix_->setVisible(!fix_->text().isEmpty());
   fix_->setAccessibleName(fix_->text());
   updateIcon();
+}
+
+/// Empty where no button can mend it.
+QString FindingNote::fixText(const SpecField* field) const {
+  if (fix_value_.isEmpty()) {
+    const MegatronField* plugin = field ? find_megatron_field(field->name()) : nullptr;
+    const bool named =
+        plugin && plugin->key == field->key && plugin->group == MegatronGroup::hooks && field->type == FieldType::text;
+    return named && severity_ == Severity::error ? tr("Choose plug-in libraries\u2026") : QString();
+  }
+  //: Button that corrects a field; %1 is the value it would get
+  if (!field || field->type != FieldType::boolean) return tr("Use %1").arg(fix_value_);
+  return fix_value_ == QLatin1String("true") ? tr("Turn it on") : tr("Turn it off");
 }
 
 QString FindingNote::text() const {

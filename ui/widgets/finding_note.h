@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "accrue/run/findings.h"
+#include "accrue/run/spec_fields.h"
 
 class QLabel;
 class QPushButton;
@@ -23,12 +24,15 @@ class FindingNote : public QWidget {
 
  Q_SIGNALS:
   void fixRequested(const QString& value);
+  /// The field names what a plug-in library registers, and the user wants to choose one.
+  void librariesWanted();
 
  protected:
   void changeEvent(QEvent* event) override;
 
  private:
   void updateIcon();
+  QString fixText(const SpecField* field) const;
 
   QLabel* icon_;
   QLabel* text_;

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+#include <QSet>
+#include <QString>
+#include <string>
+#include <vector>
+
+#include "accrue/run/plugin_facts.h"
+
+class QSettings;
+
+namespace accrue::ui {
+
+class PreflightRunner;
+class SpecDocument;
+
+/// Remembers in the studio's settings which plug-in libraries were chosen for which spec file, by their SHA-256, so
+/// that each is chosen once. A document without a file keeps its choice while it is open. Thread: GUI.
+class LibraryMemory : public QObject {
+  Q_OBJECT
+
+ public:
+  LibraryMemory(SpecDocument* document, PreflightRunner* preflight, QSettings* settings, QObject* parent = nullptr);
+
+  /// Whether the user has chosen each of these contents before, for whatever spec.
+  bool knows(const std::vector<PluginRecord>& libraries) const;
+
+ private:
+  void follow();
+  void keep();
+  QString key() const;
+
+  SpecDocument* document_;
+  PreflightRunner* preflight_;
+  QSettings* settings_;
+  quint64 opened_;        ///< the document that the choice is of
+  QSet<QString> chosen_;  ///< SHA-256 of all that were chosen
+};
+
+}  // namespace accrue::ui

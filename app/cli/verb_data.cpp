@@ -166,7 +166,7 @@ int build_data(const DataBuildOptions& options) {
   if (!built) return report(built.error());
   if (tokenizer && tokenizer->left_out() > 0)
     say("note: the vocabulary has no token for %s of the texts, and no unknown token: left out\n",
-                 counted(tokenizer->left_out(), "byte").c_str());
+        counted(tokenizer->left_out(), "byte").c_str());
   if (built->resumed_at > 0)
     say("accrue-run: went on after %s of an interrupted build\n", counted(built->resumed_at, "byte").c_str());
   put("%s: %s, %s\n", options.prefix.c_str(), counted(built->documents, "document").c_str(),

@@ -118,7 +118,7 @@ Result<Environment> environment_of(const ProgramGroupOptions& options) {
   Environment environment = Environment::allowed();
   for (const char* of_a_run_that_this_is_a_rank_of : {"ACCRUE_RUN_LOCK_FD", "ACCRUE_RUN_DIR"})
     environment.unset(of_a_run_that_this_is_a_rank_of);
-  environment.hand_on("ACCELERATE_");  // what accrue::accelerate reads, as its original does
+  environment.hand_on("ACCELERATE_");   // what accrue::accelerate reads, as its original does
   environment.hand_on("MEGATRON_LM_");  // and what accrue::megatron does
   for (const std::string& entry : options.environment) {
     const auto name = entry.substr(0, entry.find('='));

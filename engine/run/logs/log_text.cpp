@@ -84,12 +84,6 @@ bool looks_like_text(std::string_view bytes) {
   });
 }
 
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  return first == std::string_view::npos ? std::string_view()
-                                         : text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 TextLine take_line(std::string_view& rest) {
   const auto end = rest.find_first_of("\r\n");
   TextLine line{rest.substr(0, end), end != std::string_view::npos};

@@ -25,9 +25,6 @@ bool looks_like_text(std::string_view bytes);
 /// After how many lines or rows a reader asks whether it is to go on.
 inline constexpr std::int64_t asked_every = 1024;
 
-/// Without spaces and tabs at its ends.
-std::string_view trimmed(std::string_view text);
-
 /// Takes the next line off the text, without its end. `whole`: an end of line followed.
 struct TextLine {
   std::string_view text;

@@ -9,6 +9,7 @@
 #include "log_text.h"
 #include "scalar_rows.h"
 #include "text_table.h"
+#include "trimmed.h"
 
 namespace accrue {
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "log_text.h"
+#include "trimmed.h"
 
 namespace accrue {
 

@@ -9,12 +9,11 @@
 #include "megatron_values.h"
 #include "missing_keys.h"
 #include "spec_text.h"
+#include "trimmed.h"
 
 namespace accrue {
 
 namespace {
-
-using megatron_detail::trimmed;
 
 constexpr auto boolean = FieldType::boolean;
 constexpr auto integer = FieldType::integer;

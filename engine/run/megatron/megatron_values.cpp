@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "spec_text.h"
+#include "trimmed.h"
 
 namespace accrue::megatron_detail {
 
@@ -76,12 +77,6 @@ std::optional<SpecValue> list_of(std::string_view text, Convert convert) {
 }
 
 }  // namespace
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r\n");
-  return first == std::string_view::npos ? std::string_view()
-                                         : text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
 
 std::optional<SpecValue> parse_value(FieldType type, std::string_view text) {
   text = trimmed(text);

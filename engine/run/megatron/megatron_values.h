@@ -17,6 +17,4 @@ inline bool is_none(const SpecValue& value) {
   return std::holds_alternative<std::monostate>(value);
 }
 
-std::string_view trimmed(std::string_view text);
-
 }  // namespace accrue::megatron_detail

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csv_cells.h"
+#include "trimmed.h"
 
 #include <algorithm>
 #include <charconv>
@@ -21,12 +22,6 @@ std::string_view next_line(std::string_view& text) {
   text.remove_prefix(end);
   text.remove_prefix(text.starts_with("\r\n") ? 2 : std::min<std::size_t>(1, text.size()));
   return line;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r");
-  return first == std::string_view::npos ? std::string_view()
-                                         : text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
 char separator_of(std::string_view line) {
@@ -59,7 +54,7 @@ std::optional<std::vector<std::string>> cells_of(std::string_view line, char sep
   }
 }
 
-std::optional<double> number_of(std::string_view cell) {
+std::optional<double> number_in(std::string_view cell) {
   double number = 0;
   const auto [end, error] = read_number(cell, number);
   if (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(number)) return std::nullopt;

@@ -12,6 +12,7 @@
 #include "csv_cells.h"
 #include "foreign_file.h"
 #include "posix_file.h"
+#include "trimmed.h"
 
 namespace accrue {
 
@@ -129,14 +130,14 @@ class CsvParser {
   }
 
   Result<double> number_in(const Cells& cells, std::size_t column) const {
-    if (const auto number = number_of(cells[column])) return *number;
+    if (const auto number = number_in(cells[column])) return *number;
     return fail(ErrorCode::data, "\"" + cells[column].substr(0, 40) + "\" is not a finite number",
                 place() + ": column " + std::to_string(column + 1), "A csv file of training data holds numbers only.");
   }
 
   /// A column's place by its number from 1.
   std::optional<std::size_t> numbered(const std::string& label) const {
-    const auto number = number_of(label);
+    const auto number = number_in(label);
     const bool inside = number && *number >= 1 && *number <= static_cast<double>(width_);
     if (!inside || *number != std::trunc(*number)) return std::nullopt;
     return static_cast<std::size_t>(*number) - 1;

@@ -18,6 +18,7 @@
 #include "missing_keys.h"
 #include "spec_text.h"
 #include "toml_prescan.h"
+#include "trimmed.h"
 
 namespace accrue {
 
@@ -238,12 +239,6 @@ class Reader {
 
 Finding whole_file(const std::string& file, std::string message, std::string found = {}, std::string expected = {}) {
   return {.message = std::move(message), .found = std::move(found), .expected = std::move(expected), .file = file};
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  return first == std::string_view::npos ? std::string_view()
-                                         : text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
 std::string key_of(std::string_view assignment) {

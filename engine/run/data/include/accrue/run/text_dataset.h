@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// An indexed dataset from text files, plain or packed by gzip, and from JSON lines. Without a tokenizer token k is the byte k, and 256 ends a document where that is
-// asked for. Memory stays small whatever the size of the texts: they are read a part at a time, and a tokenizer is
-// given a document of more than 1 MiB in stretches, each of which ends before a line's end, or before other white space
-// where no line ends. Byte pairs and word pieces are those of the whole even so; a SentencePiece model begins each
-// stretch as it begins a text. A build that is stopped or killed goes on from its last checkpoint when the same build
-// is asked for again, and ends in the same files. PREFIX.json says what the tokens mean.
+// An indexed dataset from text files, plain or packed by gzip, and from JSON lines. Without a tokenizer token k is the
+// byte k, and 256 ends a document where that is asked for. Memory stays small whatever the size of the texts: they are
+// read a part at a time, and a tokenizer is given a document of more than 1 MiB in stretches, each of which ends before
+// a line's end, or before other white space where no line ends. Byte pairs and word pieces are those of the whole even
+// so; a SentencePiece model begins each stretch as it begins a text. A build that is stopped or killed goes on from its
+// last checkpoint when the same build is asked for again, and ends in the same files. PREFIX.json says what the tokens
+// mean.
 //
 // A byte-order mark is no part of a text. Where lines divide it, they end as on any system, and one of white space
 // alone is blank. A file that is no text at all is refused.
@@ -53,8 +54,8 @@ struct TextDatasetRequest {
   std::vector<std::filesystem::path> texts;
   std::filesystem::path prefix;
   DocumentKind documents = DocumentKind::file;
-  bool append_eod = false;             ///< end each document with end_of_document_token, or that of the tokenizer
-  bool sentences = false;              ///< each line is a sequence, and a blank line ends a document; for BERT and T5
+  bool append_eod = false;  ///< end each document with end_of_document_token, or that of the tokenizer
+  bool sentences = false;   ///< each line is a sequence, and a blank line ends a document; for BERT and T5
   /// The texts are JSON lines, and this key of each has the text of a document; a list under it is a sequence for each
   /// of its texts. Empty: those that holds_json_lines() are, under the key "text". A document without tokens is left
   /// out.

@@ -31,7 +31,7 @@ AutoRun::AutoRun(const CommandLine& line, MainWindow* window, PreflightRunner* p
   connect(library_, &RunLibrary::openFailed, this, [this](const QString& folder, const QString& message) {
     if (!reading_) return;
     if (line_.exit_when_finished)
-      std::fprintf(stderr, "%s\n", printable((folder + ": " + message).toStdString()).c_str());
+      std::fprintf(stderr, "%s\n", printable((folder + QLatin1String(": ") + message).toStdString()).c_str());
     finish(accrue::exit_status(ErrorCode::config));
   });
   connect(control_, &RunControl::ended, this, [this](RunSeries*, int exit_status) { finish(exit_status); });

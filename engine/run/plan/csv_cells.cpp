@@ -54,7 +54,7 @@ std::optional<std::vector<std::string>> cells_of(std::string_view line, char sep
   }
 }
 
-std::optional<double> number_in(std::string_view cell) {
+std::optional<double> cell_number(std::string_view cell) {
   double number = 0;
   const auto [end, error] = read_number(cell, number);
   if (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(number)) return std::nullopt;

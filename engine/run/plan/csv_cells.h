@@ -16,7 +16,7 @@ char separator_of(std::string_view line);
 /// The cells of a line; a quoted one may hold separators, and doubled quotes. Nothing where a quote is not closed.
 std::optional<std::vector<std::string>> cells_of(std::string_view line, char separator);
 /// A finite number.
-std::optional<double> number_in(std::string_view cell);
+std::optional<double> cell_number(std::string_view cell);
 /// A word that is no number of any kind: "nan" and "inf" are numbers that no training data may hold, and an empty cell
 /// is a hole.
 bool is_word(std::string_view cell);

@@ -130,14 +130,14 @@ class CsvParser {
   }
 
   Result<double> number_in(const Cells& cells, std::size_t column) const {
-    if (const auto number = number_in(cells[column])) return *number;
+    if (const auto number = cell_number(cells[column])) return *number;
     return fail(ErrorCode::data, "\"" + cells[column].substr(0, 40) + "\" is not a finite number",
                 place() + ": column " + std::to_string(column + 1), "A csv file of training data holds numbers only.");
   }
 
   /// A column's place by its number from 1.
   std::optional<std::size_t> numbered(const std::string& label) const {
-    const auto number = number_in(label);
+    const auto number = cell_number(label);
     const bool inside = number && *number >= 1 && *number <= static_cast<double>(width_);
     if (!inside || *number != std::trunc(*number)) return std::nullopt;
     return static_cast<std::size_t>(*number) - 1;

@@ -132,7 +132,8 @@ void ProgressView::show_update(const Update& update) {
 }
 
 void ProgressView::draw_bar(const Update& update, double rate, double seconds_left) {
-  std::string tail = fmt::format(" {}/{}  loss {:.4f}", update.update, planned_, update.loss);
+  std::string tail = fmt::format(" {}/{}", update.update, planned_);
+  tail += update.outcome == StepOutcome::skipped_empty ? "  no label" : fmt::format("  loss {:.4f}", update.loss);
   if (update.lr) tail += fmt::format("  lr {:.2e}", *update.lr);
   if (rate > 0) tail += fmt::format("  {:.0f} samples/s  {} left", rate, clock_text(seconds_left));
   const auto width = terminal_width();

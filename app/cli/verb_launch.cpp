@@ -149,7 +149,13 @@ int launch_programs(const LaunchOptions& launch) {
   options.group.on_line = print_line;
   options.group.on_end = [ranks = options.group.ranks](const ProgramEnd& end) { print_end(end, ranks); };
   const auto group = ProgramGroup::start(std::move(options.group));
-  if (!group) return report(group.error());
+  if (!group) {
+    // Nothing was started, and the folder was empty: the next try finds it so.
+    std::error_code error;
+    if (!dir.empty())
+      for (const auto& entry : fs::directory_iterator(dir, error)) fs::remove_all(entry.path(), error);
+    return report(group.error());
+  }
   const bool stopped = follow_group(**group, signals);
   if (!dir.empty())
     if (auto ended = end_record(dir, (*group)->first_failure(), stopped); !ended) return report(ended.error());

@@ -37,16 +37,6 @@ CodePoints code_points(std::string_view text) {
   return points;
 }
 
-std::size_t first_not_utf8(std::string_view text) {
-  std::size_t found = std::string_view::npos;
-  walk(text, [&](UChar32 point, std::size_t at) {
-    if (point >= 0) return true;
-    found = at;
-    return false;
-  });
-  return found;
-}
-
 void append_utf8(std::string& text, UChar32 point) {
   std::uint8_t bytes[4];
   std::int32_t count = 0;

@@ -16,8 +16,6 @@ using CodePoints = std::vector<UChar32>;
 /// Of a text that is UTF-8; what is not becomes U+FFFD.
 CodePoints code_points(std::string_view text);
 void append_utf8(std::string& text, UChar32 point);
-/// The first byte that belongs to no code point, or npos.
-std::size_t first_not_utf8(std::string_view text);
 /// Canonical decomposition.
 CodePoints decomposed(const CodePoints& points);
 

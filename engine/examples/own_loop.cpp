@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training loop of one's own that the studio shows while it runs:
 //
-//   accrue-run launch -n 2 --out /tmp/mine -- own_loop --updates 2000      # or torchrun --no-python, srun, mpirun,
-//   with --out accrue /tmp/mine                                                       # or accrue-run show, attach,
-//   pause, stop
+//   accrue-run launch -n 2 --out /tmp/mine -- own_loop --updates 2000
+//   accrue /tmp/mine
+//
+// torchrun --no-python, srun and mpirun start it as well, with --out; accrue-run show, attach, pause and stop follow
+// it.
 //
 // Each update takes four micro-steps of two samples of y = 3x - 1 on each rank. The loop reports losses, rates, a
 // scalar and what each rank computes; the record adds where the ranks wait for each other.

@@ -105,7 +105,10 @@ bool connects(int fd, const addrinfo& address, Clock::time_point deadline) {
   if (::connect(fd, address.ai_addr, address.ai_addrlen) == 0) return true;
   if (errno != EINPROGRESS) return false;
   pollfd waits{fd, POLLOUT, 0};
-  if (::poll(&waits, 1, left_ms(deadline)) <= 0) {
+  int ready = 0;
+  do ready = ::poll(&waits, 1, left_ms(deadline));
+  while (ready < 0 && errno == EINTR);
+  if (ready <= 0) {
     errno = ETIMEDOUT;
     return false;
   }

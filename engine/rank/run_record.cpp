@@ -83,7 +83,9 @@ struct RunRecord::Impl {
   std::int64_t micro_step = 0;  ///< in flight, or done last
   std::int64_t samples = 0;     ///< over all ranks
   std::int64_t items = 0;
-  double loss = 0.0;  ///< of the last update
+  double loss = 0.0;  ///< of the last update that had an item
+  std::int64_t empty_windows = 0;
+  std::int64_t overflowed_windows = 0;
   double compute_seconds = 0.0;
   bool stopped = false;
 
@@ -107,10 +109,9 @@ struct RunRecord::Impl {
       each->set_observer({});
       each->set_begin_observer({});
     }
-    if (!channel) return;
-    channel->close();
+    if (channel) channel->close();
     channel.reset();
-    ::close(channel_fd);
+    if (channel_fd >= 0) ::close(channel_fd);  // its keeper waits for that
     keeper.reset();
   }
 
@@ -155,6 +156,13 @@ Result<void> RunRecord::Impl::connect(Rendezvous& meeting) {
   channel_fd = channels->own;
   const SignalsHeldBack held_back;
   std::function<void()> end_now;
+  if (claimed && claimed->continues)
+    if (const auto before = read_run(dir)) {
+      begun_ns -= static_cast<std::int64_t>(before->seconds * 1e9);
+      empty_windows = before->empty_windows;
+      overflowed_windows = before->overflowed_windows;
+      if (before->updates == options.updates_done) items = before->tokens;
+    }
   if (claimed) {
     keeper = std::make_unique<RunKeeper>(
         std::move(order), std::move(claimed->writer), claimed->continues, std::move(channels->of_ranks),
@@ -260,6 +268,7 @@ void RunRecord::end_micro_step(double loss, std::int64_t samples, std::int64_t i
 LoopRequests RunRecord::end_update(const UpdateReport& report) {
   Impl& own = *impl_;
   LoopRequests asked;
+  double loss = 0.0;
   if (active()) {
     own.channel->progress("reduce", own.updates + 1, own.micro_step);
     const BoundaryRequests mine = own.channel->boundary_requests();
@@ -272,11 +281,14 @@ LoopRequests RunRecord::end_update(const UpdateReport& report) {
     sum[4] = mine.stop ? 1.0 : 0.0;
     own.world.all_reduce(sums);
     asked = {sum[3] > 0.0, sum[4] > 0.0};
-    own.loss = sum[1] > 0.0 ? sum[0] / sum[1] : 0.0;
+    loss = sum[1] > 0.0 ? sum[0] / sum[1] : 0.0;
+    if (sum[1] > 0.0) own.loss = loss;
     own.items += static_cast<std::int64_t>(sum[1]);
     own.samples += static_cast<std::int64_t>(sum[2]);
   }
   ++own.updates;
+  if (report.outcome == StepOutcome::skipped_empty) ++own.empty_windows;
+  if (report.outcome == StepOutcome::skipped_overflow) ++own.overflowed_windows;
   own.stopped = own.stopped || asked.stop;
   if (active())
     own.from_first(Update{.update = own.updates,
@@ -284,7 +296,7 @@ LoopRequests RunRecord::end_update(const UpdateReport& report) {
                           .samples = own.samples,
                           .tokens = own.items,
                           .epoch = report.epoch,
-                          .loss = own.loss,
+                          .loss = loss,
                           .lr = report.lr,
                           .grad_norm = report.grad_norm,
                           .outcome = report.outcome,
@@ -292,7 +304,9 @@ LoopRequests RunRecord::end_update(const UpdateReport& report) {
                           .compute_seconds = own.compute_seconds,
                           .reason = "full",
                           .steps = own.position,
-                          .scalars = std::exchange(own.scalars, {})});
+                          .scalars = std::exchange(own.scalars, {}),
+                          .empty_windows = own.empty_windows,
+                          .overflowed_windows = own.overflowed_windows});
   own.position = 0;
   own.loss_sum = own.window_items = own.window_samples = 0.0;
   return asked;

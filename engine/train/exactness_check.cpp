@@ -37,12 +37,15 @@ class KeptGradients {
         reducer_(training.reducer),
         flat_(reducer_.flat_gradients().clone()),
         reached_(reducer_.reached()),
-        buffers_(training.model.buffers()) {
+        buffers_(training.model.buffers()),
+        generator_(default_generator(at::kCPU)),
+        drawn_(generator_.get_state()) {
     if (const at::Tensor lost = reducer_.flat_compensation(); lost.defined()) lost_ = lost.clone();
     for (const auto& [name, buffer] : buffers_) values_.push_back(buffer.clone());
   }
   ~KeptGradients() {
     const at::NoGradGuard no_grad;
+    generator_.set_state(drawn_);
     for (std::size_t i = 0; i < values_.size(); ++i) buffers_[i].second.copy_(values_[i]);
     hooks_.drop_reports();
     reducer_.zero_grad();
@@ -61,6 +64,8 @@ class KeptGradients {
   std::vector<bool> reached_;
   NamedTensors buffers_;
   std::vector<at::Tensor> values_;  ///< of the buffers
+  at::Generator generator_;         ///< that a library's data may draw from
+  at::Tensor drawn_;                ///< its state
 };
 
 SampleGradient gradient_of(Training& training, const std::vector<std::int64_t>& samples, std::int64_t micro_step) {

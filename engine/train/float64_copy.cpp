@@ -30,6 +30,14 @@ bool is_dropout(const torch::nn::Module& module) {
          module.as<torch::nn::AlphaDropout>() || module.as<torch::nn::FeatureAlphaDropout>();
 }
 
+/// A library may hand out one model, or one table, again and again: converting it would convert what trains.
+void demand_own_tensors(const std::vector<at::Tensor>& copies, const std::vector<at::Tensor>& trained) {
+  for (const at::Tensor& copy : copies)
+    for (const at::Tensor& each : trained)
+      if (copy.defined() && each.defined() && (copy.is_same(each) || copy.is_alias_of(each)))
+        throw std::invalid_argument("the library gives the same tensors in a second model");
+}
+
 }  // namespace
 
 Float64Copy::Float64Copy(Training& training) : training_(training) {
@@ -37,6 +45,8 @@ Float64Copy::Float64Copy(Training& training) : training_(training) {
   model.dtype = Dtype::float64;
   const RunSpec& spec = training.spec();
   part_ = training.hooks.part(model, static_cast<std::uint64_t>(spec.run.seed), {}, training.tensor, spec.parallel);
+  demand_own_tensors(part_->parameters(), training.model.parameters());
+  demand_own_tensors(part_->buffers(), training.model.module().buffers());
   for (at::Tensor& tensor : part_->parameters()) tensor.set_data(widened(tensor.data()).to(training.device));
   for (at::Tensor& tensor : part_->buffers()) tensor.set_data(widened(tensor).to(training.device));
   const at::NoGradGuard no_grad;

@@ -204,14 +204,24 @@ class TestLogReader : public QObject {
               " | elapsed time per iteration (ms): 10.0 | lm loss: " + std::to_string(iteration) + " |\n" +
               "----\n validation loss at iteration " + std::to_string(iteration) +
               " on validation set | lm loss value: 7.5E+00 | lm loss PPL: 1.8E+03 |\n";
+    text += " validation loss at iteration 200 on test set | lm loss value: 9.5E+00 | lm loss PPL: 1.3E+04 |\n";
     text += "iteration 300/ 1000 | consumed samples: 2400 | lm lo";
     const auto log = parse_megatron_log(text, "a.log", 0.0);
     QVERIFY2(log.has_value(), log ? "" : log.error().text().c_str());
     QCOMPARE(steps_of(*log, "lm loss"), (Steps{100, 200}));
     QCOMPARE(steps_of(*log, "lm loss vs samples"), (Steps{800, 1600}));
-    QCOMPARE(log->scalars.at("lm loss validation").front().value, 7.5);
+    for (const LoggedScalar& each : log->scalars.at("lm loss validation")) QCOMPARE(each.value, 7.5);
     QCOMPARE(log->scalars.at("lm loss").front().wall_time, 1.0);  // 100 iterations of 10 ms
+    QCOMPARE(log->scalars.at("lm loss").back().wall_time, 4.0);   // the fourth hundred, after the restart
     QCOMPARE(choose_tags(*log, {}).value().tags.evaluation, std::string("lm loss validation"));
+  }
+
+  void bytes_that_are_no_utf8_are_replaced_and_told() {
+    const fs::path file = fresh() / "a.csv";
+    write(file, "step,loss,L\xE4nge\n1,2.5,3\n");
+    const RunLog log = read_one(file);
+    QVERIFY(is_said(log.problems, "is not UTF-8 from byte 11 on"));
+    QCOMPARE(steps_of(log, "L\xEF\xBF\xBDnge"), (Steps{1}));
   }
 
   void a_runs_metrics_of_mlflow_are_one_log() {

@@ -231,7 +231,8 @@ class TestTableLog : public QObject {
     row("out of range", "step,loss\n1,2\n2,1e999\n", "a.csv:3: column 2: \"1e999\" is out of the range of numbers");
     row("too many columns", "step" + QByteArray(10'000, ','), "a.csv:1: the row has more than 10000 columns");
     row("many columns and no step", "a,b,c,d,e,f,g,h,i,j,k,l,m,n\n",
-        "a.csv:1: no column says the step. Name one of them update, step or iteration, or give --step; there are: a, "
+        "a.csv:1: no column says the step. Name one of them update, step or iteration, or give accrue-run import "
+        "--step; there are: a, "
         "b, "
         "c, d, e, f, g, h, i, j, k, l and 2 more.");
     row("no loss", "step,a,b\n1,2,3\n", "no column of the log has the usual name of a loss");

@@ -85,35 +85,6 @@ class TestPlotStack : public QObject, PlotsFixture {
     }
   }
 
-  /// An imported log has losses and nothing else: no rates, norms, samples or ranks.
-  void what_a_log_does_not_say_is_not_drawn() {
-    RunSeries log(QStringLiteral("log"), 0);
-    for (std::int64_t update = 1; update <= 40; ++update)
-      log.append({{supervisor_rank, update, 0, Update{.update = update, .micro_step = update, .loss = 1.0}}});
-    log.append({{supervisor_rank, 41, 0, RunFinished{.outcome = "finished"}}});
-    auto& norm = *area_->findChild<PlotView*>(QStringLiteral("gradNormPlot"));
-    auto& pace = *area_->findChild<PlotView*>(QStringLiteral("throughputPlot"));
-    for (PlotView* plot : {&norm, &pace}) area_->setPlotShown(plot, true);
-    show({&log});
-    const QImage image = picture();
-    for (PlotView* plot : std::initializer_list<PlotView*>{&rate(), &norm, &pace}) {
-      QCOMPARE(count(image, lightColors().failed, drawing(*plot)), 0);
-      QVERIFY2(!plot->header().badge().contains(QStringLiteral("not finite")), qPrintable(plot->header().badge()));
-    }
-    QCOMPARE(rate().header().badge(), QStringLiteral("not logged"));
-    QCOMPARE(norm.header().badge(), QStringLiteral("not logged"));
-    QVERIFY2(rate().summary().endsWith(QStringLiteral("not logged")), qPrintable(rate().summary()));
-    // Nothing divides lanes that are not there.
-    QCOMPARE(count(image, lightColors().text, drawing(strip())), 0);
-    QVERIFY(loss().header().badge().isEmpty() || !loss().header().badge().contains(QStringLiteral("not")));
-    // Beside a run that says its rates, the plot says how many do not.
-    show({&log, &add({.steps = 1, .ranks = 1, .updates = 40}, 40, 1)});
-    QVERIFY2(rate().header().badge().contains(QStringLiteral("not logged by 1 of 2 runs")),
-             qPrintable(rate().header().badge()));
-    area_->setRuns({});
-    area_->setFocusedRun(nullptr);
-  }
-
   void a_young_run_beside_a_long_one_shows_shares() {
     RunSeries& old = add({.updates = 3000, .batchesPerEpoch = 100000}, 3000, 0);
     RunSeries& young = add({.updates = 10}, 10, 1);

@@ -42,7 +42,7 @@ LibraryMemory::LibraryMemory(SpecDocument* document, PreflightRunner* preflight,
 
 bool LibraryMemory::knows(const std::vector<PluginRecord>& libraries) const {
   return std::ranges::all_of(libraries, [this](const PluginRecord& library) {
-    return chosen_.contains(QString::fromStdString(library.sha256));
+    return !library.sha256.empty() && chosen_.contains(QString::fromStdString(library.sha256));
   });
 }
 
@@ -62,6 +62,7 @@ void LibraryMemory::follow() {
 void LibraryMemory::keep() {
   QStringList libraries;
   for (const PluginRecord& library : preflight_->chosenLibraries()) {
+    if (library.sha256.empty()) continue;  // it cannot be read
     libraries << written(library);
     chosen_.insert(QString::fromStdString(library.sha256));
   }

@@ -274,20 +274,30 @@ bool ControlServer::serve_client(Client& client, const Handler& handler) {
   return open && client.partial.size() <= max_line_bytes;
 }
 
-Result<ControlClient> ControlClient::connect(const std::string& run_id) {
-  if (auto named = check_run_id(run_id); !named) return tl::unexpected(named.error());
-  // A run may be trained from outside this session, as by a scheduler.
-  fs::path path = control_socket_path(run_id);
-  std::error_code ignored;
-  if (const fs::path other = short_folder() / path.filename(); !fs::exists(path, ignored) && fs::exists(other, ignored))
-    path = other;
+namespace {
+
+/// Errors: nobody listens there, or another user does.
+Result<OwnedFd> connected_to(const fs::path& path) {
   const auto address = socket_address(path);
   if (!address) return tl::unexpected(address.error());
   OwnedFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd || ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0)
     return fail(ErrorCode::peer_lost, fmt::format("no supervisor answers: {}", std::strerror(errno)), path.string());
   if (!is_same_user(fd.get())) return fail(ErrorCode::peer_lost, "another user listens there", path.string());
-  return ControlClient(std::move(fd));
+  return fd;
+}
+
+}  // namespace
+
+Result<ControlClient> ControlClient::connect(const std::string& run_id) {
+  if (auto named = check_run_id(run_id); !named) return tl::unexpected(named.error());
+  const fs::path path = control_socket_path(run_id);
+  auto fd = connected_to(path);
+  // A run may be trained from outside this session, as by a scheduler.
+  if (const fs::path other = short_folder() / path.filename(); !fd && other != path)
+    if (auto outside = connected_to(other)) fd = std::move(outside);
+  if (!fd) return tl::unexpected(fd.error());
+  return ControlClient(std::move(*fd));
 }
 
 Result<void> ControlClient::send(const HostCommand& command) {

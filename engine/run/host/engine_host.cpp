@@ -390,6 +390,7 @@ Result<fs::path> EngineHost::Impl::start(RunRequest request, const BranchPoint* 
   auto session = std::make_shared<SessionRequest>(new_session(std::move(order), std::move(*writer), sha256_hex(spec)));
   session->resumed = from != nullptr;
   if (from != nullptr) session->last_update = from->last;
+  if (from != nullptr && from->last) session->tally = RunTally(0.0, {}, from->last->loss);
   launch(RunState::starting, new_dir, [this, session] { supervise(std::move(*session)); });
   return new_dir;
 }

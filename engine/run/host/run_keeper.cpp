@@ -78,7 +78,8 @@ Result<void> end_loop_record(const std::filesystem::path& dir, const RunFinished
   if (added) added = writer->sync();
   if (!added) return added;
   writer.reset();
-  return complete_record(*read_run(dir));
+  const auto after = read_run(dir);
+  return after ? complete_record(*after) : tl::unexpected(after.error());
 }
 
 }  // namespace accrue

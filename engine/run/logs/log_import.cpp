@@ -16,6 +16,7 @@
 #include "accrue/run/sha256.h"
 #include "accrue/run/spec_io.h"
 #include "accrue/run/version.h"
+#include "log_text.h"
 #include "lower_case.h"
 #include "posix_file.h"
 #include "run_staging.h"
@@ -213,7 +214,7 @@ Result<RunSummary> write_events(const RunLog& log, const ImportTags& tags, RunWr
 /// Makes a run folder of one log.
 Result<void> write_run(const RunLog& log, const fs::path& from, const fs::path& run_dir, const ImportTags& tags) {
   RunSpec spec;
-  spec.run.name = (log.name.empty() ? last_name(from) : log.name) + " (imported)";
+  spec.run.name = as_utf8((log.name.empty() ? last_name(from) : log.name) + " (imported)");
   const std::string toml = write_spec(spec);
   auto writer = RunWriter::create(run_dir, toml);
   if (!writer) return tl::unexpected(writer.error());

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "accrue/run/utf8.h"
+
 namespace accrue {
 
 namespace {
@@ -74,7 +76,22 @@ Result<LogText> log_text(std::string bytes, const std::string& file) {
                 : fmt::format("{} has NUL bytes from byte {} on; what follows them is not read", file, nul));
     result.text.resize(nul);
   }
+  if (const auto wrong = first_not_utf8(result.text); wrong != std::string_view::npos) {
+    result.problems.push_back(
+        fmt::format("{} is not UTF-8 from byte {} on: such bytes are read as U+FFFD", file, wrong));
+    result.text = as_utf8(std::move(result.text));
+  }
   return result;
+}
+
+std::string as_utf8(std::string text) {
+  constexpr std::string_view replacement = "\xEF\xBF\xBD";  // U+FFFD
+  for (std::size_t from = 0;;) {
+    const std::size_t wrong = first_not_utf8(std::string_view(text).substr(from));
+    if (wrong == std::string_view::npos) return text;
+    text.replace(from + wrong, 1, replacement);
+    from += wrong + replacement.size();
+  }
 }
 
 bool looks_like_text(std::string_view bytes) {

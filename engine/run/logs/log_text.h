@@ -32,4 +32,7 @@ struct TextLine {
 };
 TextLine take_line(std::string_view& rest);
 
+/// What is not UTF-8 becomes U+FFFD, byte by byte.
+std::string as_utf8(std::string text);
+
 }  // namespace accrue

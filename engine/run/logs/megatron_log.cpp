@@ -29,6 +29,8 @@ std::optional<Printed> printed_in(std::string_view line) {
   const auto validation = head.find(validated);
   const auto training = head.find(trained);
   if (bar == std::string_view::npos || training == std::string_view::npos) return std::nullopt;
+  // After the last iteration the same is printed once more, of the test set.
+  if (validation != std::string_view::npos && head.find("on test set") != std::string_view::npos) return std::nullopt;
   Printed printed{.validation = validation != std::string_view::npos, .values = line.substr(bar + 1)};
   const std::string_view number =
       trimmed(head.substr(printed.validation ? validation + validated.size() : training + trained.size()));
@@ -62,6 +64,7 @@ Result<RunLog> parse_megatron_log(std::string_view text, const std::string& file
                                   const std::function<bool()>& go_on) {
   ScalarRows rows;
   std::int64_t last = -1;
+  std::int64_t interval = 1;  ///< of iterations between two lines; after a restart it is what it was
   double elapsed = 0.0;
   for (std::int64_t number = 1; !text.empty(); ++number) {
     if (go_on && number % asked_every == 0 && !go_on()) return fail(ErrorCode::cancelled, "the import was given up");
@@ -77,11 +80,11 @@ Result<RunLog> parse_megatron_log(std::string_view text, const std::string& file
       continue;
     }
     if (at.step <= last) rows.restart_at(at.step);
+    if (at.step > last) interval = at.step - std::max<std::int64_t>(last, 0);
     each_value(printed->values, [&](std::string_view name, double value) {
       if (name == "consumed samples") at.samples = step_of(value);
       if (name == "elapsed time per iteration (ms)")
-        at.seconds = elapsed +=
-            value / 1000.0 * static_cast<double>(std::max<std::int64_t>(at.step - std::max<std::int64_t>(last, 0), 1));
+        at.seconds = elapsed += value / 1000.0 * static_cast<double>(std::max<std::int64_t>(interval, 1));
     });
     last = at.step;
     each_value(printed->values, [&](std::string_view name, double value) {

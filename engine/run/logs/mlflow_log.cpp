@@ -63,7 +63,11 @@ fs::path mlflow_metrics_in(const fs::path& folder) {
   std::error_code error;
   if (fs::is_directory(folder / "metrics", error) && fs::exists(folder / "meta.yaml", error)) return folder / "metrics";
   const fs::path named = folder.has_filename() ? folder : folder.parent_path();
-  return named.filename() == "metrics" ? named : fs::path();
+  if (named.filename() != "metrics") return {};
+  // TensorFlow's own guide calls a folder of event files so.
+  for (const auto& entry : fs::directory_iterator(named, error))
+    if (entry.path().filename().string().find("tfevents") != std::string::npos) return {};
+  return named;
 }
 
 }  // namespace accrue

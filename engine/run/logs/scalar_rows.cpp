@@ -67,7 +67,8 @@ Result<PlaceColumns> place_columns(const std::vector<std::string>& names, const 
   if (!step)
     return fail(
         ErrorCode::config, fmt::format("no {} says the step", word), {},
-        fmt::format("Name one of them update, step or iteration, or give --step; there are: {}.", name_list(names)));
+        fmt::format("Name one of them update, step or iteration, or give accrue-run import --step; there are: {}.",
+                    name_list(names)));
   columns.step = *step;
   columns.time = find_name(names, time_names);
   // MMEngine's "time" is that of one iteration.

@@ -60,6 +60,9 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder, error))
     if (entry.is_directory(error) && !entry.is_symlink(error)) folders.push_back(entry.path());
   std::ranges::sort(folders);
+  // A run's evaluations are those of its validation, where there are some.
+  std::ranges::stable_partition(folders,
+                                [](const fs::path& each) { return !each.filename().string().ends_with("test"); });
   return folders;
 }
 
@@ -84,8 +87,11 @@ Result<RunLog> read_files(const std::vector<fs::path>& files, const std::functio
 
 /// Adds the scalars of a part to the run that it is of.
 void join(RunLog& run, RunLog&& part, Part role) {
-  for (auto& [tag, values] : part.scalars)
-    run.scalars.try_emplace((role == Part::evaluation ? "validation/" : "") + tag, std::move(values));
+  for (auto& [tag, values] : part.scalars) {
+    const std::string name = (role == Part::evaluation ? "validation/" : "") + tag;
+    if (!run.scalars.try_emplace(name, std::move(values)).second)
+      run.problems.push_back("\"" + name + "\" stands in two folders of the run: the second one is not read");
+  }
   run.problems.insert(run.problems.end(), part.problems.begin(), part.problems.end());
 }
 

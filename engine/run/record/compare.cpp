@@ -33,7 +33,9 @@ Json to_json(const std::optional<SharedPoint>& point, const RunComparison& compa
 std::vector<LossPoint> curve_of(const RunCourse& course) {
   std::vector<LossPoint> curve;
   curve.reserve(course.updates.size());
-  for (const auto& [number, update] : course.updates) curve.push_back({number, update.samples, update.loss});
+  for (const auto& [number, update] : course.updates)
+    if (update.outcome != StepOutcome::skipped_empty)  // the loss of a window without a label means nothing
+      curve.push_back({number, update.samples, update.loss});
   return curve;
 }
 

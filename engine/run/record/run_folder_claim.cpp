@@ -55,6 +55,9 @@ Result<void> continue_record(RunOrder& order) {
                  "Choose another folder, or give the libraries that the run was started with");
   order.plan = std::move(recorded->plan);
   order.run_id = std::move(recorded->run_id);
+  order.branched_from = std::move(recorded->branched_from);
+  order.changed_keys = std::move(recorded->changed_keys);
+  order.recounts_at = recorded->recounts_at;
   if (newest_checkpoint(dir).valid()) order.resume_from = "newest";
   return {};
 }
@@ -129,6 +132,8 @@ Result<ClaimedFolder> claim_run_folder(RunOrder& order) {
     if (auto same = continue_record(order); !same) return tl::unexpected(same.error());
   auto writer = *continues ? RunWriter::reopen(order.run_dir) : begin_record(order);
   if (!writer) return tl::unexpected(writer.error());
+  // Ranks that still saved when the record was read have let go of the folder by now.
+  if (*continues && newest_checkpoint(order.run_dir).valid()) order.resume_from = "newest";
   return go_on(order, std::move(*writer));
 }
 

@@ -44,6 +44,14 @@ std::string annotated(const SpecField& field, const SpecValue& value) {
   return text + (left_out ? "# " + name + " =\n" : name + " = " + format_value(value) + "\n");
 }
 
+/// Whether no key of a section has a default. Its heading would be the plug-in, with the defaults of that.
+bool is_left_out(std::string_view section) {
+  const RunSpec defaults;
+  return std::ranges::all_of(spec_fields(), [&](const SpecField& field) {
+    return field.section() != section || std::holds_alternative<std::monostate>(field.get(defaults));
+  });
+}
+
 }  // namespace
 
 std::string write_spec(const RunSpec& spec) {
@@ -67,7 +75,8 @@ std::string annotated_defaults() {
   std::string_view section;
   for (const SpecField& field : spec_fields()) {
     text += "\n";
-    if (section != field.section()) text += "[" + std::string(field.section()) + "]\n";
+    if (section != field.section())
+      text += (is_left_out(field.section()) ? "# [" : "[") + std::string(field.section()) + "]\n";
     section = field.section();
     text += annotated(field, field.get(defaults));
   }

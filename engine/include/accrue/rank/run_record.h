@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "accrue/comm/rendezvous.h"
@@ -41,11 +42,11 @@ struct RunRecordOptions {
   std::int64_t samples_done = 0;  ///< over all ranks
 };
 
-/// What the loop knows of an update and the record cannot; NaN and 0 where it is not known.
+/// What the loop knows of an update and the record cannot.
 struct UpdateReport {
-  double lr = 0.0;         ///< that the update used
-  double grad_norm = 0.0;  ///< L2, before clipping
-  double epoch = 0.0;
+  std::optional<double> lr = {};         ///< that the update used
+  std::optional<double> grad_norm = {};  ///< L2, before clipping
+  double epoch = 0.0;                    ///< 0 where it is not known
   StepOutcome outcome = StepOutcome::updated;
 };
 

@@ -134,15 +134,16 @@ class RunWriter {
   std::map<std::int64_t, RankLog> logs_;
 };
 
+struct ClaimedFolder {
+  RunWriter writer;
+  bool continues = false;  ///< the folder held the run
+};
+
 /// Takes order.run_dir for ranks that no supervisor started: makes a new folder with spec.toml and plan.json, or
 /// continues the run that the folder holds if its spec and data are those of the order, whose plan, id, checkpoint,
 /// clock and numbers of events become the record's own. What is there is never written over. The writer is to be kept
 /// while the ranks train. Errors: another run, one in use, one that was imported, no run at all, a link, another user's
 /// folder (config); changed data (data); cannot be written (disk); a damaged record (protocol).
-struct ClaimedFolder {
-  RunWriter writer;
-  bool continues = false;  ///< the folder held the run
-};
 Result<ClaimedFolder> claim_run_folder(RunOrder& order);
 /// The same for a program with a loop of its own, whose folder has no plan: of an order with its ranks and its spec.
 /// Errors: as claim_run_folder(); a run with a plan (config).

@@ -65,6 +65,7 @@ RunSeries::RunSeries(QString id, int colorIndex, QObject* parent)
     : QObject(parent), id_(std::move(id)), colorIndex_(colorIndex) {}
 
 RunSeries::~RunSeries() {
+  Q_EMIT leaving();
   *outlineCancelled_ = true;
 }
 

@@ -250,6 +250,8 @@ class RunSeries : public QObject {
   /// Spec and plan are known now, or have changed.
   void specChanged();
   void givenNameChanged();
+  /// The run is about to go, and is still whole: views that show it are asked for it once more.
+  void leaving();
 
  private:
   void takeSpec(const accrue::RunSpec& spec);

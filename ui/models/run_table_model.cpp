@@ -115,7 +115,7 @@ void RunTableModel::addRun(RunSeries* run) {
   connect(run, &RunSeries::givenNameChanged, &naming_, qOverload<>(&QTimer::start));
   connect(run, &RunSeries::stateChanged, this, [this, run] { refreshRow(run, 0, 0); });
   connect(run, &RunSeries::shownChanged, this, [this, run] { refreshRow(run, 0, columnCount() - 1); });
-  connect(run, &QObject::destroyed, this, &RunTableModel::forget);
+  connect(run, &RunSeries::leaving, this, [this, run] { forget(run); });
   refreshColumns();
   naming_.start();
 }
@@ -143,10 +143,8 @@ void RunTableModel::nameRuns() {
   }
 }
 
-void RunTableModel::forget(QObject* object) {
-  // The run is being destroyed: only its address may be used.
-  const auto found = std::find_if(runs_.begin(), runs_.end(),
-                                  [object](RunSeries* run) { return static_cast<QObject*>(run) == object; });
+void RunTableModel::forget(RunSeries* run) {
+  const auto found = std::ranges::find(runs_, run);
   if (found == runs_.end()) return;
   const int row = static_cast<int>(found - runs_.begin());
   beginRemoveRows({}, row, row);

@@ -86,7 +86,7 @@ class RunTableModel : public QAbstractTableModel {
  private:
   QString deltaText(const RunSeries& run) const;
   QString changesText(const RunSeries& run) const;
-  void forget(QObject* object);
+  void forget(RunSeries* run);
   void refreshRow(RunSeries* run, int firstColumn, int lastColumn);
   void refreshColumns();
   void nameRuns();

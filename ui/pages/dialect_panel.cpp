@@ -248,6 +248,11 @@ QWidget* DialectPanel::buildBottom(QAction* run_all) {
   return bottom;
 }
 
+/// A strip that has the focus loses it when QDialog's part hides what is left, and must not tell of it any more.
+DialectPanel::~DialectPanel() {
+  for (DialectCard* card : cards_) card->strip()->disconnect(this);
+}
+
 void DialectPanel::connectCard(DialectCard* card, Dialect dialect) {
   connect(card->useButton(), &QPushButton::clicked, this, [this, dialect] { use(dialect); });
   connect(card->strip(), &DialectStrip::chosen, this, [this, dialect] { use(dialect); });

@@ -64,8 +64,7 @@ class DialectPanel : public QDialog {
  public:
   /// run_all is the window's command; the panel shows it as a button.
   DialectPanel(SpecDocument* document, DialectRunner* dialects, RunQueue* queue, QAction* run_all, QWidget* parent);
-  /// Hides while it is whole: what loses the focus then tells it so.
-  ~DialectPanel() override { hide(); }
+  ~DialectPanel() override;
 
   DialectCard* card(Dialect dialect) const;
   /// The whole panel as text, for Copy.

@@ -138,7 +138,8 @@ std::optional<PlannedInput> branch_plan(const BranchPoint& from, const std::vect
   reading.spec = from.spec;
   apply_sets(reading, sets, environment);
   std::vector<Finding> findings = reading.findings;
-  if (!has_errors(findings)) findings = check_branch(from.spec, lower_megatron(reading.spec, environment).spec);
+  if (!has_errors(findings))
+    findings = check_branch(from.spec, lower_megatron(reading.spec, environment, libraries).spec);
   std::optional<PlannedInput> plan;
   if (!has_errors(findings)) {
     Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), from.run_dir, libraries);
@@ -183,9 +184,10 @@ std::optional<LoweredMegatron> megatron_from(const SpecInput& input) {
   const SpecReading reading = reading_of(input);
   print(reading.findings);
   if (!reading.ok()) return std::nullopt;
-  LoweredMegatron lowered = lower_megatron(reading.spec, environment);
+  const std::vector<PluginFacts> libraries = facts_of(input.plugins);
+  LoweredMegatron lowered = lower_megatron(reading.spec, environment, libraries);
   const bool fields_fit = !has_errors(lowered.findings);
-  Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), base_dir(input), facts_of(input.plugins));
+  Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), base_dir(input), libraries);
   remark_effects(lowered, checked.findings);
   lowered.findings = std::move(checked.findings);
   locate(lowered.findings, reading, input);
@@ -198,13 +200,14 @@ std::optional<DialectComparison> comparison_from(const SpecInput& input) {
   const SpecReading reading = reading_of(input);
   print(reading.findings);
   if (!reading.ok()) return std::nullopt;
-  const auto data = scan_data(lower_megatron(reading.spec, environment).spec, base_dir(input));
+  const std::vector<PluginFacts> libraries = facts_of(input.plugins);
+  const auto data = scan_data(lower_megatron(reading.spec, environment, libraries).spec, base_dir(input));
   if (!data) {
     say("accrue-run: %s\n", data.error().text().c_str());
     return std::nullopt;
   }
-  DialectComparison comparison = compare_dialects(reading.spec, facts_for(reading.spec), *data, base_dir(input),
-                                                  compared_steps, facts_of(input.plugins));
+  DialectComparison comparison =
+      compare_dialects(reading.spec, facts_for(reading.spec), *data, base_dir(input), compared_steps, libraries);
   for (const DialectPlan& answer : comparison.dialects)
     if (answer.plan) return comparison;
   print(comparison.of(reading.spec.accumulation.dialect)->findings);

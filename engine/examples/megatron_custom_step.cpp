@@ -27,7 +27,7 @@ class GPTTrainStepWithCustomLoss final : public AbstractTrainStep {
       : AbstractTrainStep("GPTTrainStepWithCustomLoss"),
         standard_(args),
         data_(args.data),
-        alpha_(std::stod(keywords.at("alpha"))) {
+        alpha_(keywords.number("alpha")) {
     std::vector<std::int64_t> ids;
     std::istringstream words(keywords.at("keytoken_ids"));
     for (std::int64_t id = 0; words >> id;) ids.push_back(id);

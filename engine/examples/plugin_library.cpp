@@ -28,8 +28,8 @@ class KeyTokenStep final : public AbstractTrainStep {
       : AbstractTrainStep("KeyTokenStep"),
         standard_(args),
         data_(args.data),
-        key_token_(std::stoll(keywords.at("keytoken_id"))),
-        alpha_(std::stod(keywords.at("alpha"))) {}
+        key_token_(keywords.integer("keytoken_id")),
+        alpha_(keywords.number("alpha")) {}
 
   Batch get_batch(DataIter& data) override { return standard_.get_batch(data); }
 
@@ -55,7 +55,7 @@ struct Slope final : ModelChunk {
   at::Tensor weight;
 };
 
-/// x = 1, 2, ..., and y = 2 x.
+/// x = 1, 2, ..., and y = 2 x: as many as are asked for.
 std::vector<MegatronDataset> doubles(const std::vector<std::int64_t>& needed) {
   std::vector<MegatronDataset> sets;
   for (const std::int64_t samples : needed)
@@ -94,5 +94,6 @@ ACCRUE_PLUGIN("Accrue's sample", registry) {
   registry.custom_model_provider_function.add("slope", [](const ChunkPlace&) { return std::make_shared<Slope>(); });
   registry.custom_prepare_model_function.add("from_three", from_three);
   registry.custom_megatron_datasets_provider_function.add("doubles", doubles);
+  registry.add_datasets("four_doubles", {.training = 4}, doubles);
   registry.custom_get_batch_function.add("thirds", thirds);
 }

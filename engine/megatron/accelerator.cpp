@@ -261,7 +261,7 @@ void AcceleratorImpl::make_chunks(const ModelSource& source) {
 /// That of the model's type, unless the program has one of its own.
 std::shared_ptr<AbstractTrainStep> AcceleratorImpl::step_of(const TrainStepArgs& args) const {
   const MegatronLMPlugin& given = options.megatron_lm_plugin;
-  if (given.custom_train_step_class) return given.custom_train_step_class(args, given.custom_train_step_kwargs);
+  if (given.custom_train_step_class) return make_train_step(given, args);
   const ModelKind kind = model_spec ? model_spec->kind : ModelKind::gpt;
   if (kind == ModelKind::bert) return std::make_shared<BertTrainStep>(args);
   if (kind == ModelKind::t5) return std::make_shared<T5TrainStep>(args);

@@ -16,7 +16,7 @@ namespace {
 
 template <typename Entry>
 void add_entries(std::vector<PluginEntry>& all, const Registry::Names<Entry>& names) {
-  for (const auto& each : names.all()) all.push_back({names.field(), each.first});
+  for (const auto& each : names.all()) all.push_back({.field = names.field(), .name = each.first});
 }
 
 /// In a catch block: what a hook threw, with its name before it. What is not about the hook goes on as it is.
@@ -102,18 +102,34 @@ void take(Entry& member, const std::optional<std::string>& name, const Registry:
   if (Entry entry = names.find(*name)) member = guarded_hook(std::string(names.field()) + " \"" + *name + "\"", entry);
 }
 
-std::string trimmed(const std::string& text) {
-  const auto first = text.find_first_not_of(' ');
-  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
+/// Errors: throws std::invalid_argument for one of another form, and a name given twice.
+StepKeywords step_keywords(const std::vector<std::string>& elements) {
+  StepKeywords::Values keywords;
+  for (const std::string& element : elements) {
+    auto argument = step_argument(element);
+    if (!argument || !keywords.insert(*std::move(argument)).second)
+      throw std::invalid_argument("custom_train_step_kwargs: \"" + element +
+                                  "\" is not \"name = value\" of a new name");
+  }
+  return StepKeywords(std::move(keywords));
 }
 
 }  // namespace
+
+void Registry::add_datasets(const std::string& name, DatasetSizes sizes, DatasetsProvider provider) {
+  if (sizes.training < 1 || sizes.validation < 0)
+    throw std::invalid_argument("the data sets \"" + name + "\" need at least one training sample, and none or more " +
+                                "for validation");
+  custom_megatron_datasets_provider_function.add(name, std::move(provider));
+  dataset_sizes.emplace(name, sizes);
+}
 
 void Registry::add(const Registry& others) {
   custom_train_step_class.add(others.custom_train_step_class);
   custom_model_provider_function.add(others.custom_model_provider_function);
   custom_prepare_model_function.add(others.custom_prepare_model_function);
   custom_megatron_datasets_provider_function.add(others.custom_megatron_datasets_provider_function);
+  dataset_sizes.insert(others.dataset_sizes.begin(), others.dataset_sizes.end());
   custom_get_batch_function.add(others.custom_get_batch_function);
   custom_loss_function.add(others.custom_loss_function);
 }
@@ -124,6 +140,10 @@ std::vector<PluginEntry> Registry::entries() const {
   add_entries(all, custom_model_provider_function);
   add_entries(all, custom_prepare_model_function);
   add_entries(all, custom_megatron_datasets_provider_function);
+  for (PluginEntry& each : all)
+    if (const auto sizes = dataset_sizes.find(each.name);
+        each.field == custom_megatron_datasets_provider_function.field() && sizes != dataset_sizes.end())
+      each.sizes = sizes->second;
   add_entries(all, custom_get_batch_function);
   add_entries(all, custom_loss_function);
   return all;
@@ -164,15 +184,18 @@ std::shared_ptr<AbstractTrainStep> with_get_batch(std::shared_ptr<AbstractTrainS
   return std::make_shared<WithGetBatch>(std::move(step), std::move(get));
 }
 
-StepKeywords step_keywords(const std::vector<std::string>& pairs) {
-  StepKeywords keywords;
-  for (const std::string& pair : pairs) {
-    const auto at = pair.find('=');
-    if (at == std::string::npos)
-      throw std::invalid_argument("custom_train_step_kwargs: \"" + pair + "\" is not \"name = value\"");
-    keywords[trimmed(pair.substr(0, at))] = trimmed(pair.substr(at + 1));
-  }
-  return keywords;
+std::shared_ptr<AbstractTrainStep> make_train_step(const MegatronLMPlugin& plugin, const TrainStepArgs& args) {
+  const StepKeywords keywords(plugin.custom_train_step_kwargs.values());
+  auto step = plugin.custom_train_step_class(args, keywords);
+  if (!step) throw std::invalid_argument("custom_train_step_class made no step");
+  const std::vector<std::string> unread = keywords.unread();
+  if (unread.empty()) return step;
+  const auto& name = static_cast<const MegatronSpec&>(plugin).custom_train_step_class;
+  std::string known;
+  for (const std::string& each : keywords.asked()) known += (known.empty() ? "" : ", ") + each;
+  throw std::invalid_argument("custom_train_step_kwargs: " + unread.front() + " is none of the arguments of " +
+                              (name ? '"' + *name + '"' : "custom_train_step_class") +
+                              (known.empty() ? ", which takes none" : ", which are " + known));
 }
 
 }  // namespace accrue::megatron

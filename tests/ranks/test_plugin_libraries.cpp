@@ -95,6 +95,10 @@ class TestPluginLibraries : public QObject {
                                       << "accumulation.micro_batch=1"
                                       << "parallel.data=2";
     QVERIFY(std::abs(weight(last_update(sets)) - 0.725) < 1e-12);
+    // Data sets that say how many samples they have: the spec does not.
+    QStringList sized = QStringList(sets) << named("custom_megatron_datasets_provider_function", "four_doubles");
+    sized.removeAll("data.samples=4");
+    QVERIFY(std::abs(weight(last_update(sized)) - 0.725) < 1e-12);
     // Started at 3: 3 - 0.02 * 7.5 * 1.
     const QStringList prepared = QStringList(sets) << named("custom_prepare_model_function", "from_three");
     QVERIFY(std::abs(weight(last_update(prepared)) - 2.85) < 1e-12);
@@ -152,6 +156,30 @@ class TestPluginLibraries : public QObject {
     QVERIFY2(verified.status == 0, qUtf8Printable(verified.out + verified.err));
   }
 
+  void arguments_of_a_step_are_those_that_it_takes_data() {
+    const Rows<QString, QString> row;
+    row("a misspelt one beside all that are needed", "[\"keytoken_id = 9\", \"alpha = 0.25\", \"alhpa = 0.5\"]",
+        "alhpa is none of the arguments of \"key_tokens\", which are alpha, keytoken_id");
+    row("a misspelt one in place of one that is needed", "[\"keytoken_id = 9\", \"alhpa = 0.25\"]",
+        "alpha is missing; what is given: alhpa, keytoken_id");
+    row("none", "[]", "keytoken_id is missing");
+    row("a word for a number", "[\"keytoken_id = 9\", \"alpha = much\"]", "alpha must be a number, found \"much\"");
+    row("a number with more behind it", "[\"keytoken_id = 9x\", \"alpha = 0.25\"]",
+        "keytoken_id must be a whole number, found \"9x\"");
+    row("a number beyond counting", "[\"keytoken_id = 99999999999999999999\", \"alpha = 0.25\"]",
+        "keytoken_id must be a whole number");
+  }
+  void arguments_of_a_step_are_those_that_it_takes() {
+    const auto [given, words] = current_row<QString, QString>();
+    const Outcome ended = accrue_run(with_sets(
+        {"run", sourcePath("resources/presets/megatron-gpt.accrue"), "--quiet", "--out",
+         path(QStringLiteral("run%1").arg(++count_)), "--plugin", library()},
+        {"parallel.data=1", "data.kind=synthetic", "data.path=", named("custom_train_step_class", "key_tokens"),
+         "megatron.custom_train_step_kwargs=" + given}));
+    QCOMPARE(ended.status, 2);
+    QVERIFY2(ended.err.contains(words), qUtf8Printable(ended.err));
+  }
+
   /// On a rank of two: all end at once, and the reason is the library's.
   void what_throws_on_one_rank_ends_all_data() {
     const Rows<QStringList, QString> row;
@@ -204,7 +232,7 @@ class TestPluginLibraries : public QObject {
     row("no library", {}, loss, "none was given");
     row("unknown name", {library()}, "half_sqare", "expected \"half_square\"");
     row("twice", {library(), "COPY"}, loss, "two plug-in libraries register custom_loss_function \"half_square\"");
-    row("another interface", {library("bin/accrue_unfit_plugin.so")}, loss, "plug-in interface 0, this is 2");
+    row("another interface", {library("bin/accrue_unfit_plugin.so")}, loss, "plug-in interface 0, this is 3");
     row("another Accrue", {library("bin/accrue_stale_plugin.so")}, loss, "built with Accrue 0.0.1, this is ");
     row("no symbol", {library("bin/accrue_mute_plugin.so")}, loss, "exports no accrue_plugin_abi");
     row("no library at all", {sourcePath("README.md")}, loss, "cannot be loaded");

@@ -133,6 +133,14 @@ class TestDataFacts : public QObject {
     QVERIFY(split_samples(samples, fraction) == expected);
   }
 
+  void a_fraction_keeps_the_samples_that_it_was_made_for() {
+    for (std::int64_t samples = 1; samples <= 400; ++samples)
+      for (std::int64_t kept = 0; kept <= samples; ++kept)
+        QCOMPARE(split_samples(samples, fraction_keeping(kept, samples)).validation, kept);
+    for (const std::int64_t kept : {0, 1, 29'999'999, 33'333'333, 50'000'001})
+      QCOMPARE(split_samples(100'000'000, fraction_keeping(kept, 100'000'000)).validation, kept);
+  }
+
   void a_fingerprint_is_of_the_content() {
     write("abcdefgh");
     const auto first = scan_data(text_spec(4), base());

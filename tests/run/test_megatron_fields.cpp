@@ -417,6 +417,12 @@ class TestMegatronFields : public QObject {
         "custom_model_provider_function");
     row("arguments of a step", "gpt", {"custom_train_step_kwargs=[\"a = 1\"]"}, "custom_train_step_kwargs",
         "custom_train_step_class");
+    row("an argument of a step twice", "gpt",
+        {"custom_train_step_class=s", "custom_train_step_kwargs=[\"a = 1\", \"a=2\"]"}, "custom_train_step_kwargs",
+        "a twice");
+    row("an argument of a step without a name", "gpt",
+        {"custom_train_step_class=s", "custom_train_step_kwargs=[\" = 1\"]"}, "custom_train_step_kwargs",
+        "name = value");
     row("method", "gpt", {"recompute_activations=true", "other_megatron_args=[\"recompute_method=block\"]"},
         "other_megatron_args", "recompute_granularity");
     row("layers of none", "gpt", {"other_megatron_args=[\"recompute_num_layers=2\"]"}, "other_megatron_args",

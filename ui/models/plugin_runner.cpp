@@ -11,7 +11,7 @@ PluginRunner::PluginRunner(SpecDocument* document, PreflightRunner* preflight, Q
           [this](const Question& asked) -> std::function<void()> {
             std::optional<PluginComparison> result;
             // As it runs, and without the fields: they would bring back what is switched off.
-            RunSpec effective = lower_megatron(asked.spec, environment_of(asked.host)).spec;
+            RunSpec effective = lower_megatron(asked.spec, environment_of(asked.host), asked.libraries).spec;
             effective.megatron = {};
             if (asked.data) result = compare_plugins(effective, asked.host, *asked.data, asked.base_dir);
             return [this, result] { result_ = result; };

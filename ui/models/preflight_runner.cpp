@@ -130,7 +130,7 @@ bool PreflightRunner::isCurrent() const {
 
 const LoweredMegatron& PreflightRunner::lowered() const {
   if (lowered_revision_ != document_->revision()) {
-    lowered_ = lower_megatron(document_->spec(), environment_of(host_));
+    lowered_ = lower_megatron(document_->spec(), environment_of(host_), libraries_);
     lowered_revision_ = document_->revision();
   }
   return lowered_;
@@ -163,9 +163,10 @@ void PreflightRunner::start() {
   const quint64 request = ++request_;
   const quint64 revision = document_->revision();
   auto work = [cache = cache_, probe = probe_, chosen = chosen_, host = host_, spec = document_->spec(),
-               effective = lowered().spec, base_dir = document_->baseDir(), request, revision] {
+               base_dir = document_->baseDir(), request, revision] {
     Answer answer{request, revision, {}, std::nullopt, std::nullopt, {}};
     if (namesLibraries(spec)) answer.libraries = probe->describe(chosen);
+    const RunSpec effective = lower_megatron(spec, environment_of(host), answer.libraries).spec;
     const Result<DataFacts>& facts = cache->scan(effective, base_dir);
     if (facts) answer.data = *facts;
     answer.result = preflight(spec, host, facts ? *facts : standInFacts(effective), base_dir, answer.libraries);
@@ -185,6 +186,7 @@ void PreflightRunner::take(Answer answer) {
   result_ = std::move(answer.result);
   data_ = std::move(answer.data);
   sketch_ = std::move(answer.sketch);
+  if (libraries_ != answer.libraries) lowered_revision_.reset();
   libraries_ = std::move(answer.libraries);
   result_revision_ = answer.revision;
   Q_EMIT finished();

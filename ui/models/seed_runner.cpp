@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "accrue/run/data_facts.h"
+#include "accrue/run/megatron_lowering.h"
 #include "accrue/run/preflight.h"
 
 namespace accrue::ui {
@@ -18,10 +18,11 @@ bool followSeed(const DataSpec& data) {
 std::vector<SeedPlan> underSeeds(RunSpec spec, int count, const HostFacts& host, const DataFacts& data,
                                  const std::filesystem::path& base_dir, const std::vector<PluginFacts>& libraries) {
   std::vector<SeedPlan> plans;
+  const bool follow = followSeed(lower_megatron(spec, environment_of(host), libraries).spec.data);
   for (int i = 0; i < count; ++i, ++spec.run.seed) {
-    // Data that cannot be read are said by the ranks of that seed.
-    const DataFacts own = i > 0 && followSeed(spec.data) ? scan_data(spec, base_dir).value_or(data) : data;
-    Preflight answer = preflight(spec, host, own, base_dir, libraries);
+    const bool scans = follow && i > 0;
+    Preflight answer =
+        scans ? preflight_files(spec, host, base_dir, libraries) : preflight(spec, host, data, base_dir, libraries);
     plans.push_back({spec.run.seed, std::move(answer.findings), std::move(answer.plan)});
   }
   return plans;

@@ -31,7 +31,11 @@ QString registered(const PluginFacts& library) {
   QStringList lines;
   std::string field;
   for (const PluginEntry& entry : library.entries) {
-    const QString name = QString::fromStdString(entry.name);
+    QString name = QString::fromStdString(entry.name);
+    if (entry.sizes)
+      name += LibrariesDialog::tr(" (%L1 samples, %L2 for evaluation)")
+                  .arg(entry.sizes->training + entry.sizes->validation)
+                  .arg(entry.sizes->validation);
     if (entry.field == field)
       lines.back() += QStringLiteral(", %1").arg(name);
     else

@@ -296,9 +296,15 @@ void FieldForm::chainTabOrder() {
   }
 }
 
+void FieldForm::setLibraries(const std::vector<PluginFacts>& libraries) {
+  if (libraries == libraries_) return;
+  libraries_ = libraries;
+  showDocument();
+}
+
 void FieldForm::showDocument() {
   holdPlace();
-  const LoweredMegatron lowered = lower_megatron(document_->spec(), environment);
+  const LoweredMegatron lowered = lower_megatron(document_->spec(), environment, libraries_);
   lowered_ = lowered.spec;
   showPlugin(lowered);
   arrange();

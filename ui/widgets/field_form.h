@@ -30,6 +30,8 @@ class FieldForm : public QScrollArea {
   explicit FieldForm(SpecDocument* document, QWidget* parent = nullptr);
 
   void setFindings(const std::vector<Finding>& findings);
+  /// Those that the spec names parts of, which set keys, too.
+  void setLibraries(const std::vector<PluginFacts>& libraries);
   /// Marks the fields whose edits wait for the next run, and their sections.
   void setEditsWaiting(const std::vector<SpecDifference>& edits);
   /// Shows only fields that match the text by label, key, help or another tool's name. Empty shows all.
@@ -117,7 +119,8 @@ class FieldForm : public QScrollArea {
   std::vector<Finding> findings_;
   QString filter_;
   std::vector<const SpecField*> only_;
-  QStringList folds_before_;        ///< the form was restricted
+  QStringList folds_before_;  ///< the form was restricted
+  std::vector<PluginFacts> libraries_;
   RunSpec lowered_;                 ///< the document's spec with the keys that the Megatron-LM plug-in sets
   QPointer<QWidget> focus_before_;  ///< had the focus when the form was disabled
   QPointer<QWidget> focus_meanwhile_;

@@ -9,6 +9,7 @@
 #include "megatron_rules.h"
 #include "megatron_values.h"
 #include "spec_text.h"
+#include "trimmed.h"
 
 namespace accrue {
 
@@ -209,6 +210,24 @@ std::span<const MegatronField> megatron_fields() {
 const MegatronField* find_megatron_field(std::string_view name) {
   const auto* found = std::ranges::find(fields, name, &MegatronField::name);
   return found == std::end(fields) ? nullptr : found;
+}
+
+bool has_megatron(const RunSpec& spec) {
+  return spec.megatron != MegatronSpec();
+}
+
+bool has_megatron_fields(const RunSpec& spec) {
+  RunSpec rest = spec;
+  for (const MegatronField& field : megatron_fields())
+    if (field.group == MegatronGroup::hooks) field.spec_field().set(rest, field.spec_field().get(RunSpec()));
+  return has_megatron(rest);
+}
+
+std::optional<std::pair<std::string, std::string>> step_argument(std::string_view element) {
+  const auto at = element.find('=');
+  const std::string_view name = trimmed(element.substr(0, at));
+  if (at == std::string_view::npos || name.empty()) return std::nullopt;
+  return std::pair(std::string(name), std::string(trimmed(element.substr(at + 1))));
 }
 
 MegatronEnvironment empty_environment() {

@@ -8,6 +8,7 @@
 
 #include "accrue/run/batch_size.h"
 #include "accrue/run/choice_names.h"
+#include "accrue/run/data_split.h"
 #include "megatron_consumers.h"
 #include "megatron_rules.h"
 #include "megatron_values.h"
@@ -38,7 +39,8 @@ MegatronFacts facts_of(const RunSpec& spec) {
 
 class Lowering {
  public:
-  Lowering(const RunSpec& spec, const MegatronEnvironment& environment) : given_(spec) {
+  Lowering(const RunSpec& spec, const MegatronEnvironment& environment, std::span<const PluginFacts> libraries)
+      : given_(spec), libraries_(libraries) {
     result_.spec = spec;
     // What arguments say of the model is a fact for the rules about fields.
     const ResolvedMegatron first = resolve_megatron_fields(spec.megatron, environment);
@@ -123,8 +125,11 @@ class Lowering {
         return;
       }
       const std::string from = effect.value.origin == FieldOrigin::environment ? effect.value.from : by;
-      refuse(std::string(key), set_to_another(from, lowered.field_key()), format_value(current), format_value(target),
-             std::string());
+      const bool by_library = effect.value.field->group == MegatronGroup::hooks;
+      refuse(std::string(key),
+             by_library ? "is not what the data sets of the plug-in library say: leave it out"
+                        : set_to_another(from, lowered.field_key()),
+             format_value(current), format_value(target), std::string());
     }
     lowered.changed = target != left_out;
     field->set(result_.spec, target);
@@ -470,7 +475,19 @@ class Lowering {
     }
   }
 
+  /// Data sets of a library that have a size of their own.
+  void lower_own_data() {
+    constexpr std::string_view name = "custom_megatron_datasets_provider_function";
+    const auto& named = value().custom_megatron_datasets_provider_function;
+    const PluginEntry* entry = named ? find_entry(libraries_, name, *named) : nullptr;
+    if (entry == nullptr || !entry->sizes) return;
+    const auto [training, validation] = *entry->sizes;
+    set(name, "data.samples", training + validation);
+    set(name, "data.validation_fraction", fraction_keeping(validation, training + validation));
+  }
+
   void lower_data() {
+    lower_own_data();
     nothing("is_train_batch_min", "all data of a spec have one micro-batch, accumulation.micro_batch");
     if (*value().megatron_dataset_flag)
       set("megatron_dataset_flag", "data.kind", std::string("indexed"));
@@ -550,6 +567,7 @@ class Lowering {
     for (MegatronEffect& effect : result_.fields)
       if (effect.value.field->group != MegatronGroup::hooks)
         effect.nothing = "fields that are left out act only where another field than custom_... is set";
+    lower_own_data();
     lower_hooks();
   }
 
@@ -649,6 +667,7 @@ class Lowering {
   }
 
   RunSpec given_;
+  std::span<const PluginFacts> libraries_;
   ResolvedMegatron resolved_;
   LoweredMegatron result_;
   bool steps_by_batch_ = false;
@@ -669,32 +688,10 @@ const LoweredKey* LoweredMegatron::setter_of(std::string_view key) const {
   return nullptr;
 }
 
-bool has_megatron(const RunSpec& spec) {
-  return spec.megatron != MegatronSpec();
-}
-
-bool has_megatron_fields(const RunSpec& spec) {
-  RunSpec rest = spec;
-  for (const MegatronField& field : megatron_fields())
-    if (field.group == MegatronGroup::hooks) field.spec_field().set(rest, field.spec_field().get(RunSpec()));
-  return has_megatron(rest);
-}
-
-LoweredMegatron lower_megatron(const RunSpec& spec, const MegatronEnvironment& environment) {
+LoweredMegatron lower_megatron(const RunSpec& spec, const MegatronEnvironment& environment,
+                               std::span<const PluginFacts> libraries) {
   if (!has_megatron(spec)) return {.spec = spec};
-  return Lowering(spec, environment).lower();
-}
-
-RunSpec without_lowered(const RunSpec& spec) {
-  if (!has_megatron(spec)) return spec;
-  const LoweredMegatron lowered = lower_megatron(spec, empty_environment());
-  if (has_errors(lowered.findings)) return spec;
-  RunSpec bare = spec;
-  for (const std::vector<MegatronEffect>* effects : {&lowered.fields, &lowered.arguments})
-    for (const MegatronEffect& effect : *effects)
-      for (const LoweredKey& key : effect.keys)
-        if (!key.differs) find_field(key.key)->set(bare, find_field(key.key)->get(RunSpec()));
-  return bare;
+  return Lowering(spec, environment, libraries).lower();
 }
 
 }  // namespace accrue

@@ -4,6 +4,7 @@
 #include "megatron_rules.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -235,9 +236,14 @@ class Rules {
     if (!value_.custom_train_step_kwargs) return;
     if (!value_.custom_train_step_class && !value_.custom_train_step_kwargs->empty())
       refuse("custom_train_step_kwargs", "needs custom_train_step_class, which is made with them");
-    for (const std::string& pair : *value_.custom_train_step_kwargs)
-      if (pair.find('=') == std::string::npos)
-        refuse("custom_train_step_kwargs", "has an element without a value", pair, "name = value");
+    std::set<std::string> names;
+    for (const std::string& element : *value_.custom_train_step_kwargs) {
+      const auto argument = step_argument(element);
+      if (!argument)
+        refuse("custom_train_step_kwargs", "has an element of another form", element, "name = value");
+      else if (!names.insert(argument->first).second)
+        refuse("custom_train_step_kwargs", "gives " + argument->first + " twice", element, "one value");
+    }
   }
 
   void check_load() {

@@ -37,6 +37,18 @@ void keep_as_argument(RunSpec& spec, const SpecField& key, std::string_view name
 
 }  // namespace
 
+RunSpec without_lowered(const RunSpec& spec) {
+  if (!has_megatron(spec)) return spec;
+  const LoweredMegatron lowered = lower_megatron(spec, empty_environment());
+  if (has_errors(lowered.findings)) return spec;
+  RunSpec bare = spec;
+  for (const std::vector<MegatronEffect>* effects : {&lowered.fields, &lowered.arguments})
+    for (const MegatronEffect& effect : *effects)
+      for (const LoweredKey& key : effect.keys)
+        if (!key.differs) find_field(key.key)->set(bare, find_field(key.key)->get(RunSpec()));
+  return bare;
+}
+
 void keep_set_keys(SpecReading& reading) {
   if (!has_megatron_fields(reading.spec)) return;
   constexpr Pair pairs[] = {{"accumulation.steps", "megatron.num_micro_batches"},

@@ -21,7 +21,11 @@ namespace {
 
 Json json_of(const PluginFacts& library) {
   Json entries = Json::array();
-  for (const PluginEntry& each : library.entries) entries.push_back({{"field", each.field}, {"name", each.name}});
+  for (const PluginEntry& each : library.entries) {
+    Json entry = {{"field", each.field}, {"name", each.name}};
+    if (each.sizes) entry["samples"] = {each.sizes->training, each.sizes->validation};
+    entries.push_back(std::move(entry));
+  }
   return {{"file", library.file},
           {"name", library.name},
           {"sha256", library.sha256},
@@ -34,8 +38,14 @@ PluginFacts facts_from(const Json& json) {
   json.at("file").get_to(library.file);
   json.at("name").get_to(library.name);
   json.at("sha256").get_to(library.sha256);
-  for (const Json& each : json.at("entries"))
-    library.entries.push_back({each.at("field").get<std::string>(), each.at("name").get<std::string>()});
+  for (const Json& each : json.at("entries")) {
+    PluginEntry& entry =
+        library.entries.emplace_back(each.at("field").get<std::string>(), each.at("name").get<std::string>());
+    if (each.contains("samples")) {
+      const auto [training, validation] = each.at("samples").get<std::pair<std::int64_t, std::int64_t>>();
+      entry.sizes = DatasetSizes{training, validation};
+    }
+  }
   json.at("error").get_to(library.error);
   return library;
 }
@@ -52,11 +62,11 @@ std::string names_for(std::span<const PluginFacts> libraries, std::string_view f
 /// Whether one of the libraries has the name.
 void check_name(const MegatronField& field, const std::string& name, std::span<const PluginFacts> libraries,
                 std::vector<Finding>& findings) {
+  if (find_entry(libraries, field.name, name) != nullptr) return;
   std::vector<std::string_view> known;
   for (const PluginFacts& library : libraries)
     for (const PluginEntry& each : library.entries)
       if (each.field == field.name) known.push_back(each.name);
-  if (std::ranges::find(known, name) != known.end()) return;
   Finding finding{.key = std::string(field.key),
                   .message = "names what a plug-in library registers, and none was given",
                   .found = spec_detail::in_quotes(name),
@@ -75,7 +85,7 @@ void check_twice(std::span<const PluginFacts> libraries, std::vector<Finding>& f
   for (std::size_t i = 0; i < libraries.size(); ++i)
     for (const PluginEntry& each : libraries[i].entries)
       for (std::size_t other = i + 1; other < libraries.size(); ++other)
-        if (std::ranges::find(libraries[other].entries, each) != libraries[other].entries.end())
+        if (find_entry({&libraries[other], 1}, each.field, each.name) != nullptr)
           findings.push_back({.message = "two plug-in libraries register " + each.field + " \"" + each.name + "\"",
                               .found = libraries[i].file + " and " + libraries[other].file,
                               .expected = "one of the two"});
@@ -103,6 +113,13 @@ Result<std::vector<PluginFacts>> plugin_facts_from_json(const std::string& text)
   } catch (const Json::exception& error) {
     return damaged(error.what());
   }
+}
+
+const PluginEntry* find_entry(std::span<const PluginFacts> libraries, std::string_view field, std::string_view name) {
+  for (const PluginFacts& library : libraries)
+    for (const PluginEntry& each : library.entries)
+      if (each.field == field && each.name == name) return &each;
+  return nullptr;
 }
 
 std::vector<Finding> check_plugins(const MegatronSpec& spec, std::span<const PluginFacts> libraries) {

@@ -99,7 +99,8 @@ Preflight check(const RunSpec& given, const HostFacts& host, const Result<DataFa
   Findings findings;
   check_values(given, findings);
   const bool in_range = !has_errors(findings.all);
-  LoweredMegatron lowered = in_range ? lower_megatron(given, environment_of(host)) : LoweredMegatron{.spec = given};
+  LoweredMegatron lowered =
+      in_range ? lower_megatron(given, environment_of(host), libraries) : LoweredMegatron{.spec = given};
   for (Finding& finding : check_plugins(given.megatron, libraries)) lowered.findings.push_back(std::move(finding));
   const RunSpec& spec = lowered.spec;
   const bool fields_fit = !has_errors(lowered.findings);
@@ -142,7 +143,7 @@ Preflight preflight_files(const RunSpec& spec, const HostFacts& host, const std:
   preflight_detail::Findings values;
   preflight_detail::check_values(spec, values);
   if (has_errors(values.all)) return {std::nullopt, std::move(values.all)};
-  const RunSpec lowered = lower_megatron(spec, environment_of(host)).spec;
+  const RunSpec lowered = lower_megatron(spec, environment_of(host), libraries).spec;
   return preflight_detail::check(spec, host, scan_data(lowered, base_dir), base_dir, libraries);
 }
 

@@ -15,20 +15,19 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "accrue/megatron/step_keywords.h"
 #include "accrue/megatron/train_step.h"
 #include "accrue/run/megatron_fields.h"
 #include "accrue/run/megatron_spec.h"
 
 namespace accrue::megatron {
 
-/// "name = value" pairs of custom_train_step_kwargs, by name.
-using StepKeywords = std::map<std::string, std::string>;
+/// Reads the keywords of its step: a name that it does not ask for is refused when it returns.
 using TrainStepFactory =
     std::function<std::shared_ptr<AbstractTrainStep>(const TrainStepArgs& args, const StepKeywords& keywords)>;
 /// True for a parameter that the rule is about. Shapes: as the rank holds it.
@@ -62,6 +61,10 @@ struct MegatronLMPlugin : MegatronSpec {
   GetBatchFunction custom_get_batch_function;
   LossFunction custom_loss_function;
 };
+
+/// The step of custom_train_step_class, which is set. Errors: throws std::invalid_argument where it made none, and for
+/// a keyword that it did not ask for.
+std::shared_ptr<AbstractTrainStep> make_train_step(const MegatronLMPlugin& plugin, const TrainStepArgs& args);
 
 /// Stands for a schedule: the plug-in makes it. total_num_steps: updates of the run, after which the rate has decayed.
 struct MegatronLMDummyScheduler {

@@ -53,6 +53,11 @@ struct Registry {
   Names<GetBatchFunction> custom_get_batch_function{"custom_get_batch_function"};
   Names<LossFunction> custom_loss_function{"custom_loss_function"};
 
+  /// Data sets of a size of their own: it becomes data.samples and data.validation_fraction of a spec that names them.
+  /// Others give as many samples as the spec asks for. Errors: as of a name, and a size of no training samples.
+  void add_datasets(const std::string& name, DatasetSizes sizes, DatasetsProvider provider);
+  std::map<std::string, DatasetSizes> dataset_sizes;  ///< by the name of the provider
+
   /// Errors: as that of a name that is taken.
   void add(const Registry& others);
   /// All of them, by field and name.
@@ -62,7 +67,5 @@ struct Registry {
 /// Resolves the plug-in's names; values that the program set itself are kept. Errors: throws std::invalid_argument for
 /// an unknown name. The error suggests the nearest registered name.
 MegatronLMPlugin with_registered(MegatronLMPlugin plugin, const Registry& registry);
-/// "name = value" pairs, as a spec has them. Errors: throws std::invalid_argument for one without "=".
-StepKeywords step_keywords(const std::vector<std::string>& pairs);
 
 }  // namespace accrue::megatron

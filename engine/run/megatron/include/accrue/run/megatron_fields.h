@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "accrue/run/findings.h"
@@ -66,6 +67,15 @@ struct MegatronValue {
 using MegatronEnvironment = std::function<std::optional<std::string>(const char*)>;
 /// An environment in which nothing is set.
 MegatronEnvironment empty_environment();
+
+/// Whether the spec sets any field of the plug-in.
+bool has_megatron(const RunSpec& spec);
+/// Whether it sets any beside the program's own classes and functions (custom_...). Only then do fields that are left
+/// out act, by their variables and defaults.
+bool has_megatron_fields(const RunSpec& spec);
+
+/// Name and value of an element of custom_train_step_kwargs, "alpha = 0.25"; none where it has another form.
+std::optional<std::pair<std::string, std::string>> step_argument(std::string_view element);
 
 /// What the rules compare the fields with. A rule whose facts are missing is not checked.
 struct MegatronFacts {

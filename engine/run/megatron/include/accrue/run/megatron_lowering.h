@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "accrue/run/megatron_fields.h"
+#include "accrue/run/plugin_facts.h"
 #include "accrue/run/spec_io.h"
 
 namespace accrue {
@@ -46,15 +47,11 @@ struct LoweredMegatron {
   const LoweredKey* setter_of(std::string_view key) const;
 };
 
-/// Whether the spec sets any field of the plug-in.
-bool has_megatron(const RunSpec& spec);
-/// Whether it sets any beside the program's own classes and functions (custom_...). Only then do fields that are left
-/// out act, by their variables and defaults.
-bool has_megatron_fields(const RunSpec& spec);
-
 /// Sets the ordinary keys. A key that the spec sets to another value than a field which was given is an error that
-/// names both; a default gives way to it. Lowering a second time changes nothing. Pure.
-LoweredMegatron lower_megatron(const RunSpec& spec, const MegatronEnvironment& environment);
+/// names both; a default gives way to it. Lowering a second time changes nothing. `libraries`: those that the spec's
+/// names are looked up in, which say how many samples their data sets have. Pure.
+LoweredMegatron lower_megatron(const RunSpec& spec, const MegatronEnvironment& environment,
+                               std::span<const PluginFacts> libraries = {});
 
 /// The same spec without the keys that its fields give anyway, so that a field can be changed and its keys follow.
 /// Lowering brings them back.

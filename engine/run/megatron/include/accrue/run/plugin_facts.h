@@ -3,9 +3,12 @@
 // they register, and whether a spec names it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "accrue/run/findings.h"
@@ -14,9 +17,17 @@
 
 namespace accrue {
 
+/// Of data sets that have a size of their own.
+struct DatasetSizes {
+  std::int64_t training = 0;    ///< samples
+  std::int64_t validation = 0;  ///< samples; 0: nothing is evaluated
+  bool operator==(const DatasetSizes&) const = default;
+};
+
 struct PluginEntry {
   std::string field;  ///< "custom_loss_function"
   std::string name;
+  std::optional<DatasetSizes> sizes = {};  ///< of data sets; unset: as many samples as are asked for
   bool operator==(const PluginEntry&) const = default;
 };
 
@@ -32,6 +43,9 @@ struct PluginFacts {
 
 std::string to_json(std::span<const PluginFacts> libraries);
 Result<std::vector<PluginFacts>> plugin_facts_from_json(const std::string& json);
+
+/// What registers the name under the field; nullptr where nothing does.
+const PluginEntry* find_entry(std::span<const PluginFacts> libraries, std::string_view field, std::string_view name);
 
 /// Errors: a library that cannot be used, a name that two of them register, a name of [megatron] that none does; the
 /// nearest one is said. Pure.

@@ -39,4 +39,11 @@ inline DataSplit split_samples(std::int64_t samples, double validation_fraction)
   return {samples - validation, validation};
 }
 
+/// The fraction of which split_samples() keeps so many of `samples`, which are at least one.
+inline double fraction_keeping(std::int64_t validation, std::int64_t samples) {
+  const double fraction = static_cast<double>(validation) / static_cast<double>(samples);
+  if (split_samples(samples, fraction).validation == validation) return fraction;
+  return (static_cast<double>(validation) - 0.5) / static_cast<double>(samples);  // of very many samples
+}
+
 }  // namespace accrue

@@ -182,6 +182,25 @@ class TestLibraries : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(studio.isReady(), patience_ms);
   }
 
+  void data_sets_say_how_many_samples_they_have() {
+    LibraryStudio studio;
+    QByteArray spec = toyWith(
+        "custom_model_provider_function = \"slope\"\ncustom_loss_function = \"half_square\"\n"
+        "custom_megatron_datasets_provider_function = \"four_doubles\"\n");
+    const auto inline_data = spec.indexOf("kind = \"inline\"");
+    spec.replace(inline_data, spec.indexOf("[optimizer]") - inline_data, "shuffle = false\n\n");
+    studio.open(spec.replace("micro_batch = 2", "micro_batch = 1"));
+    studio.choose();
+    QVERIFY2(studio.isReady(), studio.firstError().c_str());
+    QCOMPARE(studio.preflight->result().plan->data.samples, 4);
+    QCOMPARE(studio.find<QAbstractSpinBox>("field.data.samples")->text(), QStringLiteral("4"));
+    QVERIFY(!studio.find<QWidget>("field.data.samples")->isEnabled());
+    QVERIFY(studio.find<QLabel>("remark.data.samples")->text().contains(QStringLiteral("datasets_provider")));
+    studio.trainToEnd();
+    // By hand: w = 0.5, x = 1..4, y = 2 x. The gradient of half the mean square is 7.5 * -1.5, the rate 0.04.
+    QCOMPARE(lastWeightsText(*studio.control->run()), QStringLiteral("0.95"));
+  }
+
   void a_changed_library_is_not_loaded_until_it_is_chosen_again() {
     LibraryStudio studio;
     studio.open(toyWith(halfSquare));

@@ -333,6 +333,9 @@ void add_records(Verbs& verbs) {
       verbs.add("doctor", "Check this installation; the exit status is the number of problems", check_installation);
   doctor->add_flag("--json", checks->json, "As JSON");
   doctor->footer("Exit status: the number of problems; 0 where there is none.");
+
+  const auto [manual, page] = verbs.add("help", "Print a page of the manual, or the list of its pages", print_manual);
+  manual->add_option("TOPIC", page->topic, "A page: studio, data, layouts and others");
 }
 
 void add_data(CLI::App& app, int& status) {

@@ -186,6 +186,11 @@ struct DataIndexOptions {
 };
 int index_data(const DataIndexOptions& options);
 
+struct HelpOptions {
+  std::string topic;  ///< empty: the list of topics
+};
+int print_manual(const HelpOptions& options);
+
 struct DoctorOptions {
   bool json = false;
 };

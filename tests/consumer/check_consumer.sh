@@ -62,11 +62,11 @@ step_install() {
 }
 
 step_build() {
-  configure "$work/project" -DCONSUMER_README="$source/README.md" -DCMAKE_INSTALL_PREFIX="$work/theirs" -DCMAKE_INSTALL_RPATH_USE_LINK_PATH=ON ||
+  configure "$work/project" -DCONSUMER_PAGE="$source/resources/manual/library.md" -DCMAKE_INSTALL_PREFIX="$work/theirs" -DCMAKE_INSTALL_RPATH_USE_LINK_PATH=ON ||
     fail "the package was not found where LibTorch is where the build had it" "$(cat "$work/project.log")"
   cmake --build "$work/project" >"$work/project.build.log" 2>&1 || fail "the consumer does not build" "$(cat "$work/project.build.log")"
   "$work/project/letters" | grep -qF 'bbbBSZL bbbBSZL bb|' || fail "letters says something else" "$("$work/project/letters")"
-  "$work/project/sample" | grep -qE '^rank 0: slope [23]\.' || fail "README's sample says something else" "$("$work/project/sample")"
+  "$work/project/sample" | grep -qE '^rank 0: slope [23]\.' || fail "the manual's sample says something else" "$("$work/project/sample")"
   ! cmake --build "$work/project" --target dropped_result >"$work/dropped.log" 2>&1 || fail "a result can be dropped unnoticed"
   [ "$(grep -c 'error:' "$work/dropped.log")" = 1 ] && grep -qF -- '-Werror=unused-result' "$work/dropped.log" ||
     fail "dropped_result.cpp fails for another reason" "$(cat "$work/dropped.log")"

@@ -70,6 +70,20 @@ class TestCommandLine : public QObject {
     QVERIFY2(outcome.err.contains(said), qPrintable(outcome.err));
   }
 
+  void the_manual_is_printed() {
+    const Outcome pages = run({"help"});
+    QCOMPARE(pages.status, 0);
+    QVERIFY2(pages.out.contains("  layouts            can divide a model over ranks"), qPrintable(pages.out));
+    const Outcome page = run({"help", "data"});
+    QCOMPARE(page.status, 0);
+    QFile source(sourcePath("resources/manual/data.md"));
+    QVERIFY(source.open(QIODevice::ReadOnly));
+    QCOMPARE(page.out, QString::fromUtf8(source.readAll()));
+    const Outcome none = run({"help", "dance"});
+    QCOMPARE(none.status, 2);
+    QVERIFY2(none.err.contains("the manual has no page \"dance\". accrue-run help lists"), qPrintable(none.err));
+  }
+
   void the_help_of_doctor_names_its_own_exit_status() {
     const auto help = run({"doctor", "--help"}).out;
     QVERIFY2(help.contains("Exit status: the number of problems") && !help.contains("ranks were lost"),

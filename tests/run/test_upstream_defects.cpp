@@ -144,7 +144,7 @@ class TestUpstreamDefects : public QObject {
   }
 
   void the_page_says_what_the_table_says() {
-    QFile page(accrue::test::sourcePath("engine/run/DIFFERENCES.md"));
+    QFile page(accrue::test::sourcePath("resources/manual/differences.md"));
     QVERIFY2(page.open(QIODevice::ReadOnly), qPrintable(page.fileName()));
     const QString text = QString::fromUtf8(page.readAll());
     for (const UpstreamDefect& each : upstream_defects()) {

@@ -16,6 +16,7 @@
 #include <QTextBrowser>
 
 #include "models/glossary.h"
+#include "models/manual.h"
 #include "pages/glossary_sheet.h"
 #include "pages/narrator.h"
 #include "pages/view_size.h"
@@ -319,6 +320,33 @@ class TestLegible : public QObject {
       QVERIFY2(std::ranges::any_of(entries,
                                    [&](const auto& entry) { return entry.words.front() == QString::fromUtf8(word); }),
                word);
+  }
+
+  void the_manual_is_searched_and_read() {
+    OpenStudio studio;
+    studio.window->setFocus();
+    studio.press(Qt::Key_F1);  // nothing here has a word of its own
+    auto* pages = studio.find<QListWidget>("manualPages");
+    QVERIFY(pages && pages->isVisible());
+    const auto title = [&] { return studio.find<QTextBrowser>("manualPage")->toPlainText().section(QLatin1Char('\n'), 0, 0); };
+    QCOMPARE(title(), QStringLiteral("Working in the studio"));
+    auto* search = studio.find<QLineEdit>("manualSearch");
+    QTest::keyClicks(search, QStringLiteral("torchrun --standalone"));
+    QCOMPARE(title(), QStringLiteral("Under torchrun, Slurm and MPI"));
+    auto* page = studio.find<QTextBrowser>("manualPage");
+    QCOMPARE(page->textCursor().selectedText(), QStringLiteral("torchrun --standalone"));
+    QVERIFY(pages->item(0)->isHidden());
+    // Links lead to other pages; one into the sources is a name alone.
+    Q_EMIT page->anchorClicked(QUrl(QStringLiteral("trust.md")));
+    QCOMPARE(title(), QStringLiteral("What the network is trusted with"));
+    QVERIFY(search->text().isEmpty() && !pages->item(0)->isHidden());
+    search->setText(QStringLiteral("no page says this zzqx"));
+    QCOMPARE(title(), QStringLiteral("No page has this text."));
+    for (const ManualPage& each : manual()) {
+      QVERIFY2(!each.title.isEmpty() && !each.text.contains(QLatin1String("](../../")),
+               qPrintable(each.topic));
+    }
+    QCOMPARE(unnamed(studio.find("manualSheet")), QStringList());
   }
 
   void f1_opens_the_glossary_at_the_word_of_the_field() {

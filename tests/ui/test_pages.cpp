@@ -48,9 +48,10 @@ RunSpec twoStages(std::int64_t updates) {
 /// Docks in front one after another, and the windows beside the main one.
 const char* const docks[] = {"setupDock", "rackDock", "plannerDock", "windowDock",   "inspectorDock", "ranksDock",
                              "dataDock",  "runsDock", "eventsDock",  "pipelineDock", "lessonDock",    "galleryDock"};
-const char* const sheets[] = {"compareDialectsAction", "isoBatchAction",   "glossaryAction",       "shortcutsAction",
-                              "differencesAction",     "exportCodeAction", "runNotesAction",       "groupRunsAction",
-                              "compareRunsAction",     "showTableAction",  "chooseLibrariesAction"};
+const char* const sheets[] = {"compareDialectsAction", "isoBatchAction",  "manualAction",
+                              "glossaryAction",        "shortcutsAction", "differencesAction",
+                              "exportCodeAction",      "runNotesAction",  "groupRunsAction",
+                              "compareRunsAction",     "showTableAction", "chooseLibrariesAction"};
 
 void settle() {
   // Layouts follow fonts and sizes in turns of the event loop.

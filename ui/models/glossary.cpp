@@ -69,7 +69,7 @@ std::vector<GlossaryEntry> readGlossary(const QString& markdown) {
 
 const std::vector<GlossaryEntry>& glossary() {
   static const std::vector<GlossaryEntry> entries = [] {
-    QFile file(QStringLiteral(":/glossary.md"));
+    QFile file(QStringLiteral(":/manual/glossary.md"));
     return file.open(QIODevice::ReadOnly) ? readGlossary(QString::fromUtf8(file.readAll()))
                                           : std::vector<GlossaryEntry>();
   }();

@@ -436,7 +436,9 @@ void MainWindow::connectViewActions() {
   auto* palette = new CommandPalette(actions_, this);
   connect(actions_.palette, &QAction::triggered, palette, &CommandPalette::choose);
   connect(palette, &CommandPalette::fieldChosen, setup_->form(), &FieldForm::focusField);
-  connect(actions_.glossary, &QAction::triggered, this, &MainWindow::showGlossary);
+  connect(actions_.help, &QAction::triggered, this, &MainWindow::explainFocus);
+  connect(actions_.manual, &QAction::triggered, this, &MainWindow::showManual);
+  connect(actions_.glossary, &QAction::triggered, this, [this] { showGlossary({}, {}); });
   connect(actions_.differences, &QAction::triggered, this, &MainWindow::showDifferences);
   connect(actions_.report, &QAction::triggered, this, &MainWindow::copyReport);
   connect(actions_.about, &QAction::triggered, this, &MainWindow::showAbout);

@@ -54,6 +54,7 @@ class RunTag;
 class SetupPanel;
 class DifferencesSheet;
 class GlossarySheet;
+class ManualSheet;
 class ViewSize;
 class ShortcutSheet;
 class SpecDocument;
@@ -160,7 +161,9 @@ class MainWindow : public QMainWindow {
   void showAbout();
   void showShortcuts();
   void showDifferences();
-  void showGlossary();
+  void explainFocus();
+  void showManual();
+  void showGlossary(const QString& about, const QString& help);
 
   StudioParts parts_;
   WindowActions actions_;
@@ -214,6 +217,7 @@ class MainWindow : public QMainWindow {
   ShortcutSheet* sheet_ = nullptr;
   DifferencesSheet* differences_ = nullptr;
   GlossarySheet* glossary_ = nullptr;
+  ManualSheet* manual_ = nullptr;
   ViewSize* view_size_ = nullptr;
   QTimer frame_timer_;
   bool numbers_moved_ = true;

@@ -241,8 +241,10 @@ WindowActions::WindowActions(QObject* owner) {
   runFolder = add(owner, "runFolderAction", tr("Open the run's &folder"), {}, "folder");
   copyCommand = add(owner, "copyCommandAction", tr("&Copy the run's command line"), {}, "copy",
                     tr("The same run without a window, in a terminal"));
-  glossary = add(owner, "glossaryAction", tr("&Glossary"), keys("F1"), nullptr,
-                 tr("The words that the program uses; opens at the word of the field with the focus"));
+  help = add(owner, "helpAction", tr("&Explain"), keys("F1"), nullptr,
+             tr("Explains the field, or the word, with the focus; opens the manual where there is nothing to explain"));
+  manual = add(owner, "manualAction", tr("&Manual"), {}, nullptr, tr("How to use the studio and the command line"));
+  glossary = add(owner, "glossaryAction", tr("&Glossary"), {}, nullptr, tr("The words that the program uses"));
   exportTrace = add(owner, "exportTraceAction", tr("Export the run's &trace\u2026"), {}, nullptr,
                     tr("What each rank did and when, for Perfetto and chrome://tracing"));
   shortcuts = add(owner, "shortcutsAction", tr("&Keyboard shortcuts"), keys("Ctrl+/"), "keyboard");

@@ -30,7 +30,7 @@ struct WindowActions {
   QAction *startPage, *resetLayout, *nextPane, *previousPane, *fullScreen;
   QAction *chooseLibraries, *runFolder, *copyCommand, *exportTrace;
   QAction *largerText, *smallerText, *normalText, *presenter, *narrate, *lossTone;
-  QAction *glossary, *shortcuts, *differences, *about, *report;
+  QAction *help, *manual, *glossary, *shortcuts, *differences, *about, *report;
   QAction *queueRun, *pairedRun, *trainPair, *runSeeds, *groupRuns;
   QAction *renameRun, *runNotes, *starRun, *baseline, *compareRuns, *goToParting, *deleteRun;
   QActionGroup* clocks;

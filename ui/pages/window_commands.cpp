@@ -19,6 +19,7 @@
 #include "iso_batch_panel.h"
 #include "loss_tone.h"
 #include "main_window.h"
+#include "manual_sheet.h"
 #include "models/lesson_player.h"
 #include "models/library_probe.h"
 #include "models/preflight_runner.h"
@@ -104,8 +105,22 @@ void MainWindow::showShortcuts() {
   sheet_->activateWindow();
 }
 
-void MainWindow::showGlossary() {
+void MainWindow::explainFocus() {
   const QString about = focusedWords(QApplication::focusWidget()), help = focusedHelp(QApplication::focusWidget());
+  if (about.isEmpty() && help.isEmpty())
+    showManual();
+  else
+    showGlossary(about, help);
+}
+
+void MainWindow::showManual() {
+  if (!manual_) manual_ = new ManualSheet(this);
+  manual_->show();
+  manual_->raise();
+  manual_->activateWindow();
+}
+
+void MainWindow::showGlossary(const QString& about, const QString& help) {
   if (!glossary_) glossary_ = new GlossarySheet(this);
   glossary_->show();
   glossary_->raise();

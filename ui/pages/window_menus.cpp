@@ -140,6 +140,8 @@ QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList
   tools->addActions({actions.chooseLibraries, actions.runFolder, actions.copyCommand, actions.exportTrace});
 
   QMenu* help = addMenu(window, "helpMenu", tr("&Help"));
+  help->addAction(actions.help);
+  help->addAction(actions.manual);
   help->addAction(actions.glossary);
   help->addAction(actions.shortcuts);
   help->addAction(actions.differences);

@@ -15,7 +15,7 @@
 //
 // In train mode model(batch) clears gradients, takes num_micro_batches micro-batches through the pipeline, reduces,
 // clips, steps and moves the schedule. In eval mode it runs forward only. Thread: training.
-// Source: Accelerate 1.9.0. What differs from it is in the README.
+// Source: Accelerate 1.9.0. What differs from it is in resources/manual/differences.md.
 #pragma once
 
 #include <torch/optim/optimizer.h>

@@ -36,8 +36,8 @@ enum class ErrorCode {
 
 /// The snake_case name of a code, as events and --json print it.
 const char* to_string(ErrorCode code);
-/// Exit status of README's table: 0 done, 2 refused, 3 training failed, 4 ranks lost, 5 disk or store, 130 stopped by
-/// the user.
+/// Exit status, as in the manual's page on the command line: 0 done, 2 refused, 3 training failed, 4 ranks lost, 5 disk
+/// or store, 130 stopped by the user.
 int exit_status(ErrorCode code);
 
 struct Error {

@@ -68,7 +68,7 @@ Result<LogText> log_text(std::string bytes, const std::string& file) {
     result.text = from_utf16(all, is_utf16(all, true));
   else
     result.text = std::move(bytes);
-  if (result.text.starts_with("\xEF\xBB\xBF")) result.text.erase(0, 3);
+  if (result.text.starts_with(byte_order_mark)) result.text.erase(0, byte_order_mark.size());
   if (const auto nul = result.text.find('\0'); nul != std::string::npos) {
     const bool all_nul = result.text.find_first_not_of('\0', nul) == std::string::npos;
     result.problems.push_back(
@@ -99,6 +99,15 @@ bool looks_like_text(std::string_view bytes) {
   return std::ranges::all_of(bytes.substr(0, looked_at), [](char each) {
     return static_cast<unsigned char>(each) >= 0x20 || (each >= '\t' && each <= '\r') || each == '\x1b' || each == '\b';
   });
+}
+
+bool is_given_up(const std::function<bool()>& go_on, std::int64_t row) {
+  constexpr std::int64_t asked_every = 1024;
+  return go_on && row % asked_every == 0 && !go_on();
+}
+
+tl::unexpected<Error> given_up() {
+  return fail(ErrorCode::cancelled, "the import was given up");
 }
 
 TextLine take_line(std::string_view& rest) {

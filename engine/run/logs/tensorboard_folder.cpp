@@ -11,6 +11,7 @@
 #include "accrue/run/mapped_file.h"
 #include "log_text.h"
 #include "lower_case.h"
+#include "scalar_rows.h"
 #include "tensorboard_log.h"
 
 namespace accrue {
@@ -78,7 +79,7 @@ Result<RunLog> read_files(const std::vector<fs::path>& files, const std::functio
       texts.push_back(file.filename().string() + " is a text, not an event file, and is not read");
     else
       reader.read(bytes, file.filename().string(), go_on);
-    if (go_on && !go_on()) return fail(ErrorCode::cancelled, "the import was given up");
+    if (is_given_up(go_on)) return given_up();
   }
   RunLog log = std::move(reader).log();
   log.problems.insert(log.problems.end(), texts.begin(), texts.end());
@@ -95,6 +96,11 @@ void join(RunLog& run, RunLog&& part, Part role) {
   run.problems.insert(run.problems.end(), part.problems.begin(), part.problems.end());
 }
 
+/// Of no scalar more than one value, as add_hparams writes the results of a run into a folder in that of the run.
+bool holds_no_curve(const RunLog& log) {
+  return std::ranges::all_of(log.scalars, [](const auto& scalar) { return scalar.second.size() == 1; });
+}
+
 /// As add_scalars(stem) writes it: no tag but that one, which may have had slashes.
 bool is_of_tag(const RunLog& log, const std::string& stem) {
   return std::ranges::all_of(log.scalars, [&](const auto& scalar) {
@@ -108,9 +114,9 @@ class FolderReader {
  public:
   explicit FolderReader(const std::function<bool()>& go_on) : go_on_(go_on) {}
 
-  /// Adds the runs of a folder, which has this name among them.
-  Result<void> read(const fs::path& folder, const std::string& name, int depth) {
-    if (go_on_ && !go_on_()) return fail(ErrorCode::cancelled, "the import was given up");
+  /// Adds the runs of a folder, which has this name among them. in_run: it lies in the folder of a run.
+  Result<void> read(const fs::path& folder, const std::string& name, int depth = 0, bool in_run = false) {
+    if (is_given_up(go_on_)) return given_up();
     if (++folders_ > most_folders)
       return fail(ErrorCode::config, "has more than 10,000 folders in it", {}, "Give the folder of the log.");
     auto own = take(event_files(folder));
@@ -138,17 +144,27 @@ class FolderReader {
       for (auto& [part, log] : logs) join(target, std::move(log), trained ? part : Part::training);
       if (!stem.empty()) add(std::move(run), name.empty() ? stem : name + "/" + stem);
     }
-    add(std::move(*own), name);
+    const bool is_run = !own->scalars.empty();
+    if (is_run && in_run && holds_no_curve(*own))
+      left_out_.push_back(name);
+    else
+      add(std::move(*own), name);
     if (depth < deepest)
       for (const fs::path& each : deeper)
         if (auto read_deeper =
-                read(each, name.empty() ? each.filename().string() : name + "/" + each.filename().string(), depth + 1);
+                read(each, name.empty() ? each.filename().string() : name + "/" + each.filename().string(), depth + 1,
+                     in_run || is_run);
             !read_deeper)
           return read_deeper;
     return {};
   }
 
-  std::vector<RunLog> runs() && { return std::move(runs_); }
+  std::vector<RunLog> runs() && {
+    if (!left_out_.empty())
+      runs_.front().problems.push_back("left out, for they hold single values and lie in the folder of a run: " +
+                                       name_list(left_out_));
+    return std::move(runs_);
+  }
   std::size_t files() const { return files_; }
   const std::vector<std::string>& problems() const { return problems_; }
 
@@ -171,6 +187,7 @@ class FolderReader {
 
   const std::function<bool()>& go_on_;
   std::vector<RunLog> runs_;
+  std::vector<std::string> left_out_;  ///< folders in those of runs that are none themselves
   std::vector<std::string> problems_;  ///< of what holds no scalar
   std::size_t files_ = 0;
   std::size_t folders_ = 0;
@@ -189,7 +206,7 @@ Result<std::vector<RunLog>> read_tensorboard(const fs::path& path, const std::fu
   std::vector<std::string> problems;
   if (fs::is_directory(path, error)) {
     FolderReader reader(go_on);
-    if (auto read = reader.read(path, {}, 0); !read) {
+    if (auto read = reader.read(path, {}); !read) {
       if (read.error().where.empty()) read.error().where = path.string();
       return tl::unexpected(read.error());
     }

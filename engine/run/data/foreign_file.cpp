@@ -48,7 +48,9 @@ bool begins_with(std::string_view head, std::string_view begin) {
   return std::ranges::equal(begin, head.substr(0, begin.size()), [](char a, char b) { return a == '?' || a == b; });
 }
 
-/// UTF-16 and UTF-32 begin with a mark; without one, every other byte of a text in a Latin script is zero.
+}  // namespace
+
+// UTF-16 and UTF-32 begin with a mark; without one, every other byte of a text in a Latin script is zero.
 std::string_view wide_encoding(std::string_view head) {
   if (head.starts_with("\xFF\xFE\0\0"sv) || head.starts_with("\0\0\xFE\xFF"sv)) return "UTF-32";
   if (head.starts_with("\xFF\xFE"sv) || head.starts_with("\xFE\xFF"sv)) return "UTF-16";
@@ -59,8 +61,6 @@ std::string_view wide_encoding(std::string_view head) {
     return {};
   return zeros[0] > zeros[1] ? "UTF-16BE" : "UTF-16LE";
 }
-
-}  // namespace
 
 std::optional<ForeignFile> foreign_file(std::string_view head, const std::filesystem::path& path) {
   const auto found =

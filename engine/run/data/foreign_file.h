@@ -23,6 +23,10 @@ struct ForeignFile {
 /// By its first bytes; none where they are of no such format.
 std::optional<ForeignFile> foreign_file(std::string_view head, const std::filesystem::path& path);
 
+/// The encoding of a text in another than UTF-8, as iconv calls it: UTF-16, UTF-16LE, UTF-16BE or UTF-32; empty for
+/// anything else.
+std::string_view wide_encoding(std::string_view head);
+
 /// head: the first file_head_bytes of the file, or all of a shorter one. wanted: what it should be, "text".
 /// Errors (data): the format of a known binary file, a text in UTF-16 or UTF-32, or a byte of zero; each with what to
 /// do about it.

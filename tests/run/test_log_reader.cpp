@@ -272,6 +272,10 @@ class TestLogReader : public QObject {
     const RunLog log = read_one(file);
     QVERIFY(is_said(log.problems, "is not UTF-8 from byte 11 on"));
     QCOMPARE(steps_of(log, "L\xEF\xBF\xBDnge"), (Steps{1}));
+    // So that it can be named in the studio.
+    const fs::path events = fresh() / "events.out.tfevents.1";
+    write(events, version_record() + losses_at({1}, "L\xE4nge"));
+    QCOMPARE(steps_of(read_one(events), "L\xEF\xBF\xBDnge"), (Steps{1}));
   }
 
   void a_runs_metrics_of_mlflow_are_one_log() {
@@ -344,10 +348,12 @@ class TestLogReader : public QObject {
     write(folder / "events.out.tfevents.2.lock", "");
     write(folder / "events.out.tfevents.3.profile-empty", version_record());
     write(folder / "events.out.tfevents.4", "locked by 17\n");
+    write(folder / "events.out.tfevents.5.gz", std::string("\x1f\x8b\x08\x00", 4));
     const RunLog log = read_one(folder);
     QCOMPARE(steps_of(log, "loss"), (Steps{1, 2}));
     QCOMPARE(log.problems,
-             std::vector<std::string>{"events.out.tfevents.4 is a text, not an event file, and is not read"});
+             (std::vector<std::string>{"events.out.tfevents.4 is a text, not an event file, and is not read",
+                                       "events.out.tfevents.5.gz is a gzip file, not an event file, and is not read"}));
   }
 
   /// Keras: train and validation of one run, each with the same tags.

@@ -101,7 +101,7 @@ Result<std::vector<RunLog>> read_metrics(const fs::path& folder, const std::func
     if (!decoded) return tl::unexpected(decoded.error());
     if (decoded->text.empty()) continue;
     log.problems.insert(log.problems.end(), decoded->problems.begin(), decoded->problems.end());
-    const std::string metric = at->path().lexically_relative(folder).string();
+    const std::string metric = as_utf8(at->path().lexically_relative(folder).string());
     if (auto read = read_mlflow_metric(decoded->text, at->path().string(), metric, log); !read)
       return tl::unexpected(read.error());
   }

@@ -2,6 +2,8 @@
 // Which of a folder's event files are one run. Keras puts the losses of one into train/ and validation/, torch's
 // add_scalars("loss", ...) into loss_train/ and loss_val/ beside the run's own file, and a folder of many runs has a
 // folder for each.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -9,6 +11,7 @@
 #include <utility>
 
 #include "accrue/run/mapped_file.h"
+#include "foreign_file.h"
 #include "log_text.h"
 #include "lower_case.h"
 #include "scalar_rows.h"
@@ -69,20 +72,22 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
 
 Result<RunLog> read_files(const std::vector<fs::path>& files, const std::function<bool()>& go_on) {
   TensorboardReader reader;
-  std::vector<std::string> texts;
+  std::vector<std::string> others;
   for (const auto& file : files) {
     const auto mapped = MappedFile::open(file);
     if (!mapped) return tl::unexpected(mapped.error());
     const std::string_view bytes(reinterpret_cast<const char*>(mapped->data()),
                                  static_cast<std::size_t>(mapped->size()));
-    if (!looks_like_events(bytes) && looks_like_text(bytes))
-      texts.push_back(file.filename().string() + " is a text, not an event file, and is not read");
+    const auto foreign = foreign_file(bytes, file);
+    if (foreign || (!looks_like_events(bytes) && looks_like_text(bytes)))
+      others.push_back(fmt::format("{} is {}, not an event file, and is not read", file.filename().string(),
+                                   foreign ? foreign->what : "a text"));
     else
       reader.read(bytes, file.filename().string(), go_on);
     if (is_given_up(go_on)) return given_up();
   }
   RunLog log = std::move(reader).log();
-  log.problems.insert(log.problems.end(), texts.begin(), texts.end());
+  log.problems.insert(log.problems.end(), others.begin(), others.end());
   return log;
 }
 

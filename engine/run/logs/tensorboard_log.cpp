@@ -116,7 +116,7 @@ std::optional<NamedScalar> scalar_of(std::string_view bytes) {
   std::optional<double> number;
   Message message(bytes);
   while (const auto field = message.next()) {
-    if (field->number == 1 && field->wire == 2) scalar.tag = field->bytes;
+    if (field->number == 1 && field->wire == 2) scalar.tag = as_utf8(std::string(field->bytes));
     if (field->number == 2 && field->wire == 5) number = as_float(field->value);
     if (field->number == 8 && field->wire == 2) number = number_of_tensor(field->bytes);
   }

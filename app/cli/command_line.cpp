@@ -264,8 +264,12 @@ void add_exchange(Verbs& verbs) {
   imported->add_option("--spec", imports->spec, "Of a bundle: file to write its spec to")->type_name("FILE");
   imported->add_option("--step", imports->step, "The column or key that is the step (default: by its usual names)")
       ->type_name("NAME");
-  imported->add_option("--loss", imports->tags.loss, "The tag or column that is the loss (default: by its usual names)")
-      ->type_name("TAG");
+  imported
+      ->add_option(
+          "--loss", imports->tags.loss,
+          "The tag or column that is the loss (default: by its usual names); once for each name that runs have")
+      ->type_name("TAG")
+      ->allow_extra_args(false);
   imported->add_option("--lr", imports->tags.lr, "The one that is the learning rate")->type_name("TAG");
   imported->add_option("--grad-norm", imports->tags.grad_norm, "The one that is the gradient's norm")->type_name("TAG");
   imported->add_option("--evaluation", imports->tags.evaluation, "The one that is the loss of evaluations")

@@ -25,7 +25,7 @@ int refuse(const std::string& file, const char* why, const char* remedy) {
   return report({ErrorCode::config, why, file, remedy});
 }
 
-bool names_columns(const ImportTags& tags) {
+bool names_columns(const GivenTags& tags) {
   return !tags.loss.empty() || !tags.lr.empty() || !tags.grad_norm.empty() || !tags.evaluation.empty() ||
          tags.batch > 0;
 }
@@ -79,7 +79,7 @@ void tell(const ImportChoice& choice, const std::vector<std::string>& problems, 
 }
 
 int import_curves(const ImportOptions& options) {
-  auto logs = read_logs(options.from, options.step);
+  auto logs = read_logs(options.from, {.step = options.step});
   if (!logs) return report(logs.error());
   if (logs->size() > 1 && !options.dir.empty())
     return refuse(options.from, "holds several runs, and --out names one folder",

@@ -140,7 +140,7 @@ struct ImportOptions {
   std::string into;  ///< where new run folders go; empty: the user's runs
   std::string spec;  ///< where the spec of a bundle goes; empty: nowhere
   std::string step;  ///< the column or key of steps; empty: by its usual names
-  ImportTags tags;
+  GivenTags tags;
 };
 int import_records(const ImportOptions& options);
 

@@ -232,6 +232,10 @@ class TestDataFacts : public QObject {
     row("semicolons", QByteArray("a;b;y\n1;2;3\n"), QStringList(), "1 rows, 2 + 1", "1 2 | 3");
     row("tabs", QByteArray("a\tb\ty\n1\t 2\t3\n"), QStringList(), "1 rows, 2 + 1", "1 2 | 3");
     row("tabs beside commas are spaces", QByteArray("1,\t2,3\n"), QStringList(), "1 rows, 2 + 1", "1 2 | 3");
+    row("tabs behind a row of commas", QByteArray("1,2,3\t\n4,5,6\n"), QStringList(), "2 rows, 2 + 1", "1 2 4 5 | 3 6");
+    row("tabs alone in a line", QByteArray("a\ty\n1\t2\n\t\t\n3\t4\n"), QStringList(), "2 rows, 1 + 1", "1 3 | 2 4");
+    row("a semicolon in a name", QByteArray("a,b;c,y\n1,2,3\n"), QStringList(), "1 rows, 2 + 1", "1 2 | 3");
+    row("a name of two lines", QByteArray("\"a\nb\",y\n1,2\n"), QStringList(), "1 rows, 1 + 1", "1 | 2");
     row("quotes", QByteArray("\"a, b\",\"y\"\n\"1\",2\n"), QStringList{"a, b"}, "1 rows, 1 + 1", "2 | 1");
     row("ends of an old Mac", QByteArray("a,y\r1,2\r3,4\r"), QStringList(), "2 rows, 1 + 1", "1 3 | 2 4");
     row("words are classes in their order", QByteArray("a,y\n1,dog\n2,cat\n3,eel\n4,cat\n"), QStringList(),
@@ -299,8 +303,15 @@ class TestDataFacts : public QObject {
         "utf8.txt");
     row("decimal commas", "1,5;2\n1,5;2\n", {},
         "t.csv:2: column 1: \"1,5\" is not a finite number. A csv file of training data holds numbers only.");
-    row("an open quote", "1,2\n\"3,4\n", {},
-        "t.csv:2: a quote is not closed on its line. Close it; no cell spans lines.");
+    row("decimal commas in every column", "1,5;2,5;0\n1,5;2,5;0\n", {},
+        "t.csv:2: column 1: \"1,5\" is not a finite number. A csv file of training data holds numbers only.");
+    row("an open quote", "1,2\n\"3,4\n", {}, "t.csv:2: column 1: a quote is opened here and never closed");
+    row("text behind a quote", "1,2\n\"3\"x,4\n", {},
+        "t.csv:2: column 1: the field goes on behind its closing quote. Put a separator between two fields, and write "
+        "a "
+        "quote in a quoted field twice.");
+    row("a cut last row", "a,y\n1,2\n3", {},
+        "t.csv:3: the row has 1 column where the first has 2. Give every row the same columns.");
     row("a hole among words", "1,dog\n2,cat\n3,dog\n4,\n", {},
         "t.csv:4: column 2: \"\" is no class, as the words of the other rows are. Fill it in, or leave the row out.");
     row("nan among words", "a,y\n1,dog\n2,nan\n", {},

@@ -88,6 +88,31 @@ class TestImport : public QObject {
     QVERIFY(run({"show", runs + "/imported-chart.csv-2"}).out.contains("b (imported)"));
   }
 
+  void the_loss_can_be_named_once_for_each_name_that_runs_have() {
+    const QString chart = file("names.csv",
+                               "Step,a - cost,a - cost__MIN,a - cost__MAX,a - f,a - f__MIN,a - f__MAX,"
+                               "b - price,b - price__MIN,b - price__MAX,b - f,b - f__MIN,b - f__MAX\n"
+                               "0,2,2,2,7,7,7,3,3,3,7,7,7\n");
+    const Outcome one = run({"import", chart, "--into", fresh(), "--loss", "cost"});
+    QCOMPARE(one.status, 2);
+    QVERIFY2(one.err.contains("run b: no column of the log has the usual name of a loss"), qPrintable(one.err));
+    const QString runs = fresh();
+    QCOMPARE(run({"import", chart, "--into", runs, "--loss", "cost", "--loss", "price"}).status, 0);
+    QCOMPARE(curve_of(runs + "/imported-names.csv-2")["loss"].toArray(), (QJsonArray{3}));
+    const Outcome none = run({"import", chart, "--into", fresh(), "--loss", "cos"});
+    QVERIFY2(none.err.contains("there is no column \"cos\" in the log. It has: cost, f, price."), qPrintable(none.err));
+  }
+
+  void a_compressed_log_is_told_how_it_is_unpacked() {
+    const QString packed = file("a.csv.xz", QByteArray("\xFD"
+                                                       "7zXZ\0\0\4",
+                                                       8));
+    const Outcome outcome = run({"import", packed, "--out", fresh()});
+    QCOMPARE(outcome.status, 2);
+    QVERIFY2(outcome.err.contains("this is no log: it is an xz file. Unpack it: xz -dk '" + packed + "'"),
+             qPrintable(outcome.err));
+  }
+
   void a_text_that_is_no_log_is_told_what_is_read() {
     const Outcome outcome = run({"import", file("notes.txt", "A text,\nand another line\n"), "--out", fresh()});
     QCOMPARE(outcome.status, 2);

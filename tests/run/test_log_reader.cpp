@@ -80,7 +80,7 @@ class TestLogReader : public QObject {
   fs::path fresh() { return fs::path(temporary_.path().toStdString()) / ("place" + std::to_string(++count_)); }
 
   RunLog read_one(const fs::path& path, const std::string& step = {}) {
-    auto logs = read_logs(path, step);
+    auto logs = read_logs(path, {.step = step});
     if (!logs) qFatal("%s", logs.error().text().c_str());
     if (logs->size() != 1) qFatal("%zu runs", logs->size());
     return std::move(logs->front());
@@ -151,9 +151,18 @@ class TestLogReader : public QObject {
     row("prose", "README", "A text, with a comma.\nAnd a line\n",
         "is a text, but no log of a kind that is read. What is read: ");
     row("prose of events", "events.out.tfevents.1", "locked by 17\n", "is a text, but no log of a kind");
-    row("gzip", "a.csv.gz", QByteArray("\x1f\x8b\x08\x00\x00", 5), "is compressed (gzip)");
-    row("Parquet", "a.parquet", "PAR1....", "is a Parquet file");
-    row("workbook", "a.xlsx", QByteArray("PK\x03\x04....", 8), "is an archive or a spreadsheet");
+    row("gzip", "a.csv.gz", QByteArray("\x1f\x8b\x08\x00\x00", 5),
+        "is no log: it is a gzip file. Unpack it: gzip -dk '");
+    row("xz", "a.jsonl.xz",
+        QByteArray("\xFD"
+                   "7zXZ\0\0\4",
+                   8),
+        "it is an xz file. Unpack it: xz -dk '");
+    row("bzip2", "a.log.bz2", "BZh91AY&SY\x12", "it is a bzip2 file. Unpack it: bzip2 -dk '");
+    row("bzip2 -1", "a.log", "BZh11AY&SY\x12", "it is a bzip2 file. Unpack it: bzip2 -dk '");
+    row("Zstandard", "a.csv.zst", "\x28\xb5\x2f\xfd....", "it is a Zstandard file. Unpack it: zstd -d '");
+    row("Parquet", "a.parquet", "PAR1....", "it is a Parquet file. Write ");
+    row("workbook", "a.xlsx", QByteArray("PK\x03\x04....", 8), "save the sheet of a workbook as CSV");
     row("bytes", "a.bin", "\x01\x02\x03\x04\x05\x06\x07", "is no log of a kind that is read. What is read: ");
     row("damaged events", "events.out.tfevents.1", "\x01\x02\x03\x04\x05\x06\x07",
         "holds no scalar: events.out.tfevents.1: record 1");
@@ -173,6 +182,47 @@ class TestLogReader : public QObject {
     QVERIFY2(said.contains(words), qPrintable(said));
     if (!words.contains(QStringLiteral("record")))
       QVERIFY2(!said.contains(QStringLiteral("damaged")), qPrintable(said));
+  }
+
+  void a_text_that_is_too_large_is_refused_before_it_is_read() {
+    const fs::path file = fresh() / "a.csv";
+    write(file, "step,loss\n1,2.5\n");
+    fs::resize_file(file, std::uintmax_t{1} << 30);  // of holes
+    QVERIFY(is_said({read_logs(file).error().text()}, "is larger than 256 MiB, and a text is read as a whole"));
+  }
+
+  /// At each question but the first one: what follows the reading of the lines is given up as well.
+  void a_reader_ends_where_it_is_told_to_data() {
+    const Rows<QByteArray, QByteArray, QByteArray> row;  // the head of a file, each of its 3000 rows, the end
+    row("table", "step;loss\n", "%1;2,5\n", "");
+    row("JSON lines", "", "{\"step\":%1,\"loss\":2.5}\n", "");
+    row("JSON of one value", "[", "{\"step\":%1,\"loss\":2.5},", "{\"step\":9999,\"loss\":2.5}]");
+    row("Megatron-LM", "", "iteration %1/ 9000 | lm loss: 2.5 |\n", "");
+  }
+  void a_reader_ends_where_it_is_told_to() {
+    const auto [head, each, end] = current_row<QByteArray, QByteArray, QByteArray>();
+    QByteArray text = head;
+    for (int step = 1; step <= 3000; ++step) text += QByteArray(each).replace("%1", QByteArray::number(step));
+    const fs::path file = fresh() / "a.log";
+    write(file, (text + end).toStdString());
+    int asked = 0;
+    QVERIFY(read_logs(file, {.go_on = [&] { return ++asked > 0; }}).has_value());
+    const int questions = asked;
+    QVERIFY(questions >= 2);
+    for (int last = 1; last <= questions; ++last) {
+      asked = 0;
+      const auto logs = read_logs(file, {.go_on = [&] { return ++asked < last; }});
+      QVERIFY(!logs.has_value());
+      QCOMPARE(logs.error().code, ErrorCode::cancelled);
+      QVERIFY(asked <= last + 1);
+    }
+    auto logs = read_logs(file);
+    const fs::path run = fresh();
+    asked = 0;
+    const auto imported =
+        import_logs(std::move(*logs), file, import_place_of(run).value(), {}, [&] { return ++asked < 3; });
+    QVERIFY(!imported.has_value() && imported.error().code == ErrorCode::cancelled);
+    QVERIFY(!fs::exists(run));
   }
 
   void pythons_numbers_are_numbers_in_json() {
@@ -222,6 +272,10 @@ class TestLogReader : public QObject {
     const RunLog log = read_one(file);
     QVERIFY(is_said(log.problems, "is not UTF-8 from byte 11 on"));
     QCOMPARE(steps_of(log, "L\xEF\xBF\xBDnge"), (Steps{1}));
+    // So that it can be named in the studio.
+    const fs::path events = fresh() / "events.out.tfevents.1";
+    write(events, version_record() + losses_at({1}, "L\xE4nge"));
+    QCOMPARE(steps_of(read_one(events), "L\xEF\xBF\xBDnge"), (Steps{1}));
   }
 
   void a_runs_metrics_of_mlflow_are_one_log() {
@@ -242,11 +296,13 @@ class TestLogReader : public QObject {
   void a_step_is_named_where_a_log_has_none_of_a_usual_name() {
     const fs::path file = fresh() / "a.json";
     write(file, "{\"tick\": 4, \"loss\": 2.5}\n");
-    QVERIFY(!read_logs(file).has_value());
+    std::vector<std::string> names;
+    QVERIFY(!read_logs(file, {.step_names = &names}).has_value());
+    QCOMPARE(names, (std::vector<std::string>{"tick", "loss"}));
     QCOMPARE(steps_of(read_one(file, "tick"), "loss"), (Steps{4}));
     const fs::path events = fresh() / "events.out.tfevents.1";
     write(events, version_record() + losses_at({1}));
-    QVERIFY(read_logs(events, "tick").error().text().find("says its steps itself") != std::string::npos);
+    QVERIFY(read_logs(events, {.step = "tick"}).error().text().find("says its steps itself") != std::string::npos);
   }
 
   /// Right are the steps that TensorBoard's own reader shows: check_tensorboard.sh compares with it.
@@ -292,10 +348,12 @@ class TestLogReader : public QObject {
     write(folder / "events.out.tfevents.2.lock", "");
     write(folder / "events.out.tfevents.3.profile-empty", version_record());
     write(folder / "events.out.tfevents.4", "locked by 17\n");
+    write(folder / "events.out.tfevents.5.gz", std::string("\x1f\x8b\x08\x00", 4));
     const RunLog log = read_one(folder);
     QCOMPARE(steps_of(log, "loss"), (Steps{1, 2}));
     QCOMPARE(log.problems,
-             std::vector<std::string>{"events.out.tfevents.4 is a text, not an event file, and is not read"});
+             (std::vector<std::string>{"events.out.tfevents.4 is a text, not an event file, and is not read",
+                                       "events.out.tfevents.5.gz is a gzip file, not an event file, and is not read"}));
   }
 
   /// Keras: train and validation of one run, each with the same tags.
@@ -315,6 +373,51 @@ class TestLogReader : public QObject {
     const RunCourse course = read_course(run).value();
     QCOMPARE(course.updates.at(3).loss, 0.25);
     QCOMPARE(course.evaluations.at(3).loss, double(float(0.3)));
+  }
+
+  /// As torch's add_hparams writes them: the results of a run in a folder of their own in that of the run.
+  void results_beside_a_curve_are_no_run_and_are_named() {
+    const fs::path folder = fresh();
+    for (const char* run : {"one", "two"}) {
+      write(folder / run / "events.out.tfevents.1", version_record() + losses_at({1, 2, 3}));
+      write(folder / run / "1700000000.5" / "events.out.tfevents.1",
+            version_record() + losses_at({0}, "hparam/accuracy") + losses_at({0}, "hparam/loss"));
+    }
+    auto logs = read_logs(folder).value();
+    QCOMPARE(logs.size(), std::size_t{2});
+    QCOMPARE(logs[0].problems,
+             std::vector<std::string>{"left out, for they hold single values and lie in the folder of a "
+                                      "run: one/1700000000.5, two/1700000000.5"});
+    QVERIFY(import_logs(std::move(logs), folder, {.runs_dir = fresh()}, {}).has_value());
+    QCOMPARE(steps_of(read_one(folder / "one"), "loss"), (Steps{1, 2, 3}));
+    // Alone it is what there is.
+    QCOMPARE(steps_of(read_one(folder / "one" / "1700000000.5"), "hparam/loss"), (Steps{0}));
+    // A single value that lies in no run is one, and so is a curve in a run.
+    write(folder / "three" / "events.out.tfevents.1", version_record() + losses_at({7}));
+    write(folder / "one" / "again" / "events.out.tfevents.1", version_record() + losses_at({1, 2}));
+    const auto runs = read_logs(folder).value();
+    QStringList ids;
+    for (const RunLog& log : runs) ids << QString::fromStdString(log.id);
+    QCOMPARE(ids, (QStringList{"one", "one/again", "three", "two"}));
+  }
+
+  /// Each run takes the first of the given names that it has, and a usual one otherwise.
+  void runs_may_call_the_loss_by_different_names() {
+    const fs::path folder = fresh();
+    for (const auto& [run, tag] : {std::pair{"one", "cost"}, {"two", "objective"}, {"three", "loss"}})
+      write(folder / run / "events.out.tfevents.1",
+            version_record() + losses_at({1, 2}, tag, 2.0) + losses_at({1, 2}, "speed", 9.0));
+    const auto imported = [&](const GivenTags& given) {
+      return import_logs(read_logs(folder).value(), folder, {.runs_dir = fresh()}, given);
+    };
+    QVERIFY(is_said({imported({.loss = {"cost"}}).error().text()}, "run two: no tag of the log has the usual name"));
+    QVERIFY(is_said({imported({.loss = {"cost", "price"}}).error().text()},
+                    "there is no tag \"price\" in the log. It has: cost, loss, objective, speed."));
+    const auto runs = imported({.loss = {"objective", "cost"}});
+    QVERIFY2(runs.has_value(), runs ? "" : runs.error().text().c_str());
+    QStringList losses;
+    for (const ImportedRun& run : *runs) losses << QString::fromStdString(run.choice.tags.loss);
+    QCOMPARE(losses, (QStringList{"cost", "loss", "objective"}));
   }
 
   void folders_are_runs_or_parts_of_one_data() {

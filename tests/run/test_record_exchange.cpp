@@ -60,7 +60,7 @@ RunLog log_of(const std::string& bytes) {
 }
 
 Result<ImportChoice> import_one(const RunLog& log, const fs::path& from, const fs::path& folder,
-                                const ImportTags& given) {
+                                const GivenTags& given) {
   const auto place = import_place_of(folder);
   if (!place) return tl::unexpected(place.error());
   auto imported = import_logs({log}, from, *place, given);
@@ -271,8 +271,8 @@ class TestRecordExchange : public QObject {
     const auto unknown = choose_tags(log, {});
     QVERIFY(!unknown.has_value());
     QVERIFY(unknown.error().hint.find("acc, objective") != std::string::npos);
-    QCOMPARE(choose_tags(log, {.loss = "objective"}).value().tags.loss, "objective");
-    QVERIFY(!choose_tags(log, {.loss = "objectiv"}).has_value());
+    QCOMPARE(choose_tags(log, {.loss = {"objective"}}).value().tags.loss, "objective");
+    QVERIFY(!import_one(log, "log", fresh(), {.loss = {"objectiv"}}).has_value());
     log.scalars.erase("acc");
     const auto only = choose_tags(log, {});
     QCOMPARE(only.value().tags.loss, "objective");

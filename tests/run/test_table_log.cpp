@@ -34,7 +34,7 @@ std::vector<RunLog> runs_of(const std::string& text) {
 }
 
 /// Of one run, into the folder.
-Result<ImportChoice> import_one(RunLog log, const std::string& from, const fs::path& folder, const ImportTags& given) {
+Result<ImportChoice> import_one(RunLog log, const std::string& from, const fs::path& folder, const GivenTags& given) {
   std::vector<RunLog> logs;
   logs.push_back(std::move(log));
   const auto place = import_place_of(folder);
@@ -186,10 +186,10 @@ class TestTableLog : public QObject {
 
   void a_column_of_steps_can_be_named() {
     const std::string text = "tick,loss,step\n1,2.5,7\n2,2.0,8\n";
-    const auto named = parse_table_log(text, "a.csv", written, "tick");
+    const auto named = parse_table_log(text, "a.csv", written, {.step = "tick"});
     QCOMPARE(named.value().front().scalars.at("loss").front().step, 1);
     QCOMPARE(named.value().front().scalars.at("step").front().value, 7.0);
-    const auto wrong = parse_table_log(text, "a.csv", written, "ticks");
+    const auto wrong = parse_table_log(text, "a.csv", written, {.step = "ticks"});
     QCOMPARE(wrong.error().text(), "a.csv:1: there is no column \"ticks\". There are: tick, loss, step.");
   }
 

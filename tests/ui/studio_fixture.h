@@ -45,9 +45,9 @@ class ScriptedDialogs final : public Dialogs {
   }
   QString openFile(QWidget*, const QString&, const QString&, const QString&) override { return open_answer; }
   QString chooseFolder(QWidget*, const QString&, const QString&) override { return open_answer; }
-  QString chooseItem(QWidget*, const QString&, const QString&, const QStringList& items) override {
-    items_asked = items;
-    return item_answer;
+  QString chooseItem(QWidget*, const QString&, const QString& question, const QStringList& items) override {
+    item_questions << question + QStringLiteral(" ") + items.join(QStringLiteral(", "));
+    return item_answers.isEmpty() ? QString() : item_answers.takeFirst();
   }
   UnsavedAnswer askUnsaved(QWidget*, const QString&) override { return unsaved_answer; }
   CloseChoice askClose(QWidget*, const QString&) override {
@@ -65,8 +65,8 @@ class ScriptedDialogs final : public Dialogs {
 
   QString open_answer;
   QString save_answer;
-  QString item_answer;
-  QStringList items_asked;
+  QStringList item_answers;  ///< to one question after another; cancelled when there are no more
+  QStringList item_questions;
   UnsavedAnswer unsaved_answer = UnsavedAnswer::discard;
   CloseChoice close_answer;
   std::function<void()> during_close_question;

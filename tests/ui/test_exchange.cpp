@@ -362,16 +362,50 @@ class TestExchange : public QObject {
     const QString logs = studio.home->filePath(QStringLiteral("theirs"));
     writeLog(logs, "objective");
     studio.dialogs.open_answer = logs;
-    studio.dialogs.item_answer = QStringLiteral("objective");
+    studio.dialogs.item_answers = {QStringLiteral("objective")};
     studio.action("importLogAction")->trigger();
     QTRY_COMPARE_WITH_TIMEOUT(studio.library->table()->rowCount(), 1, patience_ms);
-    QCOMPARE(studio.dialogs.items_asked, (QStringList{QStringLiteral("objective"), QStringLiteral("speed")}));
+    QCOMPARE(studio.dialogs.item_questions,
+             (QStringList{QStringLiteral("Which of the log's scalars is the loss? objective, speed")}));
     // What is no log is named.
     studio.dialogs.open_answer = studio.home->filePath(QStringLiteral("bare"));
     QVERIFY(QDir().mkdir(studio.dialogs.open_answer));
     studio.action("importLogAction")->trigger();
     auto* bar = studio.window->findChild<MessageBar*>();
     QTRY_VERIFY_WITH_TIMEOUT(bar->text().contains(QStringLiteral("no event file")), patience_ms);
+  }
+
+  /// Each run that needs it is asked about once, with its own names; a name that was given counts for all that have it.
+  void runs_that_call_the_loss_differently_are_asked_about_once_each() {
+    OpenStudio studio;
+    const QString logs = studio.home->filePath(QStringLiteral("theirs"));
+    for (const auto& [run, tag] : {std::pair{"a", "cost"}, {"b", "loss"}, {"c", "objective"}, {"d", "cost"}})
+      writeLog(logs + QLatin1Char('/') + QLatin1String(run), tag);
+    studio.dialogs.open_answer = logs;
+    studio.dialogs.item_answers = {QStringLiteral("cost"), QStringLiteral("objective")};
+    studio.action("importLogAction")->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(studio.library->table()->rowCount(), 4, patience_ms);
+    QCOMPARE(studio.dialogs.item_questions,
+             (QStringList{QStringLiteral("Which scalar of a is the loss? cost, speed"),
+                          QStringLiteral("Which scalar of c is the loss? objective, speed")}));
+  }
+
+  void the_step_is_asked_for_where_no_column_has_its_name() {
+    OpenStudio studio;
+    const QString table = studio.home->filePath(QStringLiteral("ticks.csv"));
+    QFile file(table);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write("tick,cost,,f\n4,3,,1\n5,2,,1\n");
+    file.close();
+    studio.dialogs.item_answers = {QStringLiteral("tick"), QStringLiteral("cost")};
+    studio.window->openPath(table);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.library->table()->rowCount(), 1, patience_ms);
+    RunSeries* run = studio.library->table()->run(0);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.library->isLoaded(run) && run->last().update == 5, patience_ms);
+    QCOMPARE(run->last().loss, 2.0);
+    QCOMPARE(studio.dialogs.item_questions,
+             (QStringList{QStringLiteral("Which of the log's columns is the step? tick, cost, f"),
+                          QStringLiteral("Which of the log's scalars is the loss? cost, f")}));
   }
 };
 

@@ -33,17 +33,29 @@ struct Imported {
   QStringList folders;
   QString problem;
   QStringList notes;
-  QStringList names;  ///< of the scalars, where none is known for a loss
+  QStringList steps;   ///< columns or keys, where none is known for a step
+  QStringList losses;  ///< scalars of a run, where none is known for a loss
+  QString run;         ///< that one, of several
 };
 
-Imported importFrom(const QString& from, const QString& runs_dir, const QString& loss,
+QStringList listOf(const std::vector<std::string>& names) {
+  QStringList list;
+  for (const std::string& name : names)
+    if (!name.empty()) list.append(QString::fromStdString(name));
+  return list;
+}
+
+Imported importFrom(const QString& from, const QString& runs_dir, const QString& step, const QStringList& losses,
                     const std::function<bool()>& go_on) {
   Imported imported;
-  const ImportTags tags{.loss = loss.toStdString()};
+  GivenTags tags;
+  for (const QString& loss : losses) tags.loss.push_back(loss.toStdString());
   const auto refuse = [&](const Error& error) {
     return imported.problem = QString::fromStdString(error.text()), imported;
   };
-  auto logs = read_logs(pathOf(from), {}, go_on);
+  std::vector<std::string> steps;
+  auto logs = read_logs(pathOf(from), {.step = step.toStdString(), .go_on = go_on, .step_names = &steps});
+  imported.steps = listOf(steps);
   if (!logs) return refuse(logs.error());
   for (const RunLog& log : *logs) {
     const auto choice = choose_tags(log, tags);
@@ -51,7 +63,8 @@ Imported importFrom(const QString& from, const QString& runs_dir, const QString&
     // An error with a place is of a field; otherwise another tag may be the loss.
     for (const auto& [tag, values] : log.scalars)
       if (choice.error().where.empty() && !tag.ends_with(samples_twin))
-        imported.names.append(QString::fromStdString(tag));
+        imported.losses.append(QString::fromStdString(tag));
+    if (logs->size() > 1) imported.run = QString::fromStdString(log.name.empty() ? log.id : log.name);
     return refuse(choice.error());
   }
   const auto done = import_logs(std::move(*logs), pathOf(from), {.runs_dir = pathOf(runs_dir)}, tags, go_on);
@@ -143,21 +156,28 @@ void Exchange::importLog() {
   if (!folder.isEmpty()) importCurves(folder);
 }
 
-void Exchange::readCurves(const QString& from, const QString& loss) {
+void Exchange::readCurves(const QString& from, const QString& step, const QStringList& losses) {
   parts_.jobs->run(
       tr("Importing %1").arg(QDir::toNativeSeparators(from)),
-      [from, runs_dir = parts_.library->runsDir(), loss](const ExchangeJobs::GoOn& go_on) {
-        return importFrom(from, runs_dir, loss, [&] { return go_on(ExchangeJobs::unknown); });
+      [from, runs_dir = parts_.library->runsDir(), step, losses](const ExchangeJobs::GoOn& go_on) {
+        return importFrom(from, runs_dir, step, losses, [&] { return go_on(ExchangeJobs::unknown); });
       },
-      [this, from](const Imported& imported, bool cancelled) {
+      [this, from, step, losses](const Imported& imported, bool cancelled) {
         // What was imported before the cancel reached it is a run like others.
         for (const QString& folder : imported.folders) parts_.library->open(folder);
         if (cancelled) return;
-        if (!imported.names.isEmpty()) {
-          const QString name = parts_.dialogs->chooseItem(
-              parts_.window, tr("Import"), tr("Which of the log's scalars is the loss?"), imported.names);
-          if (!name.isEmpty()) readCurves(from, name);
-          return;
+        const auto ask = [this](const QString& question, const QStringList& names) {
+          return parts_.dialogs->chooseItem(parts_.window, tr("Import"), question, names);
+        };
+        if (!imported.steps.isEmpty()) {
+          const QString name = ask(tr("Which of the log's columns is the step?"), imported.steps);
+          return name.isEmpty() ? void() : readCurves(from, name, losses);
+        }
+        if (!imported.losses.isEmpty()) {
+          const QString name = ask(imported.run.isEmpty() ? tr("Which of the log's scalars is the loss?")
+                                                          : tr("Which scalar of %1 is the loss?").arg(imported.run),
+                                   imported.losses);
+          return name.isEmpty() ? void() : readCurves(from, step, losses + QStringList{name});
         }
         if (!imported.problem.isEmpty()) return say(tr("Nothing was imported. %1").arg(imported.problem), true);
         if (!imported.notes.isEmpty())

@@ -4,6 +4,7 @@
 #include <QObject>
 #include <QPointer>
 #include <QString>
+#include <QStringList>
 #include <functional>
 
 class QWidget;
@@ -41,7 +42,7 @@ class Exchange : public QObject {
   Exchange(const ExchangeParts& parts, const WindowActions& actions);
 
   /// The curves of another tool's log, a file or a folder, as runs.
-  void importCurves(const QString& from) { readCurves(from, {}); }
+  void importCurves(const QString& from) { readCurves(from, {}, {}); }
   /// The focus may have gone to another run.
   void noteFocus();
 
@@ -50,7 +51,8 @@ class Exchange : public QObject {
   void exportTrace();
   void exportScalars();
   void importLog();
-  void readCurves(const QString& from, const QString& loss);
+  /// step, losses: what the user has answered so far. Each question offers what it is about alone, so that it ends.
+  void readCurves(const QString& from, const QString& step, const QStringList& losses);
   void say(const QString& text, bool failed);
 
   ExchangeParts parts_;

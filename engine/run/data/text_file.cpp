@@ -10,13 +10,13 @@
 #include <utility>
 
 #include "accrue/run/system_error.h"
+#include "accrue/run/utf8.h"
 #include "foreign_file.h"
 
 namespace accrue {
 namespace {
 
 constexpr std::size_t text_part_bytes = std::size_t{1} << 18;
-constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
 }  // namespace
 

@@ -138,7 +138,7 @@ def is_word(cell):
 
 with open(DATA, encoding="utf-8-sig") as table:
     LINES = [line for line in table.read().split("\n") if line.strip(" \t")]
-SEPARATOR = ";" if ";" in LINES[0] else "\t" if "," not in LINES[0] and "\t" in LINES[0].strip(" \t") else ","
+SEPARATOR = max(",;\t", key=re.sub(r'"[^"]*"|(?<=[0-9]),(?=[0-9])', "", LINES[0].rstrip(" \t")).count)
 CELLS = [[cell.strip(" \t") for cell in row] for row in csv.reader(LINES, delimiter=SEPARATOR, skipinitialspace=True)]
 NAMES = CELLS[0] if any(map(is_word, CELLS[0])) else []
 LABELS = [NAMES.index(name) if name in NAMES else int(name) - 1 for name in LABEL_COLUMNS] or [len(CELLS[0]) - 1]

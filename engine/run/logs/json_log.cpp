@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,6 @@
 #include "json_text.h"
 #include "log_text.h"
 #include "scalar_rows.h"
-#include "text_table.h"
 
 namespace accrue {
 
@@ -50,7 +50,8 @@ Json read_json(std::string_view text) {
 
 class JsonLogParser {
  public:
-  JsonLogParser(const std::string& file, double seconds) : file_(file), seconds_(seconds) {}
+  JsonLogParser(const std::string& file, double seconds, const LogRequest& request)
+      : file_(file), seconds_(seconds), request_(request) {}
 
   /// A whole text that is one value; discarded where it is not.
   Result<bool> take_document(std::string_view text) {
@@ -63,9 +64,9 @@ class JsonLogParser {
     return true;
   }
 
-  Result<void> take_lines(std::string_view text, const std::function<bool()>& go_on) {
+  Result<void> take_lines(std::string_view text) {
     for (std::int64_t number = 1; !text.empty(); ++number) {
-      if (go_on && number % asked_every == 0 && !go_on()) return fail(ErrorCode::cancelled, "the import was given up");
+      if (is_given_up(request_.go_on, number)) return given_up();
       const TextLine line = take_line(text);
       if (line.text.find_first_not_of(" \t") == std::string_view::npos) continue;
       Json json = read_json(line.text);
@@ -82,17 +83,16 @@ class JsonLogParser {
     return {};
   }
 
-  Result<RunLog> log(const std::string& step) {
-    std::vector<std::string> keys;
-    for (const Json& row : rows_)
-      for (const auto& [key, value] : row.items())
-        if (std::ranges::find(keys, key) == keys.end() && keys.size() < most_keys) keys.push_back(key);
-    const auto columns = place_columns(keys, step, "key");
+  Result<RunLog> log() {
+    const std::vector<std::string> keys = distinct_keys();
+    if (is_given_up(request_.go_on)) return given_up();
+    const auto columns = place_columns(keys, request_, "key");
     if (!columns) return fail(columns.error().code, columns.error().message, file_, columns.error().hint);
     if (columns->epochs) problems_.push_back(file_ + ": a step is an epoch");
     ScalarRows scalars;
     std::int64_t without_step = 0;
-    for (const Json& row : rows_) {
+    for (std::int64_t number = 1; const Json& row : rows_) {
+      if (is_given_up(request_.go_on, number++)) return given_up();
       const auto at = place_of(row, keys, *columns);
       without_step += !at;
       if (!at) continue;
@@ -121,6 +121,18 @@ class JsonLogParser {
     return true;
   }
 
+  /// In the order in which they come.
+  std::vector<std::string> distinct_keys() const {
+    std::vector<std::string> keys;
+    std::unordered_set<std::string_view> seen;
+    for (std::int64_t number = 1; const Json& row : rows_) {
+      if (is_given_up(request_.go_on, number++)) break;
+      for (const auto& member : row.items())
+        if (keys.size() < most_keys && seen.insert(member.key()).second) keys.push_back(member.key());
+    }
+    return keys;
+  }
+
   static bool is_place(const std::string& key, const std::vector<std::string>& keys, const PlaceColumns& columns) {
     return (columns.time && key == keys[*columns.time]) || (columns.samples && key == keys[*columns.samples]);
   }
@@ -142,6 +154,7 @@ class JsonLogParser {
 
   const std::string& file_;
   double seconds_;
+  const LogRequest& request_;
   std::vector<Json> rows_;
   std::vector<std::string> problems_;
 };
@@ -157,13 +170,13 @@ bool looks_like_json(std::string_view text) {
 }
 
 Result<RunLog> parse_json_log(std::string_view text, const std::string& file_name, double seconds,
-                              const std::string& step, const std::function<bool()>& go_on) {
-  JsonLogParser parser(file_name, seconds);
+                              const LogRequest& request) {
+  JsonLogParser parser(file_name, seconds, request);
   const auto whole = parser.take_document(text);
   if (!whole) return tl::unexpected(whole.error());
   if (!*whole)
-    if (auto taken = parser.take_lines(text, go_on); !taken) return tl::unexpected(taken.error());
-  return parser.log(step);
+    if (auto taken = parser.take_lines(text); !taken) return tl::unexpected(taken.error());
+  return parser.log();
 }
 
 }  // namespace accrue

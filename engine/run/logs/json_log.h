@@ -3,7 +3,6 @@
 // trainer_state.json. NaN and Infinity, as Python writes them, are numbers.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 
@@ -15,10 +14,9 @@ namespace accrue {
 /// Whether the text begins as JSON does.
 bool looks_like_json(std::string_view text);
 
-/// `step`, `seconds`, go_on: as parse_table_log. A last line that is cut short is left out, with a sentence in the
-/// problems. Errors (config): a line that is no object, by its number; no key of steps; no number; go_on said false
-/// (cancelled).
+/// `seconds`: as parse_table_log. A last line that is cut short is left out, with a sentence in the problems. Errors
+/// (config): a line that is no object, by its number; no key of steps; no number; given up (cancelled).
 Result<RunLog> parse_json_log(std::string_view text, const std::string& file_name, double seconds,
-                              const std::string& step = {}, const std::function<bool()>& go_on = {});
+                              const LogRequest& request = {});
 
 }  // namespace accrue

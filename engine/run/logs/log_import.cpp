@@ -59,6 +59,25 @@ std::vector<std::string> tags_of(const RunLog& log) {
   return {tags.begin(), tags.end()};
 }
 
+bool has_tag(const RunLog& log, const std::string& tag) {
+  return log.scalars.contains(tag) || log.no_numbers.contains(tag);
+}
+
+/// Each given tag is one of a log.
+Result<void> check_given(const std::vector<RunLog>& logs, const GivenTags& given) {
+  std::vector<std::string> tags = given.loss;
+  tags.insert(tags.end(), {given.lr, given.grad_norm, given.evaluation});
+  for (const std::string& tag : tags) {
+    if (tag.empty() || std::ranges::any_of(logs, [&](const RunLog& log) { return has_tag(log, tag); })) continue;
+    std::set<std::string> all;
+    for (const RunLog& log : logs)
+      for (const std::string& each : tags_of(log)) all.insert(each);
+    return fail(ErrorCode::config, "there is no " + logs.front().word + " \"" + tag + "\" in the log", {},
+                "It has: " + name_list({all.begin(), all.end()}) + ".");
+  }
+  return {};
+}
+
 std::string found_tag(const std::vector<std::string>& tags, std::span<const std::string_view> names) {
   for (const std::string_view name : names)
     for (const std::string& tag : tags)
@@ -158,7 +177,8 @@ class EventAppender {
   std::int64_t time_ns_ = 0;
 };
 
-Result<RunSummary> write_events(const RunLog& log, const ImportTags& tags, RunWriter& writer, RunSummary run) {
+Result<RunSummary> write_events(const RunLog& log, const ImportTags& tags, RunWriter& writer, RunSummary run,
+                                const std::function<bool()>& go_on) {
   const std::vector<LoggedScalar>& losses = log.scalars.at(tags.loss);
   const double origin = losses.front().wall_time;
   EventAppender events(writer);
@@ -186,6 +206,7 @@ Result<RunSummary> write_events(const RunLog& log, const ImportTags& tags, RunWr
     return {};
   };
   for (std::size_t i = 0; i < losses.size(); ++i) {
+    if (is_given_up(go_on, static_cast<std::int64_t>(i))) return given_up();
     const LoggedScalar& loss = losses[i];
     if (auto added = add_evaluations(loss.step); !added) return tl::unexpected(added.error());
     const LoggedScalar* const lr = at_step(log, tags.lr, loss.step);
@@ -212,7 +233,8 @@ Result<RunSummary> write_events(const RunLog& log, const ImportTags& tags, RunWr
 }
 
 /// Makes a run folder of one log.
-Result<void> write_run(const RunLog& log, const fs::path& from, const fs::path& run_dir, const ImportTags& tags) {
+Result<void> write_run(const RunLog& log, const fs::path& from, const fs::path& run_dir, const ImportTags& tags,
+                       const std::function<bool()>& go_on) {
   RunSpec spec;
   spec.run.name = as_utf8((log.name.empty() ? last_name(from) : log.name) + " (imported)");
   const std::string toml = write_spec(spec);
@@ -226,7 +248,7 @@ Result<void> write_run(const RunLog& log, const fs::path& from, const fs::path& 
                  .spec_sha256 = sha256_hex(toml),
                  .started_at = utc(log.scalars.at(tags.loss).front().wall_time),
                  .message = import_reason + from.string()};
-  auto written = write_events(log, tags, *writer, std::move(run));
+  auto written = write_events(log, tags, *writer, std::move(run), go_on);
   if (!written) return tl::unexpected(written.error());
   if (auto done = writer->write_summary(*written); !done) return done;
   return writer->sync();
@@ -253,17 +275,17 @@ void rename_staged(const fs::path& folder, std::vector<std::string>& names, std:
 
 }  // namespace
 
-Result<ImportChoice> choose_tags(const RunLog& log, const ImportTags& given) {
-  ImportChoice choice{.tags = given};
+Result<ImportChoice> choose_tags(const RunLog& log, const GivenTags& given) {
   const std::vector<std::string> all = tags_of(log);
-  const auto is_there = [&](const std::string& tag) {
-    return log.scalars.contains(tag) || log.no_numbers.contains(tag);
-  };
-  for (const std::string* tag : {&given.loss, &given.lr, &given.grad_norm, &given.evaluation})
-    if (!tag->empty() && !is_there(*tag))
-      return fail(ErrorCode::config, "there is no " + log.word + " \"" + *tag + "\" in the log", {},
-                  "It has: " + name_list(all) + ".");
+  const auto if_there = [&](const std::string& tag) { return has_tag(log, tag) ? tag : std::string(); };
+  ImportChoice choice{.tags = {.loss = {},
+                               .lr = if_there(given.lr),
+                               .grad_norm = if_there(given.grad_norm),
+                               .evaluation = if_there(given.evaluation),
+                               .batch = given.batch}};
   ImportTags& tags = choice.tags;
+  for (const std::string& tag : given.loss)
+    if (tags.loss.empty()) tags.loss = if_there(tag);
   if (tags.loss.empty()) tags.loss = found_tag(all, loss_names);
   if (tags.loss.empty() && all.size() == 1) tags.loss = all.front();
   if (tags.loss.empty())
@@ -295,10 +317,11 @@ Result<ImportPlace> import_place_of(const fs::path& run_dir) {
 }
 
 Result<std::vector<ImportedRun>> import_logs(std::vector<RunLog> logs, const fs::path& from, const ImportPlace& place,
-                                             const ImportTags& given, const std::function<bool()>& go_on) {
+                                             const GivenTags& given, const std::function<bool()>& go_on) {
   if (!place.name.empty() && logs.size() > 1)
     return fail(ErrorCode::config, fmt::format("holds {} runs, and one folder is named for them", logs.size()),
                 from.string(), "Name the folder that their folders go into.");
+  if (auto checked = check_given(logs, given); !checked) return tl::unexpected(checked.error());
   std::vector<ImportedRun> imported;
   for (const RunLog& log : logs) {
     auto choice = choose_tags(log, given);
@@ -317,8 +340,7 @@ Result<std::vector<ImportedRun>> import_logs(std::vector<RunLog> logs, const fs:
   if (!staging) return tl::unexpected(staging.error());
   auto names = place.name.empty() ? free_names(*runs_dir, from, logs.size()) : std::vector{place.name};
   for (std::size_t i = 0; i < logs.size(); ++i) {
-    if (go_on && !go_on()) return fail(ErrorCode::cancelled, "the import was given up");
-    if (auto written = write_run(logs[i], from, staging->dir() / names[i], imported[i].choice.tags); !written)
+    if (auto written = write_run(logs[i], from, staging->dir() / names[i], imported[i].choice.tags, go_on); !written)
       return tl::unexpected(written.error());
   }
   auto taken = staging->take_places(names);

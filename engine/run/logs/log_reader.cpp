@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accrue/run/log_reader.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "accrue/run/mapped_file.h"
+#include "foreign_file.h"
 #include "json_log.h"
 #include "log_text.h"
 #include "megatron_log.h"
@@ -33,20 +34,11 @@ tl::unexpected<Error> unknown_kind(const fs::path& path, const std::string& what
   return fail(ErrorCode::config, what, path.string(), kinds);
 }
 
-/// What a file is by its first bytes, where that is no log.
-std::string_view foreign_kind(std::string_view head) {
-  using namespace std::string_view_literals;
-  constexpr std::pair<std::string_view, std::string_view> beginnings[] = {
-      {"\x1f\x8b"sv, "is compressed (gzip): unpack it first"},
-      {"\x28\xb5\x2f\xfd"sv, "is compressed (zstd): unpack it first"},
-      {"PK\x03\x04"sv, "is an archive or a spreadsheet (zip): save it as csv"},
-      {"PAR1"sv, "is a Parquet file: save it as csv"},
-      {"SQLite format 3"sv, "is a database of SQLite: export the metrics as csv"}};
-  const auto found = std::ranges::find_if(beginnings, [&](const auto& each) { return head.starts_with(each.first); });
-  return found == std::end(beginnings) ? std::string_view() : found->second;
-}
-
 Result<LogText> read_text(const fs::path& file) {
+  std::error_code error;
+  if (const auto size = fs::file_size(file, error); !error && size > max_text_bytes)
+    return fail(ErrorCode::config, "is larger than 256 MiB, and a text is read as a whole", file.string(),
+                "Thin it out first.");
   auto bytes = read_file(file, max_text_bytes);
   if (!bytes) return tl::unexpected(bytes.error());
   return log_text(std::move(*bytes), file.string());
@@ -68,8 +60,7 @@ tl::unexpected<Error> step_given(const fs::path& path, const std::string& step) 
               path.string(), "Leave out --step.");
 }
 
-Result<std::vector<RunLog>> read_text_log(const fs::path& file, const std::string& step,
-                                          const std::function<bool()>& go_on) {
+Result<std::vector<RunLog>> read_text_log(const fs::path& file, const LogRequest& request) {
   auto decoded = read_text(file);
   if (!decoded) return tl::unexpected(decoded.error());
   const std::string_view text = decoded->text;
@@ -79,11 +70,11 @@ Result<std::vector<RunLog>> read_text_log(const fs::path& file, const std::strin
   const auto read = [&]() -> Result<std::vector<RunLog>> {
     if (looks_like_json(text) && text.size() > max_json_bytes)
       return fail(ErrorCode::config, "is larger than 64 MiB, and JSON is read as a whole", name, "Thin it out first.");
-    if (looks_like_json(text)) return parse_json_log(text, name, seconds, step, go_on).map(alone);
+    if (looks_like_json(text)) return parse_json_log(text, name, seconds, request).map(alone);
     const bool is_metric = looks_like_mlflow_metric(text);
     if (is_metric || looks_like_megatron_log(text)) {
-      if (!step.empty()) return step_given(file, step);
-      if (!is_metric) return parse_megatron_log(text, name, seconds, go_on).map(alone);
+      if (!request.step.empty()) return step_given(file, request.step);
+      if (!is_metric) return parse_megatron_log(text, name, seconds, request.go_on).map(alone);
       RunLog log{.word = "metric"};
       if (auto done = read_mlflow_metric(text, name, file.filename().string(), log); !done)
         return tl::unexpected(done.error());
@@ -91,7 +82,7 @@ Result<std::vector<RunLog>> read_text_log(const fs::path& file, const std::strin
     }
     if (!text.empty() && !looks_like_table(text))
       return unknown_kind(file, "is a text, but no log of a kind that is read");
-    return parse_table_log(text, name, seconds, step, go_on);
+    return parse_table_log(text, name, seconds, request);
   };
   auto logs = read();
   if (logs)
@@ -104,13 +95,13 @@ Result<std::vector<RunLog>> read_metrics(const fs::path& folder, const std::func
   RunLog log{.word = "metric"};
   std::error_code error;
   for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (go_on && !go_on()) return fail(ErrorCode::cancelled, "the import was given up");
+    if (is_given_up(go_on)) return given_up();
     if (!at->is_regular_file(error) || at->path().filename().string().starts_with('.')) continue;
     const auto decoded = read_text(at->path());
     if (!decoded) return tl::unexpected(decoded.error());
     if (decoded->text.empty()) continue;
     log.problems.insert(log.problems.end(), decoded->problems.begin(), decoded->problems.end());
-    const std::string metric = at->path().lexically_relative(folder).string();
+    const std::string metric = as_utf8(at->path().lexically_relative(folder).string());
     if (auto read = read_mlflow_metric(decoded->text, at->path().string(), metric, log); !read)
       return tl::unexpected(read.error());
   }
@@ -119,23 +110,20 @@ Result<std::vector<RunLog>> read_metrics(const fs::path& folder, const std::func
   return alone(std::move(log));
 }
 
-Result<std::vector<RunLog>> read_folder(const fs::path& folder, const std::string& step,
-                                        const std::function<bool()>& go_on) {
+Result<std::vector<RunLog>> read_folder(const fs::path& folder, const LogRequest& request) {
   std::error_code error;
-  if (fs::exists(folder / "trainer_state.json", error))
-    return read_text_log(folder / "trainer_state.json", step, go_on);
-  if (!step.empty()) return step_given(folder, step);
-  if (const fs::path metrics = mlflow_metrics_in(folder); !metrics.empty()) return read_metrics(metrics, go_on);
-  return read_tensorboard(folder, go_on);
+  if (fs::exists(folder / "trainer_state.json", error)) return read_text_log(folder / "trainer_state.json", request);
+  if (!request.step.empty()) return step_given(folder, request.step);
+  if (const fs::path metrics = mlflow_metrics_in(folder); !metrics.empty()) return read_metrics(metrics, request.go_on);
+  return read_tensorboard(folder, request.go_on);
 }
 
 }  // namespace
 
-Result<std::vector<RunLog>> read_logs(const fs::path& path, const std::string& step,
-                                      const std::function<bool()>& go_on) {
+Result<std::vector<RunLog>> read_logs(const fs::path& path, const LogRequest& request) {
   std::error_code error;
   if (!fs::exists(path, error)) return fail(ErrorCode::config, "does not exist", path.string(), "Check the path.");
-  if (fs::is_directory(path, error)) return read_folder(path, step, go_on);
+  if (fs::is_directory(path, error)) return read_folder(path, request);
   if (fs::file_size(path, error) == 0 && !error) return fail(ErrorCode::config, "is empty", path.string());
   bool is_log_of_events = false;
   {
@@ -143,13 +131,14 @@ Result<std::vector<RunLog>> read_logs(const fs::path& path, const std::string& s
     if (!mapped) return fail(ErrorCode::disk, mapped.error().message, path.string(), mapped.error().hint);
     const std::string_view bytes(reinterpret_cast<const char*>(mapped->data()),
                                  static_cast<std::size_t>(mapped->size()));
-    if (const std::string_view foreign = foreign_kind(bytes); !foreign.empty())
-      return unknown_kind(path, std::string(foreign));
+    if (const auto foreign = foreign_file(bytes, path))
+      return fail(ErrorCode::config, fmt::format("this is no log: it is {}", foreign->what), path.string(),
+                  foreign->way);
     is_log_of_events = looks_like_events(bytes) || (is_event_file(path) && !looks_like_text(bytes));
   }
-  if (!is_log_of_events) return read_text_log(path, step, go_on);
-  if (!step.empty()) return step_given(path, step);
-  return read_tensorboard(path, go_on);
+  if (!is_log_of_events) return read_text_log(path, request);
+  if (!request.step.empty()) return step_given(path, request.step);
+  return read_tensorboard(path, request.go_on);
 }
 
 }  // namespace accrue

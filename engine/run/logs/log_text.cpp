@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "accrue/run/utf8.h"
+#include "foreign_file.h"
 
 namespace accrue {
 
@@ -45,30 +46,20 @@ std::string from_utf16(std::string_view bytes, bool big_endian) {
   return text;
 }
 
-/// "a" in UTF-16 is a byte beside a NUL.
-bool is_utf16(std::string_view bytes, bool big_endian) {
-  constexpr std::size_t looked_at = 16;
-  if (bytes.size() < 4) return false;
-  for (std::size_t i = 0; i + 1 < std::min(bytes.size(), looked_at); i += 2)
-    if ((bytes[i] == '\0') != big_endian || (bytes[i + 1] == '\0') == big_endian) return false;
-  return true;
-}
-
 }  // namespace
 
 Result<LogText> log_text(std::string bytes, const std::string& file) {
-  using namespace std::string_view_literals;
-  const std::string_view all = bytes;
-  if (all.starts_with("\xff\xfe\0\0"sv) || all.starts_with("\0\0\xfe\xff"sv))
+  constexpr std::size_t looked_at = 64;
+  const std::string_view all = bytes, encoding = wide_encoding(all.substr(0, looked_at));
+  if (encoding == "UTF-32")
     return fail(ErrorCode::config, "is in UTF-32, which is not read", file, "Save it as UTF-8.");
+  const bool is_marked = encoding == "UTF-16";
   LogText result;
-  if (all.starts_with("\xff\xfe") || all.starts_with("\xfe\xff"))
-    result.text = from_utf16(all.substr(2), all.front() == '\xfe');
-  else if (is_utf16(all, false) || is_utf16(all, true))
-    result.text = from_utf16(all, is_utf16(all, true));
-  else
+  if (encoding.empty())
     result.text = std::move(bytes);
-  if (result.text.starts_with("\xEF\xBB\xBF")) result.text.erase(0, 3);
+  else
+    result.text = from_utf16(all.substr(is_marked ? 2 : 0), is_marked ? all.front() == '\xfe' : encoding == "UTF-16BE");
+  if (result.text.starts_with(byte_order_mark)) result.text.erase(0, byte_order_mark.size());
   if (const auto nul = result.text.find('\0'); nul != std::string::npos) {
     const bool all_nul = result.text.find_first_not_of('\0', nul) == std::string::npos;
     result.problems.push_back(
@@ -99,6 +90,15 @@ bool looks_like_text(std::string_view bytes) {
   return std::ranges::all_of(bytes.substr(0, looked_at), [](char each) {
     return static_cast<unsigned char>(each) >= 0x20 || (each >= '\t' && each <= '\r') || each == '\x1b' || each == '\b';
   });
+}
+
+bool is_given_up(const std::function<bool()>& go_on, std::int64_t row) {
+  constexpr std::int64_t asked_every = 1024;
+  return go_on && row % asked_every == 0 && !go_on();
+}
+
+tl::unexpected<Error> given_up() {
+  return fail(ErrorCode::cancelled, "the import was given up");
 }
 
 TextLine take_line(std::string_view& rest) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,8 +23,10 @@ Result<LogText> log_text(std::string bytes, const std::string& file);
 /// Whether bytes are a text: no control characters but those of lines, tabs and terminals at the beginning.
 bool looks_like_text(std::string_view bytes);
 
-/// After how many lines or rows a reader asks whether it is to go on.
-inline constexpr std::int64_t asked_every = 1024;
+/// Whether go_on says no: asked at every 1024th row, of 0 on.
+bool is_given_up(const std::function<bool()>& go_on, std::int64_t row = 0);
+/// The error of a reader that ends so.
+tl::unexpected<Error> given_up();
 
 /// Takes the next line off the text, without its end. `whole`: an end of line followed.
 struct TextLine {

@@ -67,7 +67,7 @@ Result<RunLog> parse_megatron_log(std::string_view text, const std::string& file
   std::int64_t interval = 1;  ///< of iterations between two lines; after a restart it is what it was
   double elapsed = 0.0;
   for (std::int64_t number = 1; !text.empty(); ++number) {
-    if (go_on && number % asked_every == 0 && !go_on()) return fail(ErrorCode::cancelled, "the import was given up");
+    if (is_given_up(go_on, number)) return given_up();
     const auto printed = printed_in(take_line(text).text);
     if (!printed) continue;
     LogPlace at{.step = printed->iteration};

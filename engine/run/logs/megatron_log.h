@@ -16,8 +16,9 @@ namespace accrue {
 bool looks_like_megatron_log(std::string_view text);
 
 /// What a line calls "lm loss value" at a validation becomes "lm loss validation". An iteration that is not behind the
-/// one before it says that the run was started again there: what was printed from there on is dropped. `seconds`,
-/// go_on: as parse_table_log. Errors (config): no value in any line; go_on said false (cancelled).
+/// one before it says that the run was started again there: what was printed from there on is dropped. `seconds`:
+/// as parse_table_log. go_on is asked now and then; false ends it. Errors (config): no value in any line; given up
+/// (cancelled).
 Result<RunLog> parse_megatron_log(std::string_view text, const std::string& file_name, double seconds,
                                   const std::function<bool()>& go_on = {});
 

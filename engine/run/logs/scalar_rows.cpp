@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -46,14 +47,14 @@ std::string name_list(const std::vector<std::string>& names) {
   return list;
 }
 
-Result<PlaceColumns> place_columns(const std::vector<std::string>& names, const std::string& given,
+Result<PlaceColumns> place_columns(const std::vector<std::string>& names, const LogRequest& request,
                                    const std::string& word) {
   PlaceColumns columns;
   std::optional<std::size_t> step;
-  if (!given.empty()) {
-    const auto named = std::ranges::find(names, given);
+  if (!request.step.empty()) {
+    const auto named = std::ranges::find(names, request.step);
     if (named == names.end())
-      return fail(ErrorCode::config, fmt::format("there is no {} \"{}\"", word, given), {},
+      return fail(ErrorCode::config, fmt::format("there is no {} \"{}\"", word, request.step), {},
                   "There are: " + name_list(names) + ".");
     step = static_cast<std::size_t>(named - names.begin());
   }
@@ -64,6 +65,7 @@ Result<PlaceColumns> place_columns(const std::vector<std::string>& names, const 
     step = find_name(names, epoch_names);
     columns.epochs = step.has_value();
   }
+  if (!step && request.step_names != nullptr) *request.step_names = names;
   if (!step)
     return fail(
         ErrorCode::config, fmt::format("no {} says the step", word), {},
@@ -76,6 +78,12 @@ Result<PlaceColumns> place_columns(const std::vector<std::string>& names, const 
     columns.time.reset();
   columns.samples = find_name(names, sample_names);
   return columns;
+}
+
+std::optional<std::int64_t> step_of(double number) {
+  constexpr double largest = 9e15;  // up to here every whole number is a double
+  if (!(number >= 0.0 && number <= largest) || number != std::trunc(number)) return std::nullopt;
+  return static_cast<std::int64_t>(number);
 }
 
 void ScalarRows::add(const std::string& name, const LogPlace& at, double value) {

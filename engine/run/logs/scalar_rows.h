@@ -29,9 +29,12 @@ struct PlaceColumns {
   bool epochs = false;  ///< the step is an epoch
 };
 /// By their usual names, without regard to case: update, step, iteration, trainer/global_step, _step, epoch; seconds,
-/// _timestamp; samples. `given`: the step's. Errors (config): none of that name, or of a usual one.
-Result<PlaceColumns> place_columns(const std::vector<std::string>& names, const std::string& given,
+/// _timestamp; samples. Errors (config): no step of the name asked for, or of a usual one.
+Result<PlaceColumns> place_columns(const std::vector<std::string>& names, const LogRequest& request,
                                    const std::string& word);
+
+/// A whole number from 0 to 9e15.
+std::optional<std::int64_t> step_of(double number);
 
 /// "loss, lr and 12 more"
 std::string name_list(const std::vector<std::string>& names);

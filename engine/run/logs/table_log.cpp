@@ -20,6 +20,8 @@ namespace accrue {
 
 namespace {
 
+constexpr std::size_t most_columns = 10'000;
+
 /// Of a chart of W&B: which run and quantity a column holds.
 struct ChartColumn {
   std::string run;
@@ -27,12 +29,12 @@ struct ChartColumn {
 };
 
 /// Whether a comma in the table's numbers is a decimal one.
-bool has_decimal_commas(std::string_view text, const std::string& file) {
-  TableRows rows(text, file);
+bool has_decimal_commas(std::string_view text, const std::string& file, const std::function<bool()>& go_on) {
+  TableRows rows(text, file, most_columns);
   if (rows.separator() == ',' && text.find('"') == std::string_view::npos) return false;
   bool commas = false;
   std::vector<std::string> fields;
-  while (rows.next(fields).value_or(false))
+  for (std::int64_t row = 1; rows.next(fields).value_or(false) && !is_given_up(go_on, row); ++row)
     for (const std::string& field : fields) {
       if (field.find('.') != std::string::npos && number_of(field)) return false;
       commas = commas || with_decimal_point(field).has_value();
@@ -42,26 +44,25 @@ bool has_decimal_commas(std::string_view text, const std::string& file) {
 
 class TableLogParser {
  public:
-  TableLogParser(std::string_view text, const std::string& file, double seconds, const std::string& step,
-                 const std::function<bool()>& go_on)
-      : text_(text), rows_(text, file), file_(file), seconds_(seconds), wanted_step_(step), go_on_(go_on) {}
+  TableLogParser(std::string_view text, const std::string& file, double seconds, const LogRequest& request)
+      : text_(text), rows_(text, file, most_columns), file_(file), seconds_(seconds), request_(request) {}
 
   Result<std::vector<RunLog>> parse() {
     const auto more = rows_.next(header_);
     if (!more) return tl::unexpected(more.error());
     if (!*more) return fail(ErrorCode::config, "is empty", file_);
     if (auto read = read_header(); !read) return tl::unexpected(read.error());
-    decimal_commas_ = has_decimal_commas(text_, file_);
+    decimal_commas_ = has_decimal_commas(text_, file_, request_.go_on);
     std::vector<std::string> fields;
     for (std::int64_t row = 1;; ++row) {
       const auto taken = rows_.next(fields);
-      if (!taken) return tl::unexpected(taken.error());
-      if (!*taken) break;
-      if (go_on_ && row % asked_every == 0 && !go_on_()) return fail(ErrorCode::cancelled, "the import was given up");
-      if (is_cut(fields)) {
+      if (taken && !*taken) break;
+      if (is_given_up(request_.go_on, row)) return given_up();
+      if (rows_.may_be_cut() && (!taken || is_cut(fields))) {
         problems_.push_back(rows_.place() + ": the last row is cut short, and is not read");
         break;
       }
+      if (!taken) return tl::unexpected(taken.error());
       if (fields.size() != header_.size())
         return fail(ErrorCode::config,
                     fmt::format("the row has {} where the header line has {}",
@@ -95,7 +96,7 @@ class TableLogParser {
     metric_ = column_of("metric");
     if (!run_id_ || !value_) metric_.reset();  // not what the studio writes
     read_chart(seen);
-    auto at = place_columns(header_, wanted_step_, "column");
+    auto at = place_columns(header_, request_, "column");
     if (!at) {
       at.error().where = rows_.place();
       return tl::unexpected(at.error());
@@ -118,8 +119,7 @@ class TableLogParser {
 
   /// The newest row, by what a killed writer leaves: too few fields, or a number that ends in the middle.
   bool is_cut(const std::vector<std::string>& fields) const {
-    if (!rows_.may_be_cut()) return false;
-    if (rows_.is_cut() || fields.size() < header_.size()) return true;
+    if (fields.size() < header_.size()) return true;
     const std::string& last = fields.back();
     return fields.size() == header_.size() && last_was_number_ && !last.empty() && !number_in(last);
   }
@@ -230,8 +230,7 @@ class TableLogParser {
   TableRows rows_;
   const std::string& file_;
   double seconds_;
-  const std::string& wanted_step_;
-  const std::function<bool()>& go_on_;
+  const LogRequest& request_;
   std::vector<std::string> header_;
   PlaceColumns at_;
   std::optional<std::size_t> run_id_, run_name_, metric_, value_;  ///< of what the studio writes
@@ -248,13 +247,13 @@ class TableLogParser {
 }  // namespace
 
 Result<std::vector<RunLog>> parse_table_log(std::string_view text, const std::string& file_name, double seconds,
-                                            const std::string& step, const std::function<bool()>& go_on) {
-  return TableLogParser(text, file_name, seconds, step, go_on).parse();
+                                            const LogRequest& request) {
+  return TableLogParser(text, file_name, seconds, request).parse();
 }
 
 bool looks_like_table(std::string_view text) {
   const std::string unnamed;
-  TableRows rows(text, unnamed);
+  TableRows rows(text, unnamed, most_columns);
   std::vector<std::string> header, fields;
   if (!rows.next(header).value_or(false) || header.size() < 2) return false;
   const auto more = rows.next(fields);

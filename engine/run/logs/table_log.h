@@ -7,7 +7,6 @@
 // a point.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,13 +16,12 @@
 
 namespace accrue {
 
-/// The runs of a table, in its order; at least one. `step`: the column of steps, empty: by its usual names. `seconds`:
-/// since 1970, when the file was written; times in it that begin near 0 count from there. A last row that is cut short
-/// is left out, with a sentence in the problems. go_on is asked now and then; false ends it. Errors (config): no header
-/// line, no column of steps, a step that is no whole number, a row of another width, a quote without an end, each by
-/// line and column; more than 10,000 columns; no row; go_on said false (cancelled).
+/// The runs of a table, in its order; at least one. `seconds`: since 1970, when the file was written; times in it that
+/// begin near 0 count from there. A last row that is cut short is left out, with a sentence in the problems. Errors
+/// (config): no header line, no column of steps, a step that is no whole number, a row of another width, a quote
+/// without an end, each by line and column; more than 10,000 columns; no row; given up (cancelled).
 Result<std::vector<RunLog>> parse_table_log(std::string_view text, const std::string& file_name, double seconds,
-                                            const std::string& step = {}, const std::function<bool()>& go_on = {});
+                                            const LogRequest& request = {});
 
 /// Whether a text's first line has several columns, and the next one as many.
 bool looks_like_table(std::string_view text);

@@ -2,6 +2,8 @@
 // Which of a folder's event files are one run. Keras puts the losses of one into train/ and validation/, torch's
 // add_scalars("loss", ...) into loss_train/ and loss_val/ beside the run's own file, and a folder of many runs has a
 // folder for each.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -9,8 +11,10 @@
 #include <utility>
 
 #include "accrue/run/mapped_file.h"
+#include "foreign_file.h"
 #include "log_text.h"
 #include "lower_case.h"
+#include "scalar_rows.h"
 #include "tensorboard_log.h"
 
 namespace accrue {
@@ -68,20 +72,22 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
 
 Result<RunLog> read_files(const std::vector<fs::path>& files, const std::function<bool()>& go_on) {
   TensorboardReader reader;
-  std::vector<std::string> texts;
+  std::vector<std::string> others;
   for (const auto& file : files) {
     const auto mapped = MappedFile::open(file);
     if (!mapped) return tl::unexpected(mapped.error());
     const std::string_view bytes(reinterpret_cast<const char*>(mapped->data()),
                                  static_cast<std::size_t>(mapped->size()));
-    if (!looks_like_events(bytes) && looks_like_text(bytes))
-      texts.push_back(file.filename().string() + " is a text, not an event file, and is not read");
+    const auto foreign = foreign_file(bytes, file);
+    if (foreign || (!looks_like_events(bytes) && looks_like_text(bytes)))
+      others.push_back(fmt::format("{} is {}, not an event file, and is not read", file.filename().string(),
+                                   foreign ? foreign->what : "a text"));
     else
       reader.read(bytes, file.filename().string(), go_on);
-    if (go_on && !go_on()) return fail(ErrorCode::cancelled, "the import was given up");
+    if (is_given_up(go_on)) return given_up();
   }
   RunLog log = std::move(reader).log();
-  log.problems.insert(log.problems.end(), texts.begin(), texts.end());
+  log.problems.insert(log.problems.end(), others.begin(), others.end());
   return log;
 }
 
@@ -93,6 +99,11 @@ void join(RunLog& run, RunLog&& part, Part role) {
       run.problems.push_back("\"" + name + "\" stands in two folders of the run: the second one is not read");
   }
   run.problems.insert(run.problems.end(), part.problems.begin(), part.problems.end());
+}
+
+/// Of no scalar more than one value, as add_hparams writes the results of a run into a folder in that of the run.
+bool holds_no_curve(const RunLog& log) {
+  return std::ranges::all_of(log.scalars, [](const auto& scalar) { return scalar.second.size() == 1; });
 }
 
 /// As add_scalars(stem) writes it: no tag but that one, which may have had slashes.
@@ -108,9 +119,9 @@ class FolderReader {
  public:
   explicit FolderReader(const std::function<bool()>& go_on) : go_on_(go_on) {}
 
-  /// Adds the runs of a folder, which has this name among them.
-  Result<void> read(const fs::path& folder, const std::string& name, int depth) {
-    if (go_on_ && !go_on_()) return fail(ErrorCode::cancelled, "the import was given up");
+  /// Adds the runs of a folder, which has this name among them. in_run: it lies in the folder of a run.
+  Result<void> read(const fs::path& folder, const std::string& name, int depth = 0, bool in_run = false) {
+    if (is_given_up(go_on_)) return given_up();
     if (++folders_ > most_folders)
       return fail(ErrorCode::config, "has more than 10,000 folders in it", {}, "Give the folder of the log.");
     auto own = take(event_files(folder));
@@ -138,17 +149,27 @@ class FolderReader {
       for (auto& [part, log] : logs) join(target, std::move(log), trained ? part : Part::training);
       if (!stem.empty()) add(std::move(run), name.empty() ? stem : name + "/" + stem);
     }
-    add(std::move(*own), name);
+    const bool is_run = !own->scalars.empty();
+    if (is_run && in_run && holds_no_curve(*own))
+      left_out_.push_back(name);
+    else
+      add(std::move(*own), name);
     if (depth < deepest)
       for (const fs::path& each : deeper)
         if (auto read_deeper =
-                read(each, name.empty() ? each.filename().string() : name + "/" + each.filename().string(), depth + 1);
+                read(each, name.empty() ? each.filename().string() : name + "/" + each.filename().string(), depth + 1,
+                     in_run || is_run);
             !read_deeper)
           return read_deeper;
     return {};
   }
 
-  std::vector<RunLog> runs() && { return std::move(runs_); }
+  std::vector<RunLog> runs() && {
+    if (!left_out_.empty())
+      runs_.front().problems.push_back("left out, for they hold single values and lie in the folder of a run: " +
+                                       name_list(left_out_));
+    return std::move(runs_);
+  }
   std::size_t files() const { return files_; }
   const std::vector<std::string>& problems() const { return problems_; }
 
@@ -171,6 +192,7 @@ class FolderReader {
 
   const std::function<bool()>& go_on_;
   std::vector<RunLog> runs_;
+  std::vector<std::string> left_out_;  ///< folders in those of runs that are none themselves
   std::vector<std::string> problems_;  ///< of what holds no scalar
   std::size_t files_ = 0;
   std::size_t folders_ = 0;
@@ -189,7 +211,7 @@ Result<std::vector<RunLog>> read_tensorboard(const fs::path& path, const std::fu
   std::vector<std::string> problems;
   if (fs::is_directory(path, error)) {
     FolderReader reader(go_on);
-    if (auto read = reader.read(path, {}, 0); !read) {
+    if (auto read = reader.read(path, {}); !read) {
       if (read.error().where.empty()) read.error().where = path.string();
       return tl::unexpected(read.error());
     }

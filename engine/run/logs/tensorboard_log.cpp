@@ -116,7 +116,7 @@ std::optional<NamedScalar> scalar_of(std::string_view bytes) {
   std::optional<double> number;
   Message message(bytes);
   while (const auto field = message.next()) {
-    if (field->number == 1 && field->wire == 2) scalar.tag = field->bytes;
+    if (field->number == 1 && field->wire == 2) scalar.tag = as_utf8(std::string(field->bytes));
     if (field->number == 2 && field->wire == 5) number = as_float(field->value);
     if (field->number == 8 && field->wire == 2) number = number_of_tensor(field->bytes);
   }
@@ -224,7 +224,7 @@ void TensorboardReader::read(std::string_view bytes, const std::string& name, co
   constexpr std::size_t frame = 8 + 4 + 4;
   std::size_t at = 0;
   for (std::int64_t record = 1; at < bytes.size(); ++record) {
-    if (go_on && record % asked_every == 0 && !go_on()) return;
+    if (is_given_up(go_on, record)) return;
     const std::string_view rest = bytes.substr(at);
     const auto problem = [&](std::string_view what) {
       log_.problems.push_back(

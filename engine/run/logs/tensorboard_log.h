@@ -48,7 +48,8 @@ bool looks_like_events(std::string_view bytes);
 bool is_event_file(const std::filesystem::path& path);
 
 /// The runs of one file, of a folder of event files, or of its folders. A folder train with one named validation or the
-/// like is one run: the tags of the latter then begin with "validation/". Errors: no event file, no scalar in them
+/// like is one run: the tags of the latter then begin with "validation/". A folder in that of a run that holds single
+/// values alone is no run, and is named in the problems. Errors: no event file, no scalar in them
 /// (config), unreadable (disk), go_on said false (cancelled).
 Result<std::vector<RunLog>> read_tensorboard(const std::filesystem::path& path,
                                              const std::function<bool()>& go_on = {});

@@ -9,40 +9,47 @@
 #include <set>
 
 #include "accrue/run/counted.h"
-#include "csv_cells.h"
 #include "foreign_file.h"
 #include "posix_file.h"
-#include "trimmed.h"
+#include "text_table.h"
 
 namespace accrue {
 
 namespace {
 
 constexpr std::size_t max_csv_bytes = std::size_t{1} << 30;
+constexpr std::size_t most_columns = 1'000'000;
 constexpr const char* a_table = "comma-separated table";
 
 using Cells = std::vector<std::string>;
 
+std::optional<double> finite_number(std::string_view cell) {
+  const auto number = number_of(cell);
+  return number && std::isfinite(*number) ? number : std::nullopt;
+}
+
+/// A word that is no number of any kind: "nan" and "inf" are numbers that no training data may hold, and an empty cell
+/// is a hole.
+bool is_word(std::string_view cell) {
+  return !cell.empty() && !number_of(cell) && !is_out_of_range(cell);
+}
+
 class CsvParser {
  public:
   /// training: the table whose columns and classes this one has, if there is one.
-  CsvParser(const std::vector<std::string>& labels, const std::string& file, const CsvTable* training)
-      : labels_(labels), file_(file), training_(training) {}
+  CsvParser(std::string_view text, const std::vector<std::string>& labels, const std::string& file,
+            const CsvTable* training)
+      : text_(text), rows_(text, file, most_columns), labels_(labels), file_(file), training_(training) {}
 
-  Result<CsvTable> parse(std::string_view text) {
-    if (auto checked = check_is_text(text.substr(0, file_head_bytes), file_, a_table); !checked)
+  Result<CsvTable> parse() {
+    if (auto checked = check_is_text(text_.substr(0, file_head_bytes), file_, a_table); !checked)
       return tl::unexpected(checked.error());
-    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-    while (!text.empty()) {
-      ++line_;
-      const std::string_view line = next_line(text);
-      if (trimmed(line).empty()) continue;
-      if (width_ == 0) separator_ = separator_of(line);
-      const auto cells = cells_of(line, separator_);
-      if (!cells)
-        return fail(ErrorCode::data, "a quote is not closed on its line", place(), "Close it; no cell spans lines.");
-      if (auto taken = width_ == 0 ? take_first(*cells) : take_next(*cells); !taken)
-        return tl::unexpected(taken.error());
+    Cells cells;
+    while (true) {
+      const auto more = rows_.next(cells);
+      if (!more) return fail(ErrorCode::data, more.error().message, more.error().where, more.error().hint);
+      if (!*more) break;
+      if (auto taken = width_ == 0 ? take_first(cells) : take_next(cells); !taken) return tl::unexpected(taken.error());
     }
     if (auto ended = end(); !ended) return tl::unexpected(ended.error());
     return std::move(table_);
@@ -52,14 +59,13 @@ class CsvParser {
   /// What the first line is.
   enum class First { row, names, unknown };
 
-  std::string place() const { return file_ + ":" + std::to_string(line_); }
   bool is_label(std::size_t column) const { return std::ranges::find(label_at_, column) != label_at_.end(); }
 
   Result<void> take_first(const Cells& cells) {
     width_ = cells.size();
     if (width_ == 1 && is_word(cells[0]))
-      return fail(ErrorCode::data, std::string("this is no ") + a_table + ": its first line has no separator", place(),
-                  "Separate the columns by commas, semicolons or tabs.");
+      return fail(ErrorCode::data, std::string("this is no ") + a_table + ": its first line has no separator",
+                  rows_.place(), "Separate the columns by commas, semicolons or tabs.");
     const bool words = std::ranges::any_of(cells, is_word);
     if (words) table_.columns = cells;
     if (auto found = find_labels(); !found) return found;
@@ -77,7 +83,7 @@ class CsvParser {
       return fail(ErrorCode::data,
                   "the row has " + counted(static_cast<std::int64_t>(cells.size()), "column") +
                       " where the first has " + std::to_string(width_),
-                  place(), "Give every row the same columns.");
+                  rows_.place(), "Give every row the same columns.");
     return take_row(cells);
   }
 
@@ -112,7 +118,7 @@ class CsvParser {
     const std::string& cell = cells[column];
     if (!is_word(cell) || cell == "NA")
       return fail(ErrorCode::data, "\"" + cell.substr(0, 40) + "\" is no class, as the words of the other rows are",
-                  place() + ": column " + std::to_string(column + 1), "Fill it in, or leave the row out.");
+                  rows_.place(column), "Fill it in, or leave the row out.");
     words_.push_back(cell);
     return {};
   }
@@ -130,14 +136,14 @@ class CsvParser {
   }
 
   Result<double> number_in(const Cells& cells, std::size_t column) const {
-    if (const auto number = cell_number(cells[column])) return *number;
-    return fail(ErrorCode::data, "\"" + cells[column].substr(0, 40) + "\" is not a finite number",
-                place() + ": column " + std::to_string(column + 1), "A csv file of training data holds numbers only.");
+    if (const auto number = finite_number(cells[column])) return *number;
+    return fail(ErrorCode::data, "\"" + cells[column].substr(0, 40) + "\" is not a finite number", rows_.place(column),
+                "A csv file of training data holds numbers only.");
   }
 
   /// A column's place by its number from 1.
   std::optional<std::size_t> numbered(const std::string& label) const {
-    const auto number = cell_number(label);
+    const auto number = finite_number(label);
     const bool inside = number && *number >= 1 && *number <= static_cast<double>(width_);
     if (!inside || *number != std::trunc(*number)) return std::nullopt;
     return static_cast<std::size_t>(*number) - 1;
@@ -191,6 +197,8 @@ class CsvParser {
     return {};
   }
 
+  std::string_view text_;
+  TableRows rows_;
   const std::vector<std::string>& labels_;
   const std::string& file_;
   const CsvTable* training_;
@@ -201,9 +209,7 @@ class CsvParser {
   bool named_ = false;              ///< a label column was found by its name
   std::string name_or_number_;      ///< a label column that was found by its number, and could be by its name
   First first_ = First::row;
-  char separator_ = ',';
   std::size_t width_ = 0;
-  std::int64_t line_ = 0;
 };
 
 Result<CsvTable> read_table(const std::filesystem::path& file, const std::vector<std::string>& label_columns,
@@ -211,7 +217,7 @@ Result<CsvTable> read_table(const std::filesystem::path& file, const std::vector
   const auto text = read_file(file, max_csv_bytes);
   if (!text) return fail(ErrorCode::data, text.error().message, file.string(), text.error().hint);
   const std::string name = file.string();
-  return CsvParser(label_columns, name, training).parse(*text);
+  return CsvParser(*text, label_columns, name, training).parse();
 }
 
 /// Appends the rows of a validation table, whose classes get the places that they have in training.
@@ -249,7 +255,7 @@ Result<void> append_validation(CsvTable& table, const CsvTable& validation, cons
 
 Result<CsvTable> parse_csv(std::string_view text, const std::vector<std::string>& label_columns,
                            const std::string& file_name) {
-  return CsvParser(label_columns, file_name, nullptr).parse(text);
+  return CsvParser(text, label_columns, file_name, nullptr).parse();
 }
 
 Result<CsvTable> read_tables(const std::filesystem::path& file, const std::filesystem::path& validation,

@@ -15,7 +15,7 @@
 
 namespace accrue {
 
-/// What stands for what. A tag that is left out is found by its usual names.
+/// What stands for what.
 struct ImportTags {
   std::string loss;
   std::string lr;
@@ -23,15 +23,23 @@ struct ImportTags {
   std::string evaluation;
   std::int64_t batch = 0;  ///< samples of an update, where the log does not say; 0: not known
 };
+/// What the user says of it. A tag that is left out, or that a run does not have, is found by its usual names.
+struct GivenTags {
+  std::vector<std::string> loss = {};  ///< of a run the first that it has
+  std::string lr = {};
+  std::string grad_norm = {};
+  std::string evaluation = {};
+  std::int64_t batch = 0;
+};
 
 struct ImportChoice {
   ImportTags tags;                   ///< found or given; empty where there is none
   std::vector<std::string> ignored;  ///< the log's other tags
   std::vector<std::string> notes;    ///< what the imported run does not know
 };
-/// Pure. Errors (config): a tag that is not in the log, or a chosen column that holds a field that is no number, by
-/// line and column; no tag that is known for a loss, with those that are there.
-Result<ImportChoice> choose_tags(const RunLog& log, const ImportTags& given);
+/// Pure. Errors (config): a chosen column that holds a field that is no number, by line and column; no tag that is
+/// known for a loss, with those that are there and without a place.
+Result<ImportChoice> choose_tags(const RunLog& log, const GivenTags& given);
 
 /// Where run folders go.
 struct ImportPlace {
@@ -48,10 +56,10 @@ struct ImportedRun {
 };
 /// Makes the folders of finished runs, named after the logs: of all, or none. They are written beside their places and
 /// are there once all are whole; what a killed import left there is gone. Errors: as choose_tags(), naming the run of
-/// several, and as RunWriter::create; a folder that is there and not empty, several runs for one folder (config);
-/// go_on, which is asked before each run, said false (cancelled).
+/// several, and as RunWriter::create; a given tag that no log has, a folder that is there and not empty, several runs
+/// for one folder (config); go_on, which is asked now and then, said false (cancelled).
 Result<std::vector<ImportedRun>> import_logs(std::vector<RunLog> logs, const std::filesystem::path& from,
-                                             const ImportPlace& place, const ImportTags& given,
+                                             const ImportPlace& place, const GivenTags& given,
                                              const std::function<bool()>& go_on = {});
 
 }  // namespace accrue

@@ -5,8 +5,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
-#include <string>
 #include <vector>
 
 #include "accrue/run/result.h"
@@ -14,13 +12,11 @@
 
 namespace accrue {
 
-/// The runs of a file or folder, in its order; at least one, each with a scalar. `step`: the column or key that says
-/// the step, where its name is not a usual one. A file that is cut short, as by a killed program, gives what is whole,
-/// and a sentence in the problems. go_on is asked now and then; false ends it.
+/// The runs of a file or folder, in its order; at least one, each with a scalar. A file that is cut short, as by a
+/// killed program, gives what is whole, and a sentence in the problems.
 /// Errors: missing; of no kind that is read; holds no scalar; no column of steps, and what else is wrong with a table,
-/// by line and column; a text of more than 256 MiB, or 64 MiB of JSON (config); unreadable (disk); go_on said false
+/// by line and column; a text of more than 256 MiB, or 64 MiB of JSON (config); unreadable (disk); given up
 /// (cancelled).
-Result<std::vector<RunLog>> read_logs(const std::filesystem::path& path, const std::string& step = {},
-                                      const std::function<bool()>& go_on = {});
+Result<std::vector<RunLog>> read_logs(const std::filesystem::path& path, const LogRequest& request = {});
 
 }  // namespace accrue

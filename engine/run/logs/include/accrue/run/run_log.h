@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -17,6 +18,14 @@ struct LoggedScalar {
   double wall_time = 0.0;  ///< seconds since 1970
   double value = 0.0;
   bool operator==(const LoggedScalar&) const = default;
+};
+
+/// How a log is read.
+struct LogRequest {
+  std::string step = {};             ///< the column or key of steps; empty: by its usual names
+  std::function<bool()> go_on = {};  ///< asked now and then; false ends the reading
+  std::vector<std::string>* step_names =
+      nullptr;  ///< gets the columns or keys of a log that is refused for want of one
 };
 
 /// What ends the name of a scalar that is logged a second time, with the samples trained on as its step.

@@ -27,8 +27,8 @@ struct CsvTable {
 
 /// Parses a table. A label column is a name of the header line or a column's number from 1; without any, the last
 /// column is the label. Errors (code data): no row, rows of unequal length, a cell that is not a finite number, an
-/// unknown label column, no column left for x, words in one of several label columns, a quote that is not closed, a
-/// first line that may be names or a row; each names line and column.
+/// unknown label column, no column left for x, words in one of several label columns, a quote that is not closed or
+/// that text follows, more than a million columns, a first line that may be names or a row; each names line and column.
 Result<CsvTable> parse_csv(std::string_view text, const std::vector<std::string>& label_columns,
                            const std::string& file_name);
 /// The rows of a file and behind them those of a second one, which has the same columns and no class of its own; an

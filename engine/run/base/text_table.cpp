@@ -5,43 +5,48 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <utility>
 
-#include "log_text.h"
+#include "accrue/run/utf8.h"
 #include "trimmed.h"
 
 namespace accrue {
 
 namespace {
 
-constexpr std::size_t most_columns = 10'000;
-
 /// Of the first line, outside its quotes.
 char separator_of(std::string_view text) {
   constexpr std::string_view separators = ",;\t";
+  text.remove_prefix(std::min(text.find_first_not_of(" \r\n"), text.size()));
+  const std::string_view rest = text.substr(0, text.find_first_of("\r\n"));
+  const std::string_view line = rest.substr(0, rest.find_last_not_of(" \t") + 1);
+  const auto is_digit = [&](std::size_t at) { return at < line.size() && line[at] >= '0' && line[at] <= '9'; };
   std::size_t counts[separators.size()] = {};
   bool quoted = false;
-  for (const char each : text.substr(std::min(text.find_first_not_of("\r\n"), text.size()))) {
-    if (each == '"') quoted = !quoted;
-    if (quoted) continue;
-    if (each == '\r' || each == '\n') break;
-    if (const auto at = separators.find(each); at != std::string_view::npos) ++counts[at];
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"') quoted = !quoted;
+    if (quoted || (line[i] == ',' && is_digit(i - 1) && is_digit(i + 1))) continue;
+    if (const auto at = separators.find(line[i]); at != std::string_view::npos) ++counts[at];
   }
   return separators[static_cast<std::size_t>(std::ranges::max_element(counts) - counts)];
 }
 
 }  // namespace
 
-TableRows::TableRows(std::string_view text, const std::string& file)
-    : text_(text), file_(file), separator_(separator_of(text)) {}
+TableRows::TableRows(std::string_view text, const std::string& file, std::size_t most_columns)
+    : text_(text.substr(text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0)),
+      file_(file),
+      most_columns_(most_columns),
+      separator_(separator_of(text_)) {}
 
 Result<bool> TableRows::next(std::vector<std::string>& fields) {
   while (!text_.empty()) {
     row_line_ = line_;
     fields.clear();
+    const auto first = text_.find_first_not_of(" \t");
+    const bool blank = first == std::string_view::npos || text_[first] == '\r' || text_[first] == '\n';
     if (auto taken = take_row(fields); !taken) return tl::unexpected(taken.error());
-    if (fields.size() > 1 || !fields.front().empty()) return true;
+    if (!blank) return true;
   }
   return false;
 }
@@ -52,17 +57,17 @@ std::string TableRows::place(std::optional<std::size_t> column) const {
 
 Result<void> TableRows::take_row(std::vector<std::string>& fields) {
   const char ends[] = {separator_, '\r', '\n'};
+  const auto spaces = [&] { return std::min(text_.find_first_not_of(separator_ == '\t' ? " " : " \t"), text_.size()); };
   while (true) {
-    if (fields.size() == most_columns)
-      return fail(ErrorCode::config, fmt::format("the row has more than {} columns", most_columns), place(),
-                  "Leave out the columns that are no curves.");
-    const std::string_view spaces = text_.substr(0, std::min(text_.find_first_not_of(' '), text_.size()));
-    if (text_.substr(spaces.size()).starts_with('"')) {
-      text_.remove_prefix(spaces.size());
+    if (fields.size() == most_columns_)
+      return fail(ErrorCode::config, fmt::format("the row has more than {} columns", most_columns_), place(),
+                  "Leave out the columns that are not used.");
+    if (text_.substr(spaces()).starts_with('"')) {
+      text_.remove_prefix(spaces());
       auto field = take_quoted(fields.size());
       if (!field) return tl::unexpected(field.error());
       fields.push_back(std::move(*field));
-      text_.remove_prefix(std::min(text_.find_first_not_of(' '), text_.size()));
+      text_.remove_prefix(spaces());
     } else {
       const std::string_view field = text_.substr(0, text_.find_first_of({ends, std::size(ends)}));
       text_.remove_prefix(field.size());
@@ -89,11 +94,9 @@ Result<std::string> TableRows::take_quoted(std::size_t column) {
   while (true) {
     const auto quote = text_.find('"');
     if (quote == std::string_view::npos) {
-      const bool last_line = text_.find_first_of("\r\n") == std::string_view::npos;
-      if (!last_line) return fail(ErrorCode::config, "a quote is opened here and never closed", place(column));
+      ended_ = text_.find_first_of("\r\n") != std::string_view::npos;
       text_ = {};
-      cut_ = true;
-      return field;
+      return fail(ErrorCode::config, "a quote is opened here and never closed", place(column));
     }
     line_ += std::ranges::count(text_.substr(0, quote), '\n');
     field.append(text_.substr(0, quote));
@@ -123,12 +126,6 @@ std::optional<std::string> with_decimal_point(std::string_view field) {
   std::string text(field);
   text[text.find(',')] = '.';
   return number_of(text) ? std::optional(std::move(text)) : std::nullopt;
-}
-
-std::optional<std::int64_t> step_of(double number) {
-  constexpr double largest = 9e15;  // up to here every whole number is a double
-  if (!(number >= 0.0 && number <= largest) || number != std::trunc(number)) return std::nullopt;
-  return static_cast<std::int64_t>(number);
 }
 
 }  // namespace accrue

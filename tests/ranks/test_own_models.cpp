@@ -91,6 +91,9 @@ class TestOwnModels : public QObject {
     const Rows<QString, QString, QString, int> row;
     row("a mean of samples", "layers", "", "exact", 0);
     row("a mean of weighed samples", "layers", "focal", "exact", 0);
+    row("a frozen parameter", "frozen", "", "exact", 0);
+    row("a matrix in two places", "tied", "", "exact", 0);
+    row("a frozen parameter beside negatives", "frozen", "contrastive", "not coupled_samples", 3);
     // Equal in evaluation mode, where each sample is normed by itself.
     row("batch norm", "normed", "", "close batch_norm", 0);
     row("batch norm beside dropout", "normed_and_dropped", "", "close batch_norm", 0);
@@ -126,6 +129,8 @@ class TestOwnModels : public QObject {
     row("running statistics, two ranks", "normed", 2, "step-6");
     row("a mean, a count and a mask that the loss reads", "centred", 2, "step-6");
     row("inside a window", "centred", 2, "step-6+2");
+    row("a frozen parameter", "frozen", 2, "step-6");
+    row("a frozen parameter, inside a window", "frozen", 2, "step-6+2");
   }
   void buffers_are_in_checkpoints() {
     const auto [model, ranks, from] = current_row<QString, int, QString>();
@@ -148,6 +153,45 @@ class TestOwnModels : public QObject {
     QCOMPARE(final.contains("norm.running_mean"), model == "normed");
     QCOMPARE(final["norm.num_batches_tracked"].toObject()["dtype"].toString(), model == "normed" ? "I64" : "");
     QCOMPARE(final["mask"].toObject()["dtype"].toString(), model == "centred" ? "BOOL" : "");
+  }
+
+  /// A frozen parameter is left alone as a buffer is, weight decay and all, and a matrix in two places is one.
+  void a_model_trains_what_requires_a_gradient_data() {
+    const Rows<QString, QString, QString, QStringList> row;
+    row("frozen, one rank", "frozen", "held", "scale", {"parallel.data=1"});
+    row("frozen, two ranks", "frozen", "held", "scale", {});
+    row("frozen, AdamW", "frozen", "held", "scale", {"optimizer.kind=adamw"});
+    row("frozen, ZeRO", "frozen", "held", "scale", {"parallel.zero=1"});
+    row("frozen, LAMB", "frozen", "held", "scale", {"optimizer.kind=Lamb"});
+    row("tied", "tied", "twice", "first", {});
+    row("tied, ZeRO", "tied", "twice", "first", {"parallel.zero=1"});
+  }
+  void a_model_trains_what_requires_a_gradient() {
+    const auto [model, same, kept, sets] = current_row<QString, QString, QString, QStringList>();
+    QStringList weights;
+    for (const QString& each : {model, same}) {
+      const QString run = path(each + QTest::currentDataTag());
+      const Outcome ended =
+          accrue_run(with_library({"run", spec(each, {}, "[run]\nupdates = 4\n"), "--quiet", "--out", run},
+                                  sets + QStringList{"optimizer.weight_decay=0.1"}));
+      QVERIFY2(ended.status == 0, qUtf8Printable(ended.err));
+      QVERIFY(tensors(run + "/final/model.safetensors").contains(kept));
+      weights << weights_of(run);
+    }
+    QCOMPARE(weights[0].size(), 64);
+    QCOMPARE(weights[0], weights[1]);
+  }
+
+  void a_model_that_cannot_be_trained_is_refused_data() {
+    const Rows<QString, QString> row;
+    row("nothing requires a gradient", "all_frozen", "the model has no parameter that requires a gradient");
+    row("two types", "mixed", "parameter wide is of type Double and in.weight of Float");
+  }
+  void a_model_that_cannot_be_trained_is_refused() {
+    const auto [model, says] = current_row<QString, QString>();
+    const Outcome ended =
+        accrue_run(with_library({"run", spec(model, {}, "[run]\nupdates = 1\n"), "--quiet", "--out", path(model)}));
+    QVERIFY2(ended.status == 2 && ended.err.contains(says), qUtf8Printable(ended.out + ended.err));
   }
 
   /// A number a micro-step, and a numerator with its denominator: the same 32 samples on one rank and on two.

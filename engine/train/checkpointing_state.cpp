@@ -265,6 +265,19 @@ Result<void> check_open_window(Training& training, const CheckpointReader& check
   return check_tally(training, checkpoint);
 }
 
+/// Checkpoints had no reports once: those of the window's rest are then its scalars.
+Result<void> restore_reports(const Training& training, const CheckpointReader& checkpoint) {
+  const std::string name = rank_name(training, "reports");
+  if (!checkpoint.find(name)) return {};
+  const auto stored = checkpoint.read(name);
+  if (!stored) return tl::unexpected(stored.error());
+  std::string text;
+  if (stored->scalar_type() == at::kByte)
+    text.assign(reinterpret_cast<const char*>(stored->const_data_ptr()), static_cast<std::size_t>(stored->numel()));
+  if (!text.empty() && training.hooks.restore_reports(text)) return {};
+  return fail(ErrorCode::protocol, name + " is not what a train step has reported", "tensors");
+}
+
 OpenWindow open_window(const at::Tensor& tensor) {
   const double* const values = tensor.const_data_ptr<double>();
   TallyRow tally;
@@ -312,6 +325,13 @@ PlacedTensor tally_tensor(const Training& training, const OpenWindow& open) {
   return whole_tensor(replica_name(training, "tally"), std::move(tensor));
 }
 
+PlacedTensor reports_tensor(const Training& training) {
+  const std::string text = training.hooks.open_reports();
+  at::Tensor bytes = at::empty({std::ssize(text)}, at::kByte);
+  std::ranges::copy(text, bytes.mutable_data_ptr<std::uint8_t>());
+  return whole_tensor(rank_name(training, "reports"), std::move(bytes));
+}
+
 PlacedTensor generator_tensor(const Training& training) {
   return whole_tensor(rank_name(training, "rng.cpu"), generator_state());
 }
@@ -347,6 +367,7 @@ Result<void> restore_state(Training& training, const CheckpointReader& checkpoin
   const auto tally = checkpoint.read(replica_name(training, "tally"));
   if (!tally) return tl::unexpected(tally.error());
   training.open = open_window(*tally);
+  if (auto reported = restore_reports(training, checkpoint); !reported) return reported;
   // The loss of a micro-step reaches every parameter of a spec's models.
   const bool learned = training.open.tally.micro_steps > 0;
   training.reducer.set_reached(std::vector<bool>(training.reducer.parameters().size(), learned));

@@ -8,7 +8,8 @@
 //   replica.<d>.gradients.<p>    of an open window: what this replica's micro-steps have summed so far,
 //   replica.<d>.compensation.<p> what the sums have rounded off,
 //   replica.<d>.buffers.<b>      what the buffers are before the replicas take those of the first,
-//   replica.<d>.tally            and what the micro-steps held
+//   replica.<d>.tally            and what the micro-steps held;
+//   rank.<r>.reports             what a library's train step has reported on this rank (StepReports::text())
 //
 // Of a token embedding whose vocabulary is padded, the rows that are no part of the model (model_share.h) are in none
 // of them.
@@ -34,6 +35,8 @@ std::vector<PlacedTensor> shared_tensors(Training& training, Purpose purpose);
 std::vector<PlacedTensor> window_tensors(Training& training, Purpose purpose);
 /// Its tally and what the whole of it was counted to hold, as a copy.
 PlacedTensor tally_tensor(const Training& training, const OpenWindow& open);
+/// What a library's train step has reported of it on this rank, as a copy; of no element where it has not.
+PlacedTensor reports_tensor(const Training& training);
 /// The default generator's state, as a copy.
 PlacedTensor generator_tensor(const Training& training);
 

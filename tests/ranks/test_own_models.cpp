@@ -223,6 +223,34 @@ class TestOwnModels : public QObject {
     QCOMPARE(first[1], first[0]);
   }
 
+  /// What the window's first micro-steps reported counts with the rest after a resume.
+  void reports_of_an_open_window_are_in_checkpoints_data() {
+    const Rows<int> row;
+    row("one rank", 1);
+    row("two ranks", 2);
+  }
+  void reports_of_an_open_window_are_in_checkpoints() {
+    const auto [ranks] = current_row<int>();
+    const QString run = path(QStringLiteral("open%1").arg(ranks)), branch = run + "-branch";
+    const QString rest = "[checkpoint]\nevery_micro_steps = 2\nkeep = 100\n[run]\nupdates = 3\n";
+    const Outcome whole = accrue_run(
+        with_library({"run", spec("layers", "with_accuracy", rest), "--quiet", "--out", run},
+                     {QStringLiteral("parallel.data=%1").arg(ranks), "accumulation.checkpoint_scope=anywhere"}));
+    QVERIFY2(whole.status == 0, qUtf8Printable(whole.err));
+    const Outcome goes_on = accrue_run({"resume", run, "--from", "step-1+2", "--quiet", "--out", branch});
+    QVERIFY2(goes_on.status == 0, qUtf8Printable(goes_on.err));
+    const auto wanted = events(run, "update"), found = events(branch, "update");
+    QCOMPARE(wanted.size(), 3);
+    QVERIFY(found.size() >= 2);
+    for (int back = 1; back <= 2; ++back) {
+      const auto of_run = wanted[wanted.size() - back], of_branch = found[found.size() - back];
+      QCOMPARE(of_branch["update"], of_run["update"]);
+      QCOMPARE(of_branch["loss"], of_run["loss"]);
+      QCOMPARE(of_run["scalars"].toObject().keys(), QStringList({"accuracy", "rows"}));
+      QCOMPARE(of_branch["scalars"], of_run["scalars"]);
+    }
+  }
+
   void text_is_generated_by_a_gpt_that_a_library_gave() {
     const QString file = path("gpt.accrue"), run = path("gpt");
     QFile out(file);

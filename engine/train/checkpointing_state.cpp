@@ -265,6 +265,24 @@ Result<void> check_open_window(Training& training, const CheckpointReader& check
   return check_tally(training, checkpoint);
 }
 
+/// Which parameters the window's micro-steps have reached so far on this rank. Those of a spec's models are all reached
+/// by any of them.
+Result<std::vector<bool>> restored_reached(const Training& training, const CheckpointReader& checkpoint) {
+  std::vector<bool> reached(training.reducer.parameters().size(), training.open.tally.micro_steps > 0);
+  const std::string name = rank_name(training, "reached");
+  if (!checkpoint.find(name)) return reached;
+  const auto stored = checkpoint.read(name);
+  if (!stored) return tl::unexpected(stored.error());
+  if (stored->scalar_type() != at::kByte || stored->numel() != std::ssize(reached))
+    return fail(ErrorCode::protocol,
+                name + " is " + type_text(stored->sizes().vec(), stored->scalar_type()) + " there and " +
+                    type_text({std::ssize(reached)}, at::kByte) + " here",
+                "tensors");
+  const auto* bytes = stored->const_data_ptr<std::uint8_t>();
+  for (std::size_t i = 0; i < reached.size(); ++i) reached[i] = bytes[i] != 0;
+  return reached;
+}
+
 /// Checkpoints had no reports once: those of the window's rest are then its scalars.
 Result<void> restore_reports(const Training& training, const CheckpointReader& checkpoint) {
   const std::string name = rank_name(training, "reports");
@@ -325,11 +343,17 @@ PlacedTensor tally_tensor(const Training& training, const OpenWindow& open) {
   return whole_tensor(replica_name(training, "tally"), std::move(tensor));
 }
 
-PlacedTensor reports_tensor(const Training& training) {
-  const std::string text = training.hooks.open_reports();
-  at::Tensor bytes = at::empty({std::ssize(text)}, at::kByte);
-  std::ranges::copy(text, bytes.mutable_data_ptr<std::uint8_t>());
-  return whole_tensor(rank_name(training, "reports"), std::move(bytes));
+std::vector<PlacedTensor> library_tensors(const Training& training) {
+  if (!training.hooks.any()) return {};
+  std::vector<PlacedTensor> tensors;
+  const auto add = [&](const char* what, const auto& bytes) {
+    at::Tensor tensor = at::empty({std::ssize(bytes)}, at::kByte);
+    std::ranges::copy(bytes, tensor.mutable_data_ptr<std::uint8_t>());
+    tensors.push_back(whole_tensor(rank_name(training, what), std::move(tensor)));
+  };
+  add("reached", training.reducer.reached());
+  if (const std::string text = training.hooks.open_reports(); !text.empty()) add("reports", text);
+  return tensors;
 }
 
 PlacedTensor generator_tensor(const Training& training) {
@@ -368,9 +392,9 @@ Result<void> restore_state(Training& training, const CheckpointReader& checkpoin
   if (!tally) return tl::unexpected(tally.error());
   training.open = open_window(*tally);
   if (auto reported = restore_reports(training, checkpoint); !reported) return reported;
-  // The loss of a micro-step reaches every parameter of a spec's models.
-  const bool learned = training.open.tally.micro_steps > 0;
-  training.reducer.set_reached(std::vector<bool>(training.reducer.parameters().size(), learned));
+  const auto reached = restored_reached(training, checkpoint);
+  if (!reached) return tl::unexpected(reached.error());
+  training.reducer.set_reached(*reached);
   return {};
 }
 

@@ -131,6 +131,7 @@ class TestOwnModels : public QObject {
     row("inside a window", "centred", 2, "step-6+2");
     row("a frozen parameter", "frozen", 2, "step-6");
     row("a frozen parameter, inside a window", "frozen", 2, "step-6+2");
+    row("a parameter without a use, which does not decay", "spare", 2, "step-6+2");
   }
   void buffers_are_in_checkpoints() {
     const auto [model, ranks, from] = current_row<QString, int, QString>();
@@ -138,7 +139,8 @@ class TestOwnModels : public QObject {
     const QString rest =
         "[checkpoint]\nevery_micro_steps = 2\nkeep = 100\n[evaluate]\nevery_updates = 1\nbatches = 2\n"
         "[run]\nupdates = 10\n";
-    const QStringList sets{QStringLiteral("parallel.data=%1").arg(ranks), "accumulation.checkpoint_scope=anywhere"};
+    const QStringList sets{QStringLiteral("parallel.data=%1").arg(ranks), "accumulation.checkpoint_scope=anywhere",
+                           "optimizer.weight_decay=0.1"};
     const Outcome whole = accrue_run(with_library({"run", spec(model, {}, rest), "--quiet", "--out", run}, sets));
     QVERIFY2(whole.status == 0, qUtf8Printable(whole.err));
     QVERIFY2(QDir(run + "/checkpoints").exists(from), qUtf8Printable(QDir(run + "/checkpoints").entryList().join(' ')));

@@ -104,6 +104,11 @@ struct Tied final : Twice {
   Tied() { register_parameter("second", first); }
 };
 
+/// A parameter that no forward uses.
+struct Spare final : Layers {
+  Spare() { register_parameter("spare", at::full({2, 4}, 1.0)); }
+};
+
 struct Mixed final : Layers {
   Mixed() { register_parameter("wide", at::zeros({8}, at::kDouble)); }
 };
@@ -169,6 +174,7 @@ ACCRUE_PLUGIN("Own models", registry) {
   add_model<Twice>(registry, "twice");
   add_model<Tied>(registry, "tied");
   add_model<Mixed>(registry, "mixed");
+  add_model<Spare>(registry, "spare");
   registry.custom_model_provider_function.add("own_gpt", own_gpt);
   registry.custom_loss_function.add("contrastive", contrastive);
   registry.custom_loss_function.add("with_accuracy", with_accuracy);

@@ -5,7 +5,6 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <span>
 #include <stdexcept>
@@ -16,6 +15,7 @@
 #include "accrue/run/dataset_splits.h"
 #include "accrue/run/gpt_dataset.h"
 #include "accrue/run/kept_index.h"
+#include "accrue/run/megatron_blend.h"
 #include "accrue/run/t5_dataset.h"
 #include "data/masked_samples.h"
 
@@ -28,44 +28,19 @@ T taken(Result<T> result) {
   return *std::move(result);
 }
 
-struct Blended {
-  std::vector<double> weights;  ///< empty: one prefix, or several of which each gives all its samples
-  std::vector<std::string> prefixes;
-};
-
 [[noreturn]] void refuse_data(const std::string& what) {
   throw std::invalid_argument("MegatronLMDummyDataLoader: " + what);
 }
 
-std::optional<double> number_of(const std::string& word) {
-  double number = 0.0;
-  const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (failed != std::errc{} || end != word.data() + word.size()) return std::nullopt;
-  return number;
-}
-
-/// "WEIGHT PREFIX WEIGHT PREFIX ..." as so many words, or prefixes alone. Megatron-LM tells them apart likewise: with
-/// an even number of words by whether every other one, from the first, is a number.
-Blended parse(const std::vector<std::string>& words, const std::string& name) {
-  if (words.size() % 2 != 0) return {{}, words};
-  Blended blended;
-  std::string no_weight;
-  for (std::size_t i = 0; i < words.size(); i += 2) {
-    if (const auto weight = number_of(words[i])) {
-      blended.weights.push_back(*weight);
-      blended.prefixes.push_back(words[i + 1]);
-    } else {
-      no_weight = words[i];
-    }
-  }
-  if (blended.weights.empty()) return {{}, words};
-  if (!no_weight.empty()) refuse_data("\"" + no_weight + "\" in " + name + " is not a weight, and others are");
-  return blended;
+MegatronBlend parse(const std::vector<std::string>& words, const std::string& name) {
+  auto blend = read_megatron_blend(words);
+  if (!blend) refuse_data(name + " " + blend.error().message + " (\"" + blend.error().where + "\")");
+  return *std::move(blend);
 }
 
 /// Where the samples of a split come from.
 struct SplitSource {
-  Blended blended;
+  MegatronBlend blended;
   std::optional<SplitBounds> bounds;  ///< none: it has nothing
 };
 
@@ -238,14 +213,14 @@ void size_by_lengths(BlendSizes& sizes, const std::vector<Samples>& sets) {
   sizes.size = std::min(sizes.size, all);
 }
 
-BlendIndex blend_of(const MegatronLMDummyDataLoader& loader, const Blended& blended, const BlendSizes& sizes,
+BlendIndex blend_of(const MegatronLMDummyDataLoader& loader, const MegatronBlend& blended, const BlendSizes& sizes,
                     const std::vector<std::optional<std::int64_t>>& requested, Request request) {
   const auto build = [&] { return build_blend_index(sizes.weights, sizes.size); };
   if (loader.data_cache_path.empty()) return taken(build());
   BlendIdentity identity{.datasets = {}, .split = request.split, .weights = sizes.weights, .size = sizes.size};
-  for (std::size_t i = 0; i < blended.prefixes.size(); ++i) {
+  for (std::size_t i = 0; i < blended.paths.size(); ++i) {
     request.samples = requested[i];
-    identity.datasets.push_back(identity_of(blended.prefixes[i], request, masking_identity(request)));
+    identity.datasets.push_back(identity_of(blended.paths[i], request, masking_identity(request)));
   }
   return taken(kept_index(loader.data_cache_path, identity, build));
 }
@@ -274,17 +249,17 @@ std::vector<MegatronDataset> indexed_text(const MegatronLMDummyDataLoader& loade
   for (std::size_t split = 0; split < splits.size(); ++split) {
     const auto& [blended, bounds] = sources.at(split);
     if (samples[split] < 1 || !bounds) continue;
-    const bool blends = blended.prefixes.size() > 1 || !blended.weights.empty();
+    const bool blends = blended.paths.size() > 1 || !blended.weights.empty();
     BlendSizes sizes{.size = samples[split]};
     if (!blended.weights.empty()) sizes = taken(blend_sizes(blended.weights, samples[split]));
     std::vector<std::optional<std::int64_t>> requested(sizes.requested.begin(), sizes.requested.end());
-    if (requested.empty()) requested.assign(blended.prefixes.size(), blends ? std::nullopt : std::optional(sizes.size));
+    if (requested.empty()) requested.assign(blended.paths.size(), blends ? std::nullopt : std::optional(sizes.size));
     Request request{.loader = loader, .model = model, .split = static_cast<DatasetSplit>(split), .tokenizer = {}};
-    request.tokenizer = tokenizer_of(taken(read_sidecar(blended.prefixes.front())), model);
+    request.tokenizer = tokenizer_of(taken(read_sidecar(blended.paths.front())), model);
     std::vector<Samples> sets;
-    for (std::size_t i = 0; i < blended.prefixes.size(); ++i) {
+    for (std::size_t i = 0; i < blended.paths.size(); ++i) {
       request.samples = requested[i];
-      sets.push_back(samples_of(blended.prefixes[i], *bounds, request));
+      sets.push_back(samples_of(blended.paths[i], *bounds, request));
     }
     if (blends && blended.weights.empty()) size_by_lengths(sizes, sets);
     auto index = std::make_shared<std::optional<BlendIndex>>();

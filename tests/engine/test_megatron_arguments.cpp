@@ -210,7 +210,7 @@ class TestMegatronArguments : public QObject {
           l.data_path.clear();
           l.valid_data_path = {"0.5", "a", "b", "c"};
         }),
-        "\"b\" in valid_data_path is not a weight, and others are");
+        "valid_data_path has a path where a weight should stand (\"b\")");
   }
   void names_that_mean_nothing_here_are_refused() {
     const auto [loader, said] = current_row<MegatronLMDummyDataLoader, QString>();

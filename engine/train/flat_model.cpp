@@ -52,7 +52,7 @@ void add_once(NamedTensors& all, const std::string& name, const at::Tensor& tens
   if (tensor.defined() && std::ranges::none_of(all, is_it)) all.emplace_back(name, tensor);
 }
 
-/// Errors: throws ResultError, as only a model of one's own is another.
+/// Only a model of one's own can be otherwise.
 void demand_trainable(const NamedTensors& parameters) {
   const auto refuse = [](const std::string& message, const char* hint) {
     throw ResultError({ErrorCode::config, message, "custom_model_provider_function", hint});

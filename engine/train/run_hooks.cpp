@@ -316,8 +316,8 @@ std::string RunHooks::open_reports() const {
   return named_ ? named_->training_reports->text() : std::string();
 }
 
-bool RunHooks::restore_reports(const std::string& text) const {
-  return !named_ || named_->training_reports->restore(text);
+void RunHooks::restore_reports(const std::string& text) const {
+  if (named_) named_->training_reports->restore(text);
 }
 
 void RunHooks::starts(std::int64_t position) const {

@@ -7,9 +7,9 @@
 // Gloo's own time-outs are out of the way after the connection is made: they measure on a clock that goes on while the
 // process is frozen. The caller waits for the end of an operation itself, with its own patience (patience.h).
 //
-// On one host the device listens on 127.0.0.1 only. Gloo says that a connection broke, not whose: where the peers live
-// on this host, their pidfds tell which one died. After a failure the process group is abandoned rather than destroyed,
-// because its destructor waits for operations that can no longer end.
+// On one host the device listens on 127.0.0.1 only, unless the user names an interface. Gloo says that a connection
+// broke, not whose: where the peers live on this host, their pidfds tell which one died. After a failure the process
+// group is abandoned rather than destroyed, because its destructor waits for operations that can no longer end.
 //
 // A rank that waits for long compares what the ranks say they call and wait for, so that another collective, another
 // size, another root, and ranks that wait for each other's messages are found by name and not by time-out.
@@ -530,17 +530,17 @@ using GlooOptions = c10d::ProcessGroupGloo::Options;
 /// Where this rank listens for the others, and what that is called. The user's choice goes first, as Gloo takes it; by
 /// itself Gloo would listen where this host's name leads, which may be the loopback interface.
 Result<std::string> choose_device(const CommGroup& group, GlooOptions& options) {
-  if (group.one_host) {
-    options.devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
-    return std::string("lo (127.0.0.1)");
-  }
   if (const char* chosen = std::getenv("GLOO_SOCKET_IFNAME"); chosen != nullptr && *chosen != '\0') {
     std::stringstream names(chosen);
     for (std::string name; std::getline(names, name, ',');)
       options.devices.push_back(c10d::ProcessGroupGloo::createDeviceForInterface(name));
     return chosen + std::string(" (GLOO_SOCKET_IFNAME)");
   }
-  const auto own = address_towards(group.meeting_host);
+  if (group.one_host) {
+    options.devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
+    return std::string("lo (127.0.0.1)");
+  }
+  const auto own = address_towards(group.meeting_host, group.one_machine);
   if (!own) return tl::unexpected(own.error());
   options.devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(own->address));
   return own->text();

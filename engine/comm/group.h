@@ -24,6 +24,7 @@ struct CommGroup {
   std::chrono::milliseconds join_timeout{60000};  ///< of building the group
   std::string timeout_option;                     ///< what the caller sets timeout by
   bool one_host = true;                           ///< all members run here
+  bool one_machine = true;                        ///< or in containers beside each other
   std::string meeting_host;                       ///< that all members reach: MASTER_ADDR
 
   std::int64_t size() const { return static_cast<std::int64_t>(members.size()); }

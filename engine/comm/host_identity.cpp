@@ -29,6 +29,11 @@ std::optional<HostIdentity> HostIdentity::decode(const std::string& text) {
   return identity;
 }
 
+bool HostIdentity::same_machine(const HostIdentity& other) const {
+  const std::string boot = place.substr(0, place.find(' '));
+  return !boot.empty() && other.place.starts_with(boot + " ");
+}
+
 HostIdentity this_host() {
   HostIdentity identity;
   char name[256] = "";
@@ -38,7 +43,7 @@ HostIdentity this_host() {
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id") >> std::ws, boot);
   struct stat pids {};
   ::stat("/proc/self/ns/pid", &pids);
-  identity.place = identity.host + " " + boot + " " + std::to_string(pids.st_ino);
+  identity.place = boot + " " + identity.host + " " + std::to_string(pids.st_ino);
   identity.pid = ::getpid();
   identity.instructions = instruction_set();
   identity.tiles_pay = tiles_pay();

@@ -21,6 +21,8 @@ struct HostIdentity {
 
   std::string encode() const;
   static std::optional<HostIdentity> decode(const std::string& text);
+  /// Whether both run on the same boot of one kernel, in the same container or not.
+  bool same_machine(const HostIdentity& other) const;
 };
 
 HostIdentity this_host();

@@ -14,7 +14,6 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <optional>
 
 namespace accrue {
 namespace {
@@ -28,11 +27,7 @@ std::string numeric(const sockaddr* address) {
   return text;
 }
 
-struct OwnAddress : LocalAddress {
-  bool loopback = false;
-};
-
-/// Of interfaces that are up; no link-local ones.
+/// No link-local ones.
 std::vector<OwnAddress> own_addresses() {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return {};
@@ -82,7 +77,24 @@ Result<LocalAddress> only_address(const std::string& host, const std::vector<Own
 
 }  // namespace
 
-Result<LocalAddress> address_towards(const std::string& host) {
+bool is_loopback_name(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+Result<LocalAddress> choose_address(const std::string& host, bool one_machine, const std::vector<std::string>& sources,
+                                    const std::vector<OwnAddress>& own) {
+  for (const std::string& source : sources) {
+    const auto from = std::ranges::find(own, source, &OwnAddress::address);
+    if (from == own.end()) continue;
+    // A rank that met the others at such an address shares their network; where the name of rank 0's host leads there
+    // on rank 0 alone, it does not.
+    if (from->loopback && !(one_machine && is_loopback_name(host))) return only_address(host, own);
+    return *from;
+  }
+  return fail(ErrorCode::rendezvous, "no route leads to MASTER_ADDR=" + host, "backend gloo", kChoose);
+}
+
+Result<LocalAddress> address_towards(const std::string& host, bool one_machine) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_DGRAM;
   addrinfo* first = nullptr;
@@ -90,15 +102,9 @@ Result<LocalAddress> address_towards(const std::string& host) {
     return fail(ErrorCode::rendezvous, "MASTER_ADDR=" + host + " does not resolve: " + ::gai_strerror(error),
                 "backend gloo", "Give the address or name of rank 0's host");
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> targets(first, &::freeaddrinfo);
-  const auto all = own_addresses();
-  for (const addrinfo* each = first; each != nullptr; each = each->ai_next) {
-    const std::string source = source_for(*each);
-    const auto own = std::ranges::find_if(all, [&](const OwnAddress& mine) { return mine.address == source; });
-    if (own == all.end()) continue;
-    if (own->loopback) return only_address(host, all);
-    return *own;
-  }
-  return fail(ErrorCode::rendezvous, "no route leads to MASTER_ADDR=" + host, "backend gloo", kChoose);
+  std::vector<std::string> sources;
+  for (const addrinfo* each = first; each != nullptr; each = each->ai_next) sources.push_back(source_for(*each));
+  return choose_address(host, one_machine, sources, own_addresses());
 }
 
 }  // namespace accrue

@@ -16,9 +16,22 @@ struct LocalAddress {
   std::string text() const { return interface + " (" + address + ")"; }
 };
 
-/// The address by which this host reaches `host`. Where `host` is this host, and its name leads to the loopback
-/// interface, the only other address that this host has. Errors (rendezvous): `host` does not resolve, no route leads
-/// there, several addresses to choose from.
-Result<LocalAddress> address_towards(const std::string& host);
+/// One of an interface that is up.
+struct OwnAddress : LocalAddress {
+  bool loopback = false;
+};
+
+/// Whether a host's name says by itself that it is the host of whoever uses it: "localhost", 127.0.0.1, ::1.
+bool is_loopback_name(const std::string& host);
+
+/// Where ranks that meet at `host` listen for each other. `sources`: the addresses from which packets leave for it, the
+/// best first. That is the address to use, unless it is the loopback interface's: then all ranks of one machine that
+/// meet at a loopback address use that, and otherwise the host's only other address is used. Errors (rendezvous): no
+/// source is among `own`, several addresses to choose from.
+Result<LocalAddress> choose_address(const std::string& host, bool one_machine, const std::vector<std::string>& sources,
+                                    const std::vector<OwnAddress>& own);
+
+/// The same of this host, whose addresses are looked up. Errors (rendezvous): likewise, and `host` does not resolve.
+Result<LocalAddress> address_towards(const std::string& host, bool one_machine);
 
 }  // namespace accrue

@@ -13,6 +13,7 @@
 
 #include "error_text.h"
 #include "guarded_store.h"
+#include "local_address.h"
 #include "shared_segment.h"
 #include "store_socket.h"
 
@@ -24,8 +25,7 @@ constexpr int kNeverRemove = -1;  // FileStore's number of workers after whose e
 
 /// True where the launcher itself says that nothing outside this host takes part.
 bool launched_on_one_host(const RankIdentity& identity) {
-  return identity.local_world == identity.world || identity.master_addr == "localhost" ||
-         identity.master_addr.starts_with("127.");
+  return identity.local_world == identity.world || is_loopback_name(identity.master_addr);
 }
 
 Result<RankStore> open_inherited(const RankIdentity& identity) {

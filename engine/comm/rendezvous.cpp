@@ -168,6 +168,7 @@ class StoreRendezvous final : public Rendezvous {
       if (rank == identity_.rank) group.rank = static_cast<std::int64_t>(group.members.size());
       const bool here = is_here(host_of(rank));
       group.one_host &= here;
+      group.one_machine &= host_of(identity_.rank).same_machine(host_of(rank));
       group.members.push_back({rank, here ? host_of(rank).pid : 0});
     }
     return group;

@@ -132,8 +132,12 @@ void AcceleratorImpl::check_model(const ModelSpec& model) {
                       .world = mesh.grid().world(),
                       .layers = model.layers,
                       .width = model.width,
-                      .heads = model.heads};
-  if (model.kind == ModelKind::t5) facts.decoder_layers = model.decoder_layers.value_or(model.layers);
+                      .heads = model.heads,
+                      .positions = model.context};
+  if (model.kind == ModelKind::t5) {
+    facts.decoder_layers = model.decoder_layers.value_or(model.layers);
+    facts.positions = std::max(model.context, model.tokens_of_decoder());
+  }
   resolved = resolve_megatron_fields(options.megatron_lm_plugin, environment_of(options), facts);
   if (!resolved.ok()) refuse(texts(resolved.findings));
   if (options.num_labels && model.kind != ModelKind::bert)

@@ -5,7 +5,6 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <span>
 #include <stdexcept>
@@ -16,6 +15,7 @@
 #include "accrue/run/dataset_splits.h"
 #include "accrue/run/gpt_dataset.h"
 #include "accrue/run/kept_index.h"
+#include "accrue/run/megatron_blend.h"
 #include "accrue/run/t5_dataset.h"
 #include "data/masked_samples.h"
 
@@ -28,35 +28,19 @@ T taken(Result<T> result) {
   return *std::move(result);
 }
 
-struct Blended {
-  std::vector<double> weights;  ///< empty: one prefix
-  std::vector<std::string> prefixes;
-};
-
 [[noreturn]] void refuse_data(const std::string& what) {
   throw std::invalid_argument("MegatronLMDummyDataLoader: " + what);
 }
 
-/// "PREFIX", or "WEIGHT PREFIX WEIGHT PREFIX ..." as so many words.
-Blended parse(const std::vector<std::string>& words, const std::string& name) {
-  if (words.size() == 1) return {{}, words};
-  if (words.size() % 2 != 0) refuse_data(name + " is one prefix, or weights and prefixes in turn");
-  Blended blended;
-  for (std::size_t i = 0; i < words.size(); i += 2) {
-    const std::string& word = words[i];
-    double weight = 0.0;
-    const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), weight);
-    if (failed != std::errc{} || end != word.data() + word.size())
-      refuse_data("\"" + word + "\" in " + name + " is not a weight");
-    blended.weights.push_back(weight);
-    blended.prefixes.push_back(words[i + 1]);
-  }
-  return blended;
+MegatronBlend parse(const std::vector<std::string>& words, const std::string& name) {
+  auto blend = read_megatron_blend(words);
+  if (!blend) refuse_data(name + " " + blend.error().message + " (\"" + blend.error().where + "\")");
+  return *std::move(blend);
 }
 
 /// Where the samples of a split come from.
 struct SplitSource {
-  Blended blended;
+  MegatronBlend blended;
   std::optional<SplitBounds> bounds;  ///< none: it has nothing
 };
 
@@ -97,7 +81,7 @@ struct Request {
   const MegatronLMDummyDataLoader& loader;
   const ModelSpec& model;
   DatasetSplit split = DatasetSplit::train;
-  std::int64_t samples = 0;
+  std::optional<std::int64_t> samples;  ///< none: of one pass
   TokenizerIdentity tokenizer;
 };
 
@@ -217,14 +201,26 @@ Batch rows_of(const std::vector<Batch>& rows) {
   return all;
 }
 
-BlendIndex blend_of(const MegatronLMDummyDataLoader& loader, const Blended& blended, const BlendSizes& sizes,
-                    Request request) {
+/// Without weights each set counts by the samples of its one pass, and the blend has no more than all of them.
+void size_by_lengths(BlendSizes& sizes, const std::vector<Samples>& sets) {
+  std::vector<double> lengths;
+  std::int64_t all = 0;
+  for (const Samples& set : sets) {
+    lengths.push_back(static_cast<double>(set.count));
+    all += set.count;
+  }
+  sizes.weights = taken(normalize_weights(lengths));
+  sizes.size = std::min(sizes.size, all);
+}
+
+BlendIndex blend_of(const MegatronLMDummyDataLoader& loader, const MegatronBlend& blended, const BlendSizes& sizes,
+                    const std::vector<std::optional<std::int64_t>>& requested, Request request) {
   const auto build = [&] { return build_blend_index(sizes.weights, sizes.size); };
   if (loader.data_cache_path.empty()) return taken(build());
   BlendIdentity identity{.datasets = {}, .split = request.split, .weights = sizes.weights, .size = sizes.size};
-  for (std::size_t i = 0; i < blended.prefixes.size(); ++i) {
-    request.samples = sizes.requested[i];
-    identity.datasets.push_back(identity_of(blended.prefixes[i], request, masking_identity(request)));
+  for (std::size_t i = 0; i < blended.paths.size(); ++i) {
+    request.samples = requested[i];
+    identity.datasets.push_back(identity_of(blended.paths[i], request, masking_identity(request)));
   }
   return taken(kept_index(loader.data_cache_path, identity, build));
 }
@@ -253,18 +249,22 @@ std::vector<MegatronDataset> indexed_text(const MegatronLMDummyDataLoader& loade
   for (std::size_t split = 0; split < splits.size(); ++split) {
     const auto& [blended, bounds] = sources.at(split);
     if (samples[split] < 1 || !bounds) continue;
-    BlendSizes sizes{.requested = {samples[split]}, .size = samples[split]};
+    const bool blends = blended.paths.size() > 1 || !blended.weights.empty();
+    BlendSizes sizes{.size = samples[split]};
     if (!blended.weights.empty()) sizes = taken(blend_sizes(blended.weights, samples[split]));
+    std::vector<std::optional<std::int64_t>> requested(sizes.requested.begin(), sizes.requested.end());
+    if (requested.empty()) requested.assign(blended.paths.size(), blends ? std::nullopt : std::optional(sizes.size));
     Request request{.loader = loader, .model = model, .split = static_cast<DatasetSplit>(split), .tokenizer = {}};
-    request.tokenizer = tokenizer_of(taken(read_sidecar(blended.prefixes.front())), model);
+    request.tokenizer = tokenizer_of(taken(read_sidecar(blended.paths.front())), model);
     std::vector<Samples> sets;
-    for (std::size_t i = 0; i < blended.prefixes.size(); ++i) {
-      request.samples = sizes.requested[i];
-      sets.push_back(samples_of(blended.prefixes[i], *bounds, request));
+    for (std::size_t i = 0; i < blended.paths.size(); ++i) {
+      request.samples = requested[i];
+      sets.push_back(samples_of(blended.paths[i], *bounds, request));
     }
+    if (blends && blended.weights.empty()) size_by_lengths(sizes, sets);
     auto index = std::make_shared<std::optional<BlendIndex>>();
-    if (!blended.weights.empty()) *index = blend_of(loader, blended, sizes, request);
-    splits[split].samples = blended.weights.empty() ? sets.front().count : sizes.size;
+    if (blends) *index = blend_of(loader, blended, sizes, requested, request);
+    splits[split].samples = blends ? sizes.size : sets.front().count;
     splits[split].fetch = [sets, index](const std::vector<std::int64_t>& rows) {
       std::vector<Batch> fetched;
       for (const std::int64_t row : rows) {

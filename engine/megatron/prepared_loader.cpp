@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "accrue/run/counted.h"
 #include "accrue/run/sample_order.h"
 #include "megatron/accelerator_impl.h"
 #include "megatron/indexed_text.h"
@@ -123,6 +124,13 @@ PreparedLoader AcceleratorImpl::make_loader(const LoaderSource& source, std::siz
       throw std::invalid_argument("consumed_samples[" + std::to_string(which) + "] = " + std::to_string(samples) +
                                   " is no multiple of a batch of all replicas, " +
                                   std::to_string(loader.rows_ * loader.replicas_));
+    // A sampler of Megatron-LM's that gives each sample once ends there; own data and a cyclic one begin anew.
+    if (std::holds_alternative<MegatronLMDummyDataLoader>(source) && !loader.cyclic_ && samples > 0 &&
+        samples >= loader.data_.samples)
+      throw std::invalid_argument("consumed_samples[" + std::to_string(which) + "] = " + std::to_string(samples) +
+                                  " leaves nothing of data loader " + std::to_string(which + 1) + ", which has " +
+                                  counted(loader.data_.samples, "sample") +
+                                  ": lower it, or train for longer (train_iters, train_samples)");
     loader.continue_after(samples);
     if (which == 0) progress.consumed_train_samples = samples;
     if (which == 1) progress.consumed_valid_samples = samples;

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accrue/megatron/registry.h"
 
-#include <c10/util/Exception.h>
-
-#include <new>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 
-#include "accrue/comm/communicator.h"
-#include "accrue/run/result.h"
+#include "megatron/hook_errors.h"
 
 namespace accrue::megatron {
 namespace {
@@ -19,52 +15,19 @@ void add_entries(std::vector<PluginEntry>& all, const Registry::Names<Entry>& na
   for (const auto& each : names.all()) all.push_back({.field = names.field(), .name = each.first});
 }
 
-/// In a catch block: what a hook threw, with its name before it. What is not about the hook goes on as it is.
-[[noreturn]] void rethrow_of(const std::string& hook) {
-  const std::string threw = hook + " threw: ";
-  try {
-    throw;
-  } catch (const CommError&) {
-    throw;
-  } catch (const ResultError&) {
-    throw;
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const c10::OutOfMemoryError&) {
-    throw;
-  } catch (const c10::Error& error) {
-    throw std::runtime_error(threw + error.what_without_backtrace());
-  } catch (const std::invalid_argument& error) {
-    throw std::invalid_argument(threw + error.what());
-  } catch (const std::exception& error) {
-    throw std::runtime_error(threw + error.what());
-  } catch (...) {
-    throw std::runtime_error(threw + "something that is no std::exception");
-  }
-}
-
-template <typename Call>
-auto guarded(const std::string& hook, Call&& call) {
-  try {
-    return std::forward<Call>(call)();
-  } catch (...) {
-    rethrow_of(hook);
-  }
-}
-
 /// A registered step whose own functions are the hook.
 class GuardedStep final : public AbstractTrainStep {
  public:
   GuardedStep(std::shared_ptr<AbstractTrainStep> inner, std::string hook)
       : AbstractTrainStep(inner->name()), inner_(std::move(inner)), hook_(std::move(hook)) {}
   Batch get_batch(DataIter& data) override {
-    return guarded(hook_, [&] { return inner_->get_batch(data); });
+    return call_hook(hook_, [&] { return inner_->get_batch(data); });
   }
   ForwardOut forward_step(DataIter& data, ModelChunk& chunk, int microbatch) override {
-    return guarded(hook_, [&] { return inner_->forward_step(data, chunk, microbatch); });
+    return call_hook(hook_, [&] { return inner_->forward_step(data, chunk, microbatch); });
   }
   LossOut loss_func(const Batch& batch, const Tensors& outputs) override {
-    return guarded(hook_, [&] { return inner_->loss_func(batch, outputs); });
+    return call_hook(hook_, [&] { return inner_->loss_func(batch, outputs); });
   }
 
  private:
@@ -84,7 +47,7 @@ std::vector<MegatronDataset> guarded_result(const std::string& hook, std::vector
   for (MegatronDataset& set : sets)
     if (set.fetch)
       set.fetch = [hook, fetch = std::move(set.fetch)](const std::vector<std::int64_t>& samples) {
-        return guarded(hook, [&] { return fetch(samples); });
+        return call_hook(hook, [&] { return fetch(samples); });
       };
   return sets;
 }
@@ -92,7 +55,7 @@ std::vector<MegatronDataset> guarded_result(const std::string& hook, std::vector
 template <typename Given, typename... Arguments>
 std::function<Given(Arguments...)> guarded_hook(const std::string& hook, std::function<Given(Arguments...)> call) {
   return [hook, call = std::move(call)](Arguments... arguments) {
-    return guarded_result(hook, guarded(hook, [&] { return call(std::forward<Arguments>(arguments)...); }));
+    return guarded_result(hook, call_hook(hook, [&] { return call(std::forward<Arguments>(arguments)...); }));
   };
 }
 

@@ -77,6 +77,26 @@ Replica replica_of(torch::nn::Module& module) {
   return replica;
 }
 
+/// LibTorch's own walks copy every name, which takes longer than a small window has.
+class ParameterWalk final : public torch::nn::Module {
+ public:
+  template <typename Visit>
+  static void of(const torch::nn::Module& module, const Visit& visit) {
+    for (const auto& entry : module.*(&ParameterWalk::parameters_))
+      if (entry.value().defined()) visit(entry.value());
+    for (const auto& child : module.children()) of(*child, visit);
+  }
+};
+
+/// At each place of a walk the tensor there that trains; null where one does not.
+std::vector<const void*> trained_places(const torch::nn::Module& module) {
+  std::vector<const void*> places;
+  ParameterWalk::of(module, [&](const at::Tensor& each) {
+    places.push_back(each.requires_grad() ? each.unsafeGetTensorImpl() : nullptr);
+  });
+  return places;
+}
+
 void check(const Replica& replica, const DataParallelOptions& options) {
   if (options.bucket_bytes <= 0) throw std::invalid_argument("DistributedDataParallel: bucket_bytes must be positive");
   if (replica.trainable.empty()) {
@@ -186,6 +206,7 @@ struct DistributedDataParallel::State {
         options(chosen),
         buffers(std::move(replica.buffers)),
         parameters(std::move(replica.trainable)),
+        known_places(trained_places(trained)),
         arenas(arenas_for(parameters, options, axis)),
         reducer(layouts_of(arenas), [this](std::size_t bucket) { reduce(bucket); }),
         unfinished(parameters.size()) {
@@ -220,6 +241,7 @@ struct DistributedDataParallel::State {
   DataParallelOptions options;
   NamedTensors buffers;
   std::vector<at::Tensor> parameters;
+  std::vector<const void*> known_places;  ///< trained_places() at construction
   std::vector<GradArena> arenas;
   std::vector<Place> places;
   BucketReducer reducer;
@@ -251,6 +273,15 @@ void DistributedDataParallel::State::release_parameters() {
 
 /// A parameter that was unfrozen or added later has no place in the arenas: it would be neither reduced nor cleared.
 void DistributedDataParallel::State::demand_all_known() const {
+  bool all_known = true;
+  std::size_t place = 0;
+  ParameterWalk::of(module, [&](const at::Tensor& each) {
+    const bool is_known = place < known_places.size() && known_places[place] == each.unsafeGetTensorImpl();
+    all_known = all_known && (is_known || !each.requires_grad());
+    ++place;
+  });
+  if (all_known) return;
+  // They may only have moved, as one before them was taken out.
   std::unordered_set<const void*> known;
   for (const at::Tensor& each : parameters) known.insert(each.unsafeGetTensorImpl());
   for (const at::Tensor& each : module.parameters()) {

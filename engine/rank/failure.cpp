@@ -6,7 +6,6 @@
 #include <new>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 
 #include "accrue/comm/communicator.h"
 
@@ -16,10 +15,12 @@ namespace {
 constexpr const char* memory_hint =
     "Halve accumulation.micro_batch and double accumulation.steps: the update stays the same.";
 
-/// The CPU allocator has no exception of its own.
-bool is_allocation_failure(std::string_view message) {
-  return message.find("can't allocate memory") != std::string_view::npos ||
-         message.find("not enough memory") != std::string_view::npos;
+/// The CPU allocator has no exception of its own: c10::Error, or what a hook's error was made of it.
+Error told_by(const std::string& message) {
+  const bool allocates = message.find("can't allocate memory") != std::string::npos ||
+                         message.find("not enough memory") != std::string::npos;
+  if (allocates) return {ErrorCode::out_of_memory, message, {}, memory_hint};
+  return {ErrorCode::internal, message, {}, {}};
 }
 
 }  // namespace
@@ -30,17 +31,17 @@ Error current_failure() {
   } catch (const CommError& error) {
     return {ErrorCode::peer_lost, error.what(), {}, "Another rank ended or is stuck: its own message says why."};
   } catch (const ResultError& error) {
-    return error.error;
+    Error told = error.error;
+    if (told.code == ErrorCode::out_of_memory && told.hint.empty()) told.hint = memory_hint;
+    return told;
   } catch (const c10::OutOfMemoryError& error) {
     return {ErrorCode::out_of_memory, error.what_without_backtrace(), {}, memory_hint};
   } catch (const c10::Error& error) {
-    const std::string message = error.what_without_backtrace();
-    if (is_allocation_failure(message)) return {ErrorCode::out_of_memory, message, {}, memory_hint};
-    return {ErrorCode::internal, message, {}, {}};
+    return told_by(error.what_without_backtrace());
   } catch (const std::bad_alloc&) {
     return {ErrorCode::out_of_memory, "this rank ran out of memory", {}, memory_hint};
   } catch (const std::exception& error) {
-    return {ErrorCode::internal, error.what(), {}, {}};
+    return told_by(error.what());
   } catch (...) {
     return {ErrorCode::internal, "an unknown exception", {}, {}};
   }

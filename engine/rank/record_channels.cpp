@@ -21,35 +21,12 @@
 #include <utility>
 
 #include "rank/plan_exchange.h"
+#include "rank/tcp_socket.h"
 
 namespace accrue {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// Owns a descriptor until it is released.
-class Socket {
- public:
-  explicit Socket(int fd = -1) : fd_(fd) {}
-  Socket(Socket&& other) noexcept : fd_(other.release()) {}
-  Socket& operator=(Socket&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Socket() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
-
-int left_ms(Clock::time_point deadline) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-  return static_cast<int>(std::max<std::int64_t>(0, left));
-}
 
 tl::unexpected<Error> system_failure(const std::string& what, int error) {
   return fail(ErrorCode::rendezvous, what + ": " + std::strerror(error), "the channel to rank 0");
@@ -65,15 +42,15 @@ std::string secret_word() {
 }
 
 struct Listener {
-  Socket socket;
+  TcpSocket socket;
   int port = 0;
 };
 
 Result<Listener> listen_here(bool one_host) {
   Listener made;
-  made.socket = Socket(::socket(one_host ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  made.socket = TcpSocket(::socket(one_host ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const bool six = !one_host && made.socket.get() >= 0;
-  if (made.socket.get() < 0) made.socket = Socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (made.socket.get() < 0) made.socket = TcpSocket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_storage address{};
   socklen_t size = sizeof(sockaddr_in);
   if (six) {  // takes IPv4, too
@@ -101,26 +78,8 @@ void keep_talking(int fd) {
   ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }
 
-bool connects(int fd, const addrinfo& address, Clock::time_point deadline) {
-  if (::connect(fd, address.ai_addr, address.ai_addrlen) == 0) return true;
-  if (errno != EINPROGRESS) return false;
-  pollfd waits{fd, POLLOUT, 0};
-  int ready = 0;
-  do ready = ::poll(&waits, 1, left_ms(deadline));
-  while (ready < 0 && errno == EINTR);
-  if (ready <= 0) {
-    errno = ETIMEDOUT;
-    return false;
-  }
-  int error = 0;
-  socklen_t size = sizeof error;
-  ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
-  errno = error;
-  return error == 0;
-}
-
 /// `greeting`: what rank 0 takes the connection by.
-Result<Socket> reach(const std::string& host, int port, const std::string& greeting, Clock::time_point deadline) {
+Result<TcpSocket> reach(const std::string& host, int port, const std::string& greeting, Clock::time_point deadline) {
   const std::string where = host + ":" + std::to_string(port);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -128,33 +87,29 @@ Result<Socket> reach(const std::string& host, int port, const std::string& greet
   if (const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found); error != 0)
     return fail(ErrorCode::rendezvous, "MASTER_ADDR=" + host + " does not resolve: " + ::gai_strerror(error), where);
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
-  int error = 0;
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    Socket socket(::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (socket.get() >= 0 && connects(socket.get(), *each, deadline) &&
-        ::send(socket.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(greeting.size())) {
-      keep_talking(socket.get());
-      return socket;
-    }
-    error = errno;
+  TcpSocket socket = connect_to_any(found, deadline);
+  if (socket.get() >= 0 &&
+      ::send(socket.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(greeting.size())) {
+    keep_talking(socket.get());
+    return socket;
   }
   return fail(ErrorCode::rendezvous,
-              std::string("rank 0 keeps the record and cannot be reached: ") + std::strerror(error), where,
+              std::string("rank 0 keeps the record and cannot be reached: ") + std::strerror(errno), where,
               "MASTER_ADDR is to lead to rank 0's host, and no firewall may stand between");
 }
 
 /// A connection that has not said yet which rank it is.
 struct Guest {
-  Socket socket;
+  TcpSocket socket;
   std::string said;
 };
 
 /// Takes one connection of each rank but 0. Whoever does not know the word is sent away.
-Result<std::vector<Socket>> admit(const Listener& listener, const std::string& word, std::int64_t world,
-                                  Clock::time_point deadline) {
+Result<std::vector<TcpSocket>> admit(const Listener& listener, const std::string& word, std::int64_t world,
+                                     Clock::time_point deadline) {
   constexpr std::size_t longest_greeting = 64;
   const std::size_t most_guests = static_cast<std::size_t>(world) + 64;
-  std::vector<Socket> ranks(static_cast<std::size_t>(world));
+  std::vector<TcpSocket> ranks(static_cast<std::size_t>(world));
   std::vector<Guest> guests;
   /// True once the guest is to go from the list: as a rank, or for good.
   const auto settled = [&](Guest& guest) {
@@ -188,12 +143,12 @@ Result<std::vector<Socket>> admit(const Listener& listener, const std::string& w
     }
     if (fds[0].revents != 0) {
       if (guests.size() == most_guests) guests.erase(guests.begin());  // the one that has said nothing for longest
-      if (Socket guest(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (TcpSocket guest(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
           guest.get() >= 0)
         guests.push_back({std::move(guest), {}});
     }
     std::erase_if(guests, settled);
-    missing = std::ranges::count_if(ranks, [](const Socket& each) { return each.get() < 0; }) - 1;
+    missing = std::ranges::count_if(ranks, [](const TcpSocket& each) { return each.get() < 0; }) - 1;
   }
   return ranks;
 }
@@ -205,8 +160,8 @@ Result<RecordChannels> open_record_channels(Rendezvous& meeting, Communicator& w
   const auto deadline = Clock::now() + patience;
   RecordChannels channels;
   Listener listener;
-  Socket own;
-  Socket pair;
+  TcpSocket own;
+  TcpSocket pair;
   std::string word;
   Result<std::string> invitation;
   if (world.rank() == 0) {
@@ -216,8 +171,8 @@ Result<RecordChannels> open_record_channels(Rendezvous& meeting, Communicator& w
     if (made && word.empty()) made = system_failure("no word can be drawn that admits to it", errno);
     if (made && ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
       made = system_failure("cannot be made", errno);
-    own = Socket(ends[0]);
-    pair = Socket(ends[1]);
+    own = TcpSocket(ends[0]);
+    pair = TcpSocket(ends[1]);
     invitation = made.map([&](const Listener& each) { return std::to_string(each.port) + " " + word; });
     if (made) listener = std::move(*made);
   }
@@ -229,7 +184,7 @@ Result<RecordChannels> open_record_channels(Rendezvous& meeting, Communicator& w
     auto ranks = admit(listener, word, world.size(), deadline);
     if (ranks) {
       ranks->front() = std::move(pair);
-      for (Socket& each : *ranks) channels.of_ranks.push_back(each.release());
+      for (TcpSocket& each : *ranks) channels.of_ranks.push_back(each.release());
     } else {
       mine = tl::unexpected(ranks.error());
     }

@@ -13,6 +13,7 @@
 #include <functional>
 #include <optional>
 #include <sstream>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -116,6 +117,8 @@ struct RunRecord::Impl {
   }
 
   Result<void> connect(Rendezvous& meeting);
+  Result<void> begin(RunOrder order, std::optional<ClaimedFolder> claimed, RecordChannels channels,
+                     std::int64_t first_seq);
   void span(ComputeKind kind, std::int64_t begin, std::int64_t end);
   void from_first(EventBody body) {
     if (world.rank() == 0) channel->send(std::move(body));
@@ -153,7 +156,22 @@ Result<void> RunRecord::Impl::connect(Rendezvous& meeting) {
 
   auto channels = open_record_channels(meeting, world, patience);
   if (!channels) return tl::unexpected(channels.error());
-  channel_fd = channels->own;
+  const auto begun = begin(std::move(order), std::move(claimed), std::move(*channels),
+                           first_seq[static_cast<std::size_t>(world.rank())]);
+  // All or none: the others' record would wait for a rank without a channel.
+  at::Tensor failed = at::empty({1}, at::kDouble);
+  *failed.mutable_data_ptr<double>() = begun ? -1.0 : static_cast<double>(world.rank());
+  world.all_reduce(failed, Reduce::max, CollectivePurpose::agreement);
+  const auto rank = static_cast<std::int64_t>(*failed.const_data_ptr<double>());
+  if (!begun || rank < 0) return begun;
+  return fail(ErrorCode::device, "rank " + std::to_string(rank) + " could not start its part of the record", {},
+              "Its own message says why");
+}
+
+/// Starts the threads.
+Result<void> RunRecord::Impl::begin(RunOrder order, std::optional<ClaimedFolder> claimed, RecordChannels channels,
+                                    std::int64_t first_seq) try {
+  channel_fd = channels.own;
   const SignalsHeldBack held_back;
   std::function<void()> end_now;
   if (claimed && claimed->continues)
@@ -165,7 +183,7 @@ Result<void> RunRecord::Impl::connect(Rendezvous& meeting) {
     }
   if (claimed) {
     keeper = std::make_unique<RunKeeper>(
-        std::move(order), std::move(claimed->writer), claimed->continues, std::move(channels->of_ranks),
+        std::move(order), std::move(claimed->writer), claimed->continues, std::move(channels.of_ranks),
         [](const RunFinished& end) { ::_exit(end.exit_status); }, options.updates_done);
     end_now = [fd = channel_fd] { ::shutdown(fd, SHUT_RDWR); };
   }
@@ -173,11 +191,15 @@ Result<void> RunRecord::Impl::connect(Rendezvous& meeting) {
       ChannelOptions{.fd = channel_fd,
                      .rank = world.rank(),
                      .origin_ns = origin_ns,
-                     .first_seq = first_seq[static_cast<std::size_t>(world.rank())],
+                     .first_seq = first_seq,
                      .on_orphan_deadline = [] {},  // how a program ends without rank 0 is its own affair
                      .on_end_now = end_now ? end_now : [] { ::_exit(exit_status(ErrorCode::peer_lost)); }});
   channel->send(RankReady{.data = world.rank(), .device = "cpu", .pid = ::getpid(), .backend = world.backend()});
   return {};
+} catch (const std::system_error& error) {
+  return fail(ErrorCode::device, "a thread of the record cannot be started: " + error.code().message(),
+              "rank " + std::to_string(world.rank()),
+              "Raise the limit on processes and threads (ulimit -u, or that of the container)");
 }
 
 void RunRecord::Impl::span(ComputeKind kind, std::int64_t begin, std::int64_t end) {

@@ -104,6 +104,7 @@ void save_inside(Training& training, const OpenWindow& open) {
   if (training.plan().knobs.checkpoint_scope == CheckpointScope::anywhere) {
     content.tensors = window_tensors(training, Purpose::write);
     if (training.tensor.rank() == 0) content.tensors.push_back(tally_tensor(training, open));
+    for (PlacedTensor& tensor : library_tensors(training)) content.tensors.push_back(std::move(tensor));
   }
   commit(training, std::move(content), false);
 }

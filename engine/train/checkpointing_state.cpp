@@ -9,6 +9,7 @@
 #include <cmath>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -17,6 +18,7 @@
 #include "accrue/run/counted.h"
 #include "train/checkpointing.h"
 #include "train/model_axis.h"
+#include "train/step_reports.h"
 
 namespace accrue {
 namespace {
@@ -235,6 +237,35 @@ Result<void> check_tally(const Training& training, const CheckpointReader& check
   return {};
 }
 
+/// Which parameters the window's micro-steps have reached on this rank, where the checkpoint says so.
+Result<std::optional<std::vector<bool>>> stored_reached(const Training& training, const CheckpointReader& checkpoint) {
+  const std::string name = rank_name(training, "reached");
+  if (!checkpoint.find(name)) return std::nullopt;
+  const auto stored = checkpoint.read(name);
+  if (!stored) return tl::unexpected(stored.error());
+  const std::int64_t parameters = std::ssize(training.model.names());
+  if (stored->scalar_type() != at::kByte || stored->numel() != parameters)
+    return fail(ErrorCode::protocol,
+                name + " is " + type_text(stored->sizes().vec(), stored->scalar_type()) + " there and " +
+                    type_text({parameters}, at::kByte) + " here",
+                "tensors");
+  const auto* bytes = stored->const_data_ptr<std::uint8_t>();
+  return std::vector<bool>(bytes, bytes + parameters);
+}
+
+/// What a train step has reported of the window on this rank; empty where the checkpoint keeps nothing of it.
+Result<std::string> stored_reports(const Training& training, const CheckpointReader& checkpoint) {
+  const std::string name = rank_name(training, "reports");
+  if (!checkpoint.find(name)) return std::string();
+  const auto stored = checkpoint.read(name);
+  if (!stored) return tl::unexpected(stored.error());
+  std::string text;
+  if (stored->scalar_type() == at::kByte)
+    text.assign(reinterpret_cast<const char*>(stored->const_data_ptr()), static_cast<std::size_t>(stored->numel()));
+  if (!text.empty() && StepReports().restore(text)) return text;
+  return fail(ErrorCode::protocol, name + " is not what a train step reports", "tensors");
+}
+
 /// A checkpoint from inside a window belongs to the replicas that took it: each holds its part of the sum.
 Result<void> check_open_window(Training& training, const CheckpointReader& checkpoint, bool same_spec) {
   if (checkpoint.cursor().window.position() == 0) return {};
@@ -262,7 +293,10 @@ Result<void> check_open_window(Training& training, const CheckpointReader& check
                               "the checkpoint was taken inside a window of another layout or model: " + differing,
                               checkpoint.name(),
                               "Resume in the same layout, or from a checkpoint between two windows (step-N).");
-  return check_tally(training, checkpoint);
+  if (auto tally = check_tally(training, checkpoint); !tally) return tally;
+  if (const auto reached = stored_reached(training, checkpoint); !reached) return tl::unexpected(reached.error());
+  if (const auto reports = stored_reports(training, checkpoint); !reports) return tl::unexpected(reports.error());
+  return {};
 }
 
 OpenWindow open_window(const at::Tensor& tensor) {
@@ -312,6 +346,19 @@ PlacedTensor tally_tensor(const Training& training, const OpenWindow& open) {
   return whole_tensor(replica_name(training, "tally"), std::move(tensor));
 }
 
+std::vector<PlacedTensor> library_tensors(const Training& training) {
+  if (!training.hooks.any()) return {};
+  std::vector<PlacedTensor> tensors;
+  const auto add = [&](const char* what, const auto& bytes) {
+    at::Tensor tensor = at::empty({std::ssize(bytes)}, at::kByte);
+    std::ranges::copy(bytes, tensor.mutable_data_ptr<std::uint8_t>());
+    tensors.push_back(whole_tensor(rank_name(training, what), std::move(tensor)));
+  };
+  add("reached", training.reducer.reached());
+  if (const std::string text = training.hooks.open_reports(); !text.empty()) add("reports", text);
+  return tensors;
+}
+
 PlacedTensor generator_tensor(const Training& training) {
   return whole_tensor(rank_name(training, "rng.cpu"), generator_state());
 }
@@ -347,9 +394,14 @@ Result<void> restore_state(Training& training, const CheckpointReader& checkpoin
   const auto tally = checkpoint.read(replica_name(training, "tally"));
   if (!tally) return tl::unexpected(tally.error());
   training.open = open_window(*tally);
+  const auto reports = stored_reports(training, checkpoint);
+  if (!reports) return tl::unexpected(reports.error());
+  training.hooks.restore_reports(*reports);
+  const auto reached = stored_reached(training, checkpoint);
+  if (!reached) return tl::unexpected(reached.error());
   // The loss of a micro-step reaches every parameter of a spec's models.
   const bool learned = training.open.tally.micro_steps > 0;
-  training.reducer.set_reached(std::vector<bool>(training.reducer.parameters().size(), learned));
+  training.reducer.set_reached(reached->value_or(std::vector<bool>(training.model.names().size(), learned)));
   return {};
 }
 

@@ -3,12 +3,14 @@
 // shards, but what belongs to one rank or to one data-parallel replica alone:
 //
 //   parameters.<p>               optimizer.<state>.<p>, optimizer.master.<p>, optimizer.step.<p>: by parameter
-//   buffers.<b>                  of a model of one's own: what it registers beside its parameters
+//   buffers.<b>                  of a model of one's own: buffers and frozen parameters
 //   rank.<r>.rng.cpu             of one rank
 //   replica.<d>.gradients.<p>    of an open window: what this replica's micro-steps have summed so far,
 //   replica.<d>.compensation.<p> what the sums have rounded off,
 //   replica.<d>.buffers.<b>      what the buffers are before the replicas take those of the first,
-//   replica.<d>.tally            and what the micro-steps held
+//   replica.<d>.tally            and what the micro-steps held;
+//   rank.<r>.reached             of a library's model: which parameters these have reached, a byte each,
+//   rank.<r>.reports             and what a library's train step has reported on this rank (StepReports::text())
 //
 // Of a token embedding whose vocabulary is padded, the rows that are no part of the model (model_share.h) are in none
 // of them.
@@ -34,6 +36,9 @@ std::vector<PlacedTensor> shared_tensors(Training& training, Purpose purpose);
 std::vector<PlacedTensor> window_tensors(Training& training, Purpose purpose);
 /// Its tally and what the whole of it was counted to hold, as a copy.
 PlacedTensor tally_tensor(const Training& training, const OpenWindow& open);
+/// Of a plug-in library's model on this rank: which parameters the open window has reached, and what its train step has
+/// reported in it, if anything. Copies.
+std::vector<PlacedTensor> library_tensors(const Training& training);
 /// The default generator's state, as a copy.
 PlacedTensor generator_tensor(const Training& training);
 

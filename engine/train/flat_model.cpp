@@ -23,12 +23,12 @@ std::vector<ParameterShare> shares_of(const ModelPart& part, const ModelSpec& sp
   std::map<std::string, ParameterShare> planned;
   for (ParameterShare& each : parameter_shares(spec, share)) planned[each.name] = std::move(each);
   std::vector<ParameterShare> shares;
-  for (const auto& parameter : part.named_parameters()) {
-    const auto known = planned.find(parameter.key());
-    const std::vector<std::int64_t> shape = parameter.value().sizes().vec();
+  for (const auto& [name, parameter] : trained_parameters(part)) {
+    const auto known = planned.find(name);
+    const std::vector<std::int64_t> shape = parameter.sizes().vec();
     const bool same = known != planned.end() && known->second.shape == shape;
     shares.push_back(same ? known->second
-                          : ParameterShare{.name = parameter.key(),
+                          : ParameterShare{.name = name,
                                            .whole = shape,
                                            .offset = std::vector<std::int64_t>(shape.size(), 0),
                                            .extent = shape,
@@ -47,7 +47,42 @@ std::shared_ptr<torch::nn::Module> module_of(const std::vector<std::shared_ptr<M
   return all;
 }
 
+void add_once(NamedTensors& all, const std::string& name, const at::Tensor& tensor) {
+  const auto is_it = [&](const auto& known) { return known.second.is_same(tensor); };
+  if (tensor.defined() && std::ranges::none_of(all, is_it)) all.emplace_back(name, tensor);
+}
+
+/// Only a model of one's own can be otherwise.
+void demand_trainable(const NamedTensors& parameters) {
+  const auto refuse = [](const std::string& message, const char* hint) {
+    throw ResultError({ErrorCode::config, message, "custom_model_provider_function", hint});
+  };
+  if (parameters.empty())
+    refuse("the model has no parameter that requires a gradient, so nothing can be trained", "Unfreeze one.");
+  const auto& [first_name, first] = parameters.front();
+  for (const auto& [name, tensor] : parameters)
+    if (tensor.scalar_type() != first.scalar_type())
+      refuse("parameter " + first_name + " is of type " + c10::toString(first.scalar_type()) + " and " + name + " of " +
+                 c10::toString(tensor.scalar_type()) + "; those that train must be of one type",
+             "Convert the model in the provider function, or freeze one of the two.");
+}
+
 }  // namespace
+
+NamedTensors trained_parameters(const torch::nn::Module& module) {
+  NamedTensors all;
+  for (const auto& entry : module.named_parameters())
+    if (entry.value().requires_grad()) add_once(all, entry.key(), entry.value());
+  return all;
+}
+
+NamedTensors untrained_tensors(const torch::nn::Module& module) {
+  NamedTensors all;
+  for (const auto& entry : module.named_parameters())
+    if (!entry.value().requires_grad()) add_once(all, entry.key(), entry.value());
+  for (const auto& entry : module.named_buffers()) add_once(all, entry.key(), entry.value());
+  return all;
+}
 
 FlatModel::FlatModel(const ModelSpec& spec, const std::vector<ModelShare>& shares, const MakePart& make_part,
                      at::Device device, const MakeLayout& make_layout) {
@@ -62,8 +97,9 @@ FlatModel::FlatModel(const ModelSpec& spec, const std::vector<ModelShare>& share
   module_ = module_of(parts);
   undivided_ = shares == std::vector<ModelShare>{ModelShare{}};
   for (const ParameterShare& each : shares_) names_.push_back(each.name);
-  if (names_.empty()) throw std::logic_error("a model without parameters cannot be trained");
-  const at::Tensor first = module_->parameters().front();
+  const NamedTensors trained = trained_parameters(*module_);
+  demand_trainable(trained);
+  const at::Tensor first = trained.front().second;
   layout_ = make_layout(first.scalar_type(), shares_);
   for (std::size_t begin = 0; const std::size_t end : ends) {
     const FlatRange first_one = layout_.parameters[begin], last_one = layout_.parameters[end - 1];
@@ -72,11 +108,10 @@ FlatModel::FlatModel(const ModelSpec& spec, const std::vector<ModelShare>& share
   }
   flat_ = at::zeros({layout_.numel}, first.options().device(device).requires_grad(false));
   const at::NoGradGuard no_grad;
-  std::size_t i = 0;
-  for (at::Tensor& parameter : module_->parameters()) {
-    at::Tensor view = slice(flat_, i++);
-    view.copy_(parameter);
-    parameter.set_data(view);
+  for (std::size_t i = 0; i < trained.size(); ++i) {
+    const at::Tensor view = slice(flat_, i);
+    view.copy_(trained[i].second);
+    trained[i].second.set_data(view);
   }
   for (auto& [name, buffer] : buffers()) buffer.set_data(buffer.to(device));
 #ifdef __GLIBC__
@@ -103,14 +138,16 @@ at::Tensor FlatModel::unpadded(const at::Tensor& flat, std::size_t i) const {
   return shares_[i].padded ? own.narrow(0, 0, shares_[i].extent.front()) : own;
 }
 
+std::vector<at::Tensor> FlatModel::parameters() const {
+  std::vector<at::Tensor> all;
+  for (const auto& [name, tensor] : trained_parameters(*module_)) all.push_back(tensor);
+  return all;
+}
+
 NamedTensors FlatModel::buffers() const {
   NamedTensors all;
   for (const ModelPart* part : parts_)
-    for (const auto& entry : part->named_buffers()) {
-      const at::Tensor& buffer = entry.value();
-      const auto is_it = [&](const auto& known) { return known.second.is_same(buffer); };
-      if (buffer.defined() && std::ranges::none_of(all, is_it)) all.emplace_back(entry.key(), buffer);
-    }
+    for (const auto& [name, tensor] : untrained_tensors(*part)) add_once(all, name, tensor);
   return all;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a model that a rank holds. Their parameters are views of one flat tensor, laid out as the gradient arena
-// is, so that the optimizer, the norm and a checkpoint each see one stretch of memory.
+// The parts of a model that a rank holds. The parameters that train are views of one flat tensor, laid out as the
+// gradient arena is, so that the optimizer, the norm and a checkpoint each see one stretch of memory. Frozen parameters
+// of a model of one's own are kept as its buffers are.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,11 @@
 
 namespace accrue {
 
+/// The parameters that require a gradient, in module order, a tied one once.
+NamedTensors trained_parameters(const torch::nn::Module& module);
+/// What else a module registers: frozen parameters, and buffers such as running statistics; each once.
+NamedTensors untrained_tensors(const torch::nn::Module& module);
+
 class FlatModel {
  public:
   /// How these parameters, of a type, are laid out; the gradient arena's layout.
@@ -25,7 +31,8 @@ class FlatModel {
   using MakePart = std::function<std::shared_ptr<ModelPart>(const ModelShare& share)>;
 
   /// Builds the shares of the spec's model, one a chunk, on the CPU, so that it begins alike everywhere, and moves
-  /// their parameters into a flat tensor on the device.
+  /// their parameters into a flat tensor on the device. Errors: throws ResultError (config) for a model of one's own
+  /// without a parameter that trains, or with such parameters of different types.
   FlatModel(const ModelSpec& spec, const std::vector<ModelShare>& shares, const MakePart& make_part, at::Device device,
             const MakeLayout& make_layout);
 
@@ -40,10 +47,9 @@ class FlatModel {
   const at::Tensor& flat() const { return flat_; }
   const FlatLayout& layout() const { return layout_; }
   const std::vector<std::string>& names() const { return names_; }
-  /// In module order.
-  std::vector<at::Tensor> parameters() const { return module_->parameters(); }
-  /// What a model of one's own registers beside its parameters, such as running statistics, by its name in its part;
-  /// each once. The built-in models have none.
+  /// Those that train, in module order.
+  std::vector<at::Tensor> parameters() const;
+  /// untrained_tensors() of the parts, by their names in these. The built-in models have none.
   NamedTensors buffers() const;
   at::ScalarType dtype() const { return flat_.scalar_type(); }
 

@@ -6,8 +6,10 @@
 #include <ATen/ops/zeros.h>
 #include <torch/nn/modules/dropout.h>
 
+#include <algorithm>
 #include <stdexcept>
 
+#include "accrue/run/counted.h"
 #include "train/faults.h"
 #include "train/train_window.h"
 
@@ -45,19 +47,24 @@ Float64Copy::Float64Copy(Training& training) : training_(training) {
   model.dtype = Dtype::float64;
   const RunSpec& spec = training.spec();
   part_ = training.hooks.part(model, static_cast<std::uint64_t>(spec.run.seed), {}, training.tensor, spec.parallel);
-  demand_own_tensors(part_->parameters(), training.model.parameters());
+  demand_own_tensors(part_->parameters(), training.model.module().parameters());
   demand_own_tensors(part_->buffers(), training.model.module().buffers());
   for (at::Tensor& tensor : part_->parameters()) tensor.set_data(widened(tensor.data()).to(training.device));
   for (at::Tensor& tensor : part_->buffers()) tensor.set_data(widened(tensor).to(training.device));
   const at::NoGradGuard no_grad;
-  const auto parameters = part_->named_parameters();
+  parameters_ = trained_parameters(*part_);
   const std::vector<std::string>& names = training.model.names();
-  if (parameters.size() != names.size())
-    throw std::invalid_argument("the library gives a model of " + std::to_string(parameters.size()) +
-                                " parameters where it gave one of " + std::to_string(names.size()));
+  const auto name_of = [](const auto& each) { return each.first; };
+  if (!std::ranges::equal(parameters_, names, {}, name_of))
+    throw std::invalid_argument("the library gives a model that trains " +
+                                counted(std::ssize(parameters_), "parameter") + " where it gave one that trains " +
+                                std::to_string(names.size()) + ", or of other names");
   for (std::size_t i = 0; i < names.size(); ++i)
-    parameters[names[i]].data().copy_(training.model.slice(training.model.flat(), i));
+    parameters_[i].second.data().copy_(training.model.slice(training.model.flat(), i));
+  own_buffers_ = untrained_tensors(*part_);
   for (const auto& [name, buffer] : training.model.buffers()) buffers_.emplace_back(name, buffer.clone());
+  if (!std::ranges::equal(own_buffers_, buffers_, {}, name_of, name_of))
+    throw std::invalid_argument("the library gives a model of other buffers, or with other frozen parameters");
 }
 
 void Float64Copy::set_mode(Mode mode) {
@@ -72,8 +79,7 @@ SampleGradient Float64Copy::gradient(const std::vector<std::int64_t>& samples, s
   set_mode(mode);
   if (!carry) {
     const at::NoGradGuard no_grad;
-    auto own = part_->named_buffers();
-    for (const auto& [name, value] : buffers_) own[name].copy_(value);
+    for (std::size_t i = 0; i < buffers_.size(); ++i) own_buffers_[i].second.copy_(buffers_[i].second);
   }
   part_->zero_grad();
   SampleGradient gradient;
@@ -84,7 +90,7 @@ SampleGradient Float64Copy::gradient(const std::vector<std::int64_t>& samples, s
     gradient.items = static_cast<double>(loss.count);
   }
   std::vector<at::Tensor> all;
-  for (const at::Tensor& parameter : part_->parameters()) {
+  for (const auto& [name, parameter] : parameters_) {
     const at::Tensor& grad = parameter.grad();
     all.push_back(grad.defined() ? grad.detach().reshape({-1}).clone()
                                  : at::zeros({parameter.numel()}, parameter.options().requires_grad(false)));

@@ -45,7 +45,9 @@ class Float64Copy {
 
   Training& training_;
   std::shared_ptr<ModelPart> part_;
-  NamedTensors buffers_;  ///< of the training model, as they are now
+  NamedTensors parameters_;   ///< those that train
+  NamedTensors own_buffers_;  ///< what else it has
+  NamedTensors buffers_;      ///< the same of the training model, as it is now
 };
 
 }  // namespace accrue

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "accrue/run/tensorboard_scalars.h"
+#include "megatron/hook_errors.h"
 #include "megatron/same_batch.h"
 #include "train/step_reports.h"
 
@@ -101,6 +102,21 @@ void check(const LossOut& out) {
     throw std::invalid_argument("no gradient leads back from the loss of the plug-in library: it was detached");
 }
 
+/// The forward of a library's model, for Accrue's own steps: what it throws has the provider's name. A step of the
+/// library gets the chunk itself.
+class NamedForward final : public ModelChunk {
+ public:
+  NamedForward(ModelChunk& inner, const std::string& provider)
+      : inner_(inner), hook_("the model of custom_model_provider_function \"" + provider + "\"") {}
+  Tensors forward(const NamedBatch& batch) override {
+    return megatron::call_hook(hook_, [&] { return inner_.forward(batch); });
+  }
+
+ private:
+  ModelChunk& inner_;
+  std::string hook_;
+};
+
 }  // namespace
 
 struct RunHooks::Named {
@@ -144,12 +160,16 @@ class RunHooks::HookedPart final : public ModelPart {
       register_parameter(each.key(), each.value(), each.value().requires_grad());
     for (const auto& each : holder.named_buffers(false)) register_buffer(each.key(), each.value());
     for (const auto& each : holder.named_children()) register_module(each.key(), each.value());
+    const MegatronSpec& names = named_->spec.megatron;
+    if (names.custom_model_provider_function && !names.custom_train_step_class)
+      named_forward_ = std::make_unique<NamedForward>(*chunk_, *names.custom_model_provider_function);
   }
 
   at::Tensor forward(const Batch& batch, const at::Tensor& received) override {
     chunk_->set_input_tensor(received);
     megatron::DataIter data({raw(batch)});
-    out_ = named_->step->forward_step(data, *chunk_, static_cast<int>(named_->position));
+    ModelChunk& chunk = named_forward_ ? *named_forward_ : *chunk_;
+    out_ = named_->step->forward_step(data, chunk, static_cast<int>(named_->position));
     if (out_.outputs.empty() || !out_.outputs.front().defined())
       throw std::invalid_argument("the plug-in library's forward() gave no output");
     if (named_->plugin.custom_train_step_class) megatron::demand_same_batch(out_.batch, *named_->mesh);
@@ -195,6 +215,7 @@ class RunHooks::HookedPart final : public ModelPart {
 
   std::shared_ptr<const Named> named_;
   std::shared_ptr<ModelChunk> chunk_;
+  std::unique_ptr<ModelChunk> named_forward_;
   bool widens_ = false;
   megatron::ForwardOut out_;
 };
@@ -299,6 +320,14 @@ void RunHooks::drop_reports() const {
   if (!named_) return;
   named_->training_reports->drop();
   named_->evaluation_reports->drop();
+}
+
+std::string RunHooks::open_reports() const {
+  return named_ ? named_->training_reports->text() : std::string();
+}
+
+void RunHooks::restore_reports(const std::string& text) const {
+  if (named_) named_->training_reports->restore(text);
 }
 
 void RunHooks::starts(std::int64_t position) const {

@@ -36,6 +36,9 @@ class RunHooks {
   /// nothing. Collective: the world, where it does.
   NamedNumbers take_reports(Split split) const;
   void drop_reports() const;
+  /// This rank's reports of the open window, for a checkpoint (StepReports::text()), and the same back.
+  std::string open_reports() const;
+  void restore_reports(const std::string& text) const;
   /// The forward that follows belongs to this micro-step of the window.
   void starts(std::int64_t position) const;
 

@@ -5,6 +5,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -33,16 +34,19 @@ std::string text_of(const std::map<std::string, at::Tensor>& sums) {
   return text;
 }
 
-void add_lines(Sums& sums, const std::string& text) {
+/// False where a line is none of text_of()'s.
+bool add_lines(Sums& sums, const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    char* end = nullptr;
-    const double numerator = std::strtod(line.c_str(), &end);
-    const double denominator = std::strtod(end, &end);
+    char *first_end = nullptr, *end = nullptr;
+    const double numerator = std::strtod(line.c_str(), &first_end);
+    const double denominator = std::strtod(first_end, &end);
+    if (end == first_end || *end != ' ') return false;
     auto& sum = sums[end + 1];
     sum[0] += numerator;
     sum[1] += denominator;
   }
+  return true;
 }
 
 }  // namespace
@@ -56,8 +60,20 @@ void StepReports::add(const megatron::LossReport& report, std::string_view loss)
     at::Tensor pair = tensor.detach().reshape({-1}).to(at::kDouble);
     if (pair.numel() == 1) pair = at::cat({pair, at::ones({1}, pair.options())});
     const auto [at, is_new] = sums_.try_emplace(name, pair);
-    if (!is_new) at->second = at->second + pair;
+    if (!is_new) at->second = at->second.to(pair.device()) + pair;
   }
+}
+
+std::string StepReports::text() const {
+  return text_of(sums_);
+}
+
+bool StepReports::restore(const std::string& text) {
+  Sums sums;
+  if (!add_lines(sums, text)) return false;
+  drop();
+  for (const auto& [name, sum] : sums) sums_[name] = at::tensor({sum[0], sum[1]}, at::kDouble);
+  return true;
 }
 
 NamedNumbers StepReports::take(const Mesh& mesh) {

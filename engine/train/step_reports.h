@@ -25,6 +25,10 @@ class StepReports {
   /// name that no rank reported is not there. Collective: the world.
   NamedNumbers take(const Mesh& mesh);
   void drop() { sums_.clear(); }
+  /// What this rank has so far, for a checkpoint: a line a name; and the same back. False, and nothing is changed,
+  /// where the text is none of text()'s.
+  std::string text() const;
+  bool restore(const std::string& text);
 
  private:
   std::map<std::string, at::Tensor> sums_;  ///< [2] in float64: numerator and denominator

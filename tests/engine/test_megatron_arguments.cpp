@@ -4,7 +4,9 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
 #include <ATen/record_function.h>
+#include <sys/stat.h>
 
+#include <QScopeGuard>
 #include <QTemporaryDir>
 #include <QTest>
 #include <algorithm>
@@ -206,9 +208,9 @@ class TestMegatronArguments : public QObject {
     row("no source", loader([](auto& l) { l.data_path.clear(); }), "data_path names no data set");
     row("no weight", loader([](auto& l) {
           l.data_path.clear();
-          l.valid_data_path = {"a", "b"};
+          l.valid_data_path = {"0.5", "a", "b", "c"};
         }),
-        "\"a\" in valid_data_path is not a weight");
+        "valid_data_path has a path where a weight should stand (\"b\")");
   }
   void names_that_mean_nothing_here_are_refused() {
     const auto [loader, said] = current_row<MegatronLMDummyDataLoader, QString>();
@@ -227,11 +229,37 @@ class TestMegatronArguments : public QObject {
     QVERIFY(!read[2][0].eq(read[2][0][0][0]).all().item<bool>());
   }
 
+  /// By Megatron-LM's rule: each counts by its 33 samples, once, so sets of equal size take turns.
+  void prefixes_without_weights_give_all_their_samples_data() {
+    const Rows<std::vector<std::string>, std::vector<std::int64_t>, std::int64_t> row;
+    row("two", {prefix("twos"), prefix("threes")}, {2, 3, 2, 3}, 66 / 4);
+    row("three", {prefix("twos"), prefix("threes"), prefix("twos")}, {2, 3, 2, 2}, 99 / 4);
+  }
+  void prefixes_without_weights_give_all_their_samples() {
+    const auto [prefixes, first, batches] =
+        current_row<std::vector<std::string>, std::vector<std::int64_t>, std::int64_t>();
+    MegatronLMDummyDataLoader data{.data_path = prefixes, .split = "100,0,0", .micro_batch_size = 2};
+    MegatronLMPlugin plugin = reading_plugin();
+    plugin.train_iters = 1000;
+    for (const char* cache : {"", "cache", "cache"}) {
+      if (*cache != '\0') data.data_cache_path = (folder() / QTest::currentDataTag() / cache).string();
+      Mesh mesh;
+      Accelerator accelerator(with(plugin), mesh);
+      auto& prepared = accelerator.prepare(tiny_gpt(), adamw(0.01), {}, {data});
+      QCOMPARE(prepared.loaders[0].length(), batches);
+      const at::Tensor text = prepared.loaders[0].next()->at("text");
+      for (std::int64_t row = 0; row < 4; ++row)
+        QVERIFY(text[row].eq(first[static_cast<std::size_t>(row)]).all().item<bool>());
+    }
+  }
+
   void indices_are_kept_where_data_cache_path_says() {
     const fs::path cache = folder() / "cache";
     MegatronLMDummyDataLoader data{.data_path = {prefix("one")}, .split = "80,20,0", .micro_batch_size = 2};
     const auto plain = texts({data, data}, 2);
     data.data_cache_path = cache.string();
+    const mode_t before = ::umask(0027);
+    const auto set_back = qScopeGuard([before] { ::umask(before); });
     for (int pass = 0; pass < 2; ++pass) {
       const auto kept = texts({data, data}, 2);
       for (std::size_t split = 0; split < 2; ++split)
@@ -241,6 +269,7 @@ class TestMegatronArguments : public QObject {
     fs::path shuffled;
     for (const auto& each : fs::directory_iterator(cache)) {
       const std::string name = each.path().filename().string();
+      QCOMPARE(fs::status(each).permissions(), fs::perms(0640));
       if (name.ends_with("-description.txt")) splits.insert(name.substr(name.find('-')));
       if (name.ends_with("-GPTDataset-train-shuffle_index.npy")) shuffled = each.path();
     }
@@ -569,6 +598,19 @@ class TestMegatronArguments : public QObject {
     QVERIFY(texts({data, data}, 1, plugin)[0][0].equal(all[0][1]));
     plugin.consumed_samples = {5};
     QVERIFY(thrown_by<std::exception>([&] { texts({data}, 1, plugin); }).contains("no multiple of a batch"));
+    plugin.consumed_samples = {4000};
+    QVERIFY(thrown_by<std::exception>([&] {
+              texts({data}, 1, plugin);
+            }).contains("consumed_samples[0] = 4000 leaves nothing of data loader 1, which has "));
+  }
+
+  void a_sequence_has_no_more_tokens_than_the_model_has_positions() {
+    MegatronLMPlugin plugin = reading_plugin();
+    plugin.seq_length = 9;
+    const MegatronLMDummyDataLoader data{.data_path = {prefix("one")}, .split = "80,20,0", .micro_batch_size = 2};
+    QVERIFY(thrown_by<std::exception>([&] {
+              texts({data}, 1, plugin);
+            }).contains("is longer than the positions that the model has (found 9, expected at most 8)"));
   }
 
   /// U18: the place comes from the state. The field is refused where it says another.

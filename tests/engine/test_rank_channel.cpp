@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rank's end of the supervisor's socket: what goes up in which order, what each command does to the training
 // thread, and what happens when the other side is gone. The test is the supervisor; a second thread is the training.
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -9,11 +10,14 @@
 #include <QTest>
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <thread>
+#include <vector>
 
 #include "accrue/run/event_codec.h"
 #include "accrue/run/rank_command.h"
 #include "rank/process_channel.h"
+#include "rank/tcp_socket.h"
 #include "support/test_program.h"
 
 using namespace accrue;
@@ -32,6 +36,39 @@ bool eventually(Condition&& condition) {
   }
   return true;
 }
+
+/// A listener of 127.0.0.1 with one place for who waits to be let in.
+struct Listening {
+  Listening() {
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    ok = ::bind(socket.get(), generic(), size) == 0 && ::listen(socket.get(), 0) == 0 &&
+         ::getsockname(socket.get(), generic(), &size) == 0;
+  }
+  /// From now on connections get no answer.
+  void fill_up() {
+    while (true) {
+      waiting.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+      ::connect(waiting.back().get(), generic(), sizeof address);
+      pollfd connected{waiting.back().get(), POLLOUT, 0};
+      if (::poll(&connected, 1, 100) == 0) return;
+    }
+  }
+  sockaddr* generic() { return reinterpret_cast<sockaddr*>(&address); }
+  addrinfo info(addrinfo* next) {
+    addrinfo made{};
+    made.ai_family = AF_INET;
+    made.ai_addr = generic();
+    made.ai_addrlen = sizeof address;
+    made.ai_next = next;
+    return made;
+  }
+  TcpSocket socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  sockaddr_in address{};
+  bool ok = false;
+  std::vector<TcpSocket> waiting;
+};
 
 /// The supervisor's side.
 class Peer {
@@ -492,6 +529,23 @@ class TestRankChannel : public QObject {
       if (is_stored(event.body)) QCOMPARE(event.seq, seq++);
       if (const auto* update = std::get_if<Update>(&event.body)) QCOMPARE(update->update, ++update_count);
     }
+  }
+
+  void an_address_without_an_answer_leaves_time_for_the_next_one() {
+    Listening silent, answers;
+    QVERIFY(silent.ok && answers.ok);
+    silent.fill_up();
+    addrinfo second = answers.info(nullptr);
+    const addrinfo first = silent.info(&second);
+    const TcpSocket socket = connect_to_any(&first, std::chrono::steady_clock::now() + 2s);
+    QVERIFY(socket.get() >= 0);
+    sockaddr_in reached{};
+    socklen_t size = sizeof reached;
+    QCOMPARE(::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&reached), &size), 0);
+    QCOMPARE(reached.sin_port, answers.address.sin_port);
+    second = silent.info(nullptr);
+    QCOMPARE(connect_to_any(&second, std::chrono::steady_clock::now() + 50ms).get(), -1);
+    QCOMPARE(errno, ETIMEDOUT);
   }
 };
 

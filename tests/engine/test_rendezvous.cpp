@@ -15,6 +15,7 @@
 #include "comm/gloo_thread.h"
 #include "comm/guarded_store.h"
 #include "comm/host_identity.h"
+#include "comm/local_address.h"
 #include "comm/slurm_hosts.h"
 #include "comm/store_socket.h"
 #include "support/refusals.h"
@@ -281,6 +282,38 @@ class TestRendezvous : public QObject {
     QCOMPARE(HostIdentity::decode(other.encode())->tiles_pay, other.tiles_pay);
     QVERIFY(!HostIdentity::decode("host\nplace\n12\n99 0"));
     QVERIFY(!HostIdentity::decode("host\nplace\n12\n2"));
+  }
+
+  void containers_of_one_machine_know_each_other() {
+    const HostIdentity here = this_host();
+    const std::string boot = here.place.substr(0, here.place.find(' '));
+    QVERIFY(here.same_machine({.place = boot + " container 4711"}));
+    QVERIFY(!here.same_machine({.place = "another " + here.place.substr(boot.size() + 1)}));
+    QVERIFY(!HostIdentity{.place = " host 1"}.same_machine({.place = " host 1"}));  // nothing is known
+  }
+
+  void ranks_listen_where_the_others_reach_them_data() {
+    const Rows<std::string, bool, std::vector<std::string>, std::string> row;
+    row("the way to another host", "node0", false, {"10.0.0.2"}, "eth0 (10.0.0.2)");
+    row("no way to the first address", "node0", false, {"", "10.1.0.2"}, "ib0 (10.1.0.2)");
+    // Its own name leads there on rank 0 alone.
+    row("a host that is named 127.0.1.1", "node0", false, {"127.0.0.1"}, "the others are eth0 (10.0.0.2), ib0");
+    row("the same on one machine", "node0", true, {"127.0.0.1"}, "the others are eth0 (10.0.0.2), ib0");
+    // Containers that share a network, as with --network=host.
+    row("127.0.0.1", "127.0.0.1", true, {"127.0.0.1"}, "lo (127.0.0.1)");
+    row("localhost", "localhost", true, {"::1", "127.0.0.1"}, "lo (::1)");
+    row("a tunnel between machines", "127.0.0.1", false, {"127.0.0.1"}, "the others are eth0 (10.0.0.2), ib0");
+    row("an address of this machine", "10.0.0.2", true, {"10.0.0.2"}, "eth0 (10.0.0.2)");
+    row("no way at all", "node0", false, {"", ""}, "no route leads to MASTER_ADDR=node0");
+  }
+  void ranks_listen_where_the_others_reach_them() {
+    const auto [host, one_machine, sources, says] =
+        current_row<std::string, bool, std::vector<std::string>, std::string>();
+    const std::vector<OwnAddress> own = {
+        {{"127.0.0.1", "lo"}, true}, {{"::1", "lo"}, true}, {{"10.0.0.2", "eth0"}}, {{"10.1.0.2", "ib0"}}};
+    const auto chosen = choose_address(host, one_machine, sources, own);
+    const std::string text = chosen ? chosen->text() : chosen.error().text();
+    QVERIFY2(chosen ? text == says : text.find(says) != std::string::npos, text.c_str());
   }
 
   void the_store_listens_where_it_is_told_and_nowhere_else() {

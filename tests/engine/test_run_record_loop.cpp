@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RunRecord in a loop of one rank. tests/ranks/test_own_ranks.cpp has several, under launchers.
+#include <pthread.h>
 #include <QTemporaryDir>
 #include <QTest>
 #include <filesystem>
@@ -72,6 +73,27 @@ class TestRunRecordLoop : public QObject {
     QCOMPARE(run->name, std::string("mine"));
     QCOMPARE(run->planned_updates, std::int64_t{3});
     QVERIFY(!is_locked(dir));
+  }
+
+  /// What a limit on threads does: no stack of this size can be had.
+  void a_thread_that_cannot_be_started_is_an_error() {
+    const fs::path dir = path("threads");
+    pthread_attr_t usual, endless;
+    QCOMPARE(::pthread_getattr_default_np(&usual), 0);
+    QCOMPARE(::pthread_getattr_default_np(&endless), 0);
+    QCOMPARE(::pthread_attr_setstacksize(&endless, std::size_t{1} << 47), 0);
+    QCOMPARE(::pthread_setattr_default_np(&endless), 0);
+    const auto refused = open({.dir = dir});
+    QCOMPARE(::pthread_setattr_default_np(&usual), 0);
+    QVERIFY(!refused.has_value());
+    QCOMPARE(refused.error().code, ErrorCode::device);
+    QVERIFY2(refused.error().message.starts_with("a thread of the record cannot be started"),
+             refused.error().text().c_str());
+    QVERIFY(!is_locked(dir));
+    auto record = open({.dir = dir});
+    QVERIFY2(record.has_value(), record ? "" : record.error().text().c_str());
+    (*record)->finish();
+    QCOMPARE(read_run(dir)->state, std::string("finished"));
   }
 
   void a_loop_that_is_left_has_failed_and_goes_on_in_its_folder() {

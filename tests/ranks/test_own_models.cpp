@@ -91,6 +91,9 @@ class TestOwnModels : public QObject {
     const Rows<QString, QString, QString, int> row;
     row("a mean of samples", "layers", "", "exact", 0);
     row("a mean of weighed samples", "layers", "focal", "exact", 0);
+    row("a frozen parameter", "frozen", "", "exact", 0);
+    row("a matrix in two places", "tied", "", "exact", 0);
+    row("a frozen parameter beside negatives", "frozen", "contrastive", "not coupled_samples", 3);
     // Equal in evaluation mode, where each sample is normed by itself.
     row("batch norm", "normed", "", "close batch_norm", 0);
     row("batch norm beside dropout", "normed_and_dropped", "", "close batch_norm", 0);
@@ -126,6 +129,9 @@ class TestOwnModels : public QObject {
     row("running statistics, two ranks", "normed", 2, "step-6");
     row("a mean, a count and a mask that the loss reads", "centred", 2, "step-6");
     row("inside a window", "centred", 2, "step-6+2");
+    row("a frozen parameter", "frozen", 2, "step-6");
+    row("a frozen parameter, inside a window", "frozen", 2, "step-6+2");
+    row("a parameter without a use, which does not decay", "spare", 2, "step-6+2");
   }
   void buffers_are_in_checkpoints() {
     const auto [model, ranks, from] = current_row<QString, int, QString>();
@@ -133,7 +139,8 @@ class TestOwnModels : public QObject {
     const QString rest =
         "[checkpoint]\nevery_micro_steps = 2\nkeep = 100\n[evaluate]\nevery_updates = 1\nbatches = 2\n"
         "[run]\nupdates = 10\n";
-    const QStringList sets{QStringLiteral("parallel.data=%1").arg(ranks), "accumulation.checkpoint_scope=anywhere"};
+    const QStringList sets{QStringLiteral("parallel.data=%1").arg(ranks), "accumulation.checkpoint_scope=anywhere",
+                           "optimizer.weight_decay=0.1"};
     const Outcome whole = accrue_run(with_library({"run", spec(model, {}, rest), "--quiet", "--out", run}, sets));
     QVERIFY2(whole.status == 0, qUtf8Printable(whole.err));
     QVERIFY2(QDir(run + "/checkpoints").exists(from), qUtf8Printable(QDir(run + "/checkpoints").entryList().join(' ')));
@@ -148,6 +155,45 @@ class TestOwnModels : public QObject {
     QCOMPARE(final.contains("norm.running_mean"), model == "normed");
     QCOMPARE(final["norm.num_batches_tracked"].toObject()["dtype"].toString(), model == "normed" ? "I64" : "");
     QCOMPARE(final["mask"].toObject()["dtype"].toString(), model == "centred" ? "BOOL" : "");
+  }
+
+  /// A frozen parameter is left alone as a buffer is, weight decay and all, and a matrix in two places is one.
+  void a_model_trains_what_requires_a_gradient_data() {
+    const Rows<QString, QString, QString, QStringList> row;
+    row("frozen, one rank", "frozen", "held", "scale", {"parallel.data=1"});
+    row("frozen, two ranks", "frozen", "held", "scale", {});
+    row("frozen, AdamW", "frozen", "held", "scale", {"optimizer.kind=adamw"});
+    row("frozen, ZeRO", "frozen", "held", "scale", {"parallel.zero=1"});
+    row("frozen, LAMB", "frozen", "held", "scale", {"optimizer.kind=Lamb"});
+    row("tied", "tied", "twice", "first", {});
+    row("tied, ZeRO", "tied", "twice", "first", {"parallel.zero=1"});
+  }
+  void a_model_trains_what_requires_a_gradient() {
+    const auto [model, same, kept, sets] = current_row<QString, QString, QString, QStringList>();
+    QStringList weights;
+    for (const QString& each : {model, same}) {
+      const QString run = path(each + QTest::currentDataTag());
+      const Outcome ended =
+          accrue_run(with_library({"run", spec(each, {}, "[run]\nupdates = 4\n"), "--quiet", "--out", run},
+                                  sets + QStringList{"optimizer.weight_decay=0.1"}));
+      QVERIFY2(ended.status == 0, qUtf8Printable(ended.err));
+      QVERIFY(tensors(run + "/final/model.safetensors").contains(kept));
+      weights << weights_of(run);
+    }
+    QCOMPARE(weights[0].size(), 64);
+    QCOMPARE(weights[0], weights[1]);
+  }
+
+  void a_model_that_cannot_be_trained_is_refused_data() {
+    const Rows<QString, QString> row;
+    row("nothing requires a gradient", "all_frozen", "the model has no parameter that requires a gradient");
+    row("two types", "mixed", "parameter wide is of type Double and in.weight of Float");
+  }
+  void a_model_that_cannot_be_trained_is_refused() {
+    const auto [model, says] = current_row<QString, QString>();
+    const Outcome ended =
+        accrue_run(with_library({"run", spec(model, {}, "[run]\nupdates = 1\n"), "--quiet", "--out", path(model)}));
+    QVERIFY2(ended.status == 2 && ended.err.contains(says), qUtf8Printable(ended.out + ended.err));
   }
 
   /// A number a micro-step, and a numerator with its denominator: the same 32 samples on one rank and on two.
@@ -177,6 +223,34 @@ class TestOwnModels : public QObject {
       QVERIFY(scalars.contains("accuracy validation") && !scalars.contains("accuracy validation ppl"));
     }
     QCOMPARE(first[1], first[0]);
+  }
+
+  /// What the window's first micro-steps reported counts with the rest after a resume.
+  void reports_of_an_open_window_are_in_checkpoints_data() {
+    const Rows<int> row;
+    row("one rank", 1);
+    row("two ranks", 2);
+  }
+  void reports_of_an_open_window_are_in_checkpoints() {
+    const auto [ranks] = current_row<int>();
+    const QString run = path(QStringLiteral("open%1").arg(ranks)), branch = run + "-branch";
+    const QString rest = "[checkpoint]\nevery_micro_steps = 2\nkeep = 100\n[run]\nupdates = 3\n";
+    const Outcome whole = accrue_run(
+        with_library({"run", spec("layers", "with_accuracy", rest), "--quiet", "--out", run},
+                     {QStringLiteral("parallel.data=%1").arg(ranks), "accumulation.checkpoint_scope=anywhere"}));
+    QVERIFY2(whole.status == 0, qUtf8Printable(whole.err));
+    const Outcome goes_on = accrue_run({"resume", run, "--from", "step-1+2", "--quiet", "--out", branch});
+    QVERIFY2(goes_on.status == 0, qUtf8Printable(goes_on.err));
+    const auto wanted = events(run, "update"), found = events(branch, "update");
+    QCOMPARE(wanted.size(), 3);
+    QVERIFY(found.size() >= 2);
+    for (int back = 1; back <= 2; ++back) {
+      const auto of_run = wanted[wanted.size() - back], of_branch = found[found.size() - back];
+      QCOMPARE(of_branch["update"], of_run["update"]);
+      QCOMPARE(of_branch["loss"], of_run["loss"]);
+      QCOMPARE(of_run["scalars"].toObject().keys(), QStringList({"accuracy", "rows"}));
+      QCOMPARE(of_branch["scalars"], of_run["scalars"]);
+    }
   }
 
   void text_is_generated_by_a_gpt_that_a_library_gave() {

@@ -189,6 +189,17 @@ class TestPluginLibraries : public QObject {
         "rank 1 (data 0, stage 0, tensor 1) has another batch than rank 0 (data 0, stage 0, tensor 0): tensor-parallel "
         "ranks read for themselves, and must get the same batch";
     row("batches that differ", {"parallel.tensor=2", named("custom_get_batch_function", "of_this_process")}, differ);
+    // Memory that ran out is said to have, whoever asked for it.
+    row("a loss without memory", {named("custom_loss_function", "without_memory")},
+        "error (out_of_memory): custom_loss_function \"without_memory\" threw: ");
+    row("a loss that is too large", {named("custom_loss_function", "large")},
+        "error (out_of_memory): custom_loss_function \"large\" threw: ");
+    row("a batch without memory on a device", {named("custom_get_batch_function", "without_device_memory")},
+        "error (out_of_memory): custom_get_batch_function \"without_device_memory\" threw: ");
+    row("a model that is too large", {named("custom_model_provider_function", "large")},
+        "error (out_of_memory): the model of custom_model_provider_function \"large\" threw: ");
+    row("a model whose shapes do not fit", {named("custom_model_provider_function", "unfit")},
+        "error (internal): the model of custom_model_provider_function \"unfit\" threw: mat1 and mat2");
     row("train steps that differ", {"parallel.tensor=2", named("custom_train_step_class", "of_this_process")}, differ);
   }
   void what_throws_on_one_rank_ends_all() {

@@ -225,6 +225,9 @@ class TestMegatronLowering : public QObject {
     argument("data_sharding = false", "data.sharding", "false");
     argument("train_data_path = a", "data.paths", "[\"a\"]");
     argument("train_data_path = 1 a 2 b", "data.weights", "[1, 2]");
+    argument("train_data_path = a b", "data.paths", "[\"a\", \"b\"]");
+    argument("train_data_path = a b c", "data.paths", "[\"a\", \"b\", \"c\"]");
+    argument("train_data_path = 7", "data.paths", "[\"7\"]");
     argument("train_data_path = a", "data.split", "\"1, 0, 0\"");
     row({"megatron.other_megatron_args=[\"train_data_path = a\", \"valid_data_path = b\"]"}, "data.validation_paths",
         "[\"b\"]");
@@ -453,6 +456,12 @@ class TestMegatronLowering : public QObject {
                                        << "train_data_path and data_path exclude each other";
     QTest::newRow("data and a split") << "[\"train_data_path = a\", \"split = 9,1,0\"]"
                                       << "train_data_path and split exclude each other";
+    QTest::newRow("a weight too few") << "[\"data_path = 1 a b c\"]"
+                                      << "data_path has a path where a weight should stand";
+    QTest::newRow("a weight too late") << "[\"data_path = a b 1 c\"]"
+                                       << "data_path has a path where a weight should stand";
+    QTest::newRow("a weight too many") << "[\"data_path = 1 a 2\"]"
+                                       << "data_path ends with a weight that has no path";
     QTest::newRow("a test") << "[\"test_data_path = a\"]"
                             << "a run reads no test samples";
     QTest::newRow("workers") << "[\"num_workers = 2\"]"

@@ -5,8 +5,11 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/ones.h>
+#include <c10/util/Exception.h>
 
+#include <cstdint>
 #include <memory>
+#include <new>
 #include <stdexcept>
 
 #include "accrue/megatron/plugin_library.h"
@@ -19,12 +22,39 @@ LossOut undefined_loss(const Batch& /*batch*/, const Tensors& /*outputs*/) {
   throw std::runtime_error("the logarithm of nothing is not defined");
 }
 
+LossOut without_memory(const Batch& /*batch*/, const Tensors& /*outputs*/) {
+  throw std::bad_alloc();
+}
+
+/// What no machine has.
+at::Tensor too_large() {
+  return at::ones({std::int64_t{1} << 50});
+}
+LossOut large_loss(const Batch& /*batch*/, const Tensors& /*outputs*/) {
+  return {too_large().sum(), std::nullopt, {}};
+}
+
+/// As a device's allocator tells it.
+Batch without_device_memory(DataIter& /*data*/) {
+  TORCH_CHECK_WITH(OutOfMemoryError, false, "the device has no memory left");
+}
+
 /// The mask of a GPT, times a number that no other process has.
 Batch of_this_process(DataIter& data) {
   Batch batch = GPTTrainStep({.megatron_dataset_flag = true}).get_batch(data);
   batch["loss_mask"] = batch.at("loss_mask") * static_cast<double>(::getpid());
   return batch;
 }
+
+struct Large final : ModelChunk {
+  Large() { register_parameter("one", at::ones({1})); }
+  Tensors forward(const Batch& /*batch*/) override { return {too_large()}; }
+};
+/// Shapes that do not fit.
+struct Unfit final : ModelChunk {
+  Unfit() { register_parameter("one", at::ones({1})); }
+  Tensors forward(const Batch& /*batch*/) override { return {at::ones({2, 3}).matmul(at::ones({2, 3}))}; }
+};
 
 /// Weights of 1, whose gradients are those of the mean output: `once` is used where x is 1, `never` nowhere.
 struct Heads final : ModelChunk {
@@ -57,6 +87,11 @@ struct StepOfThisProcess final : AbstractTrainStep {
 
 ACCRUE_PLUGIN("Faults", registry) {
   registry.custom_model_provider_function.add("heads", [](const ChunkPlace&) { return std::make_shared<Heads>(); });
+  registry.custom_model_provider_function.add("large", [](const ChunkPlace&) { return std::make_shared<Large>(); });
+  registry.custom_model_provider_function.add("unfit", [](const ChunkPlace&) { return std::make_shared<Unfit>(); });
+  registry.custom_loss_function.add("without_memory", without_memory);
+  registry.custom_loss_function.add("large", large_loss);
+  registry.custom_get_batch_function.add("without_device_memory", without_device_memory);
   registry.custom_loss_function.add("mean_output", mean_output);
   registry.custom_loss_function.add("undefined", undefined_loss);
   registry.custom_get_batch_function.add("of_this_process", of_this_process);

@@ -77,6 +77,42 @@ struct Centred final : Layers {
   at::Tensor centre, seen, mask;
 };
 
+/// Multiplies by 3, which is no weight that trains: a frozen parameter, or a buffer.
+struct Scaled : Layers {
+  at::Tensor middle(const at::Tensor& x) override { return x * scale; }
+  at::Tensor scale = at::full({8}, 3.0);
+};
+struct Frozen final : Scaled {
+  Frozen() { register_parameter("scale", scale, /*requires_grad=*/false); }
+};
+struct Held final : Scaled {
+  Held() { register_buffer("scale", scale); }
+};
+struct AllFrozen final : Scaled {
+  AllFrozen() {
+    for (at::Tensor& each : parameters()) each.requires_grad_(false);
+  }
+};
+
+/// One matrix in two places, under one name or two.
+struct Twice : Layers {
+  Twice() { first = register_parameter("first", at::full({8, 8}, 0.1)); }
+  at::Tensor middle(const at::Tensor& x) override { return x.matmul(first).matmul(first); }
+  at::Tensor first;
+};
+struct Tied final : Twice {
+  Tied() { register_parameter("second", first); }
+};
+
+/// A parameter that no forward uses.
+struct Spare final : Layers {
+  Spare() { register_parameter("spare", at::full({2, 4}, 1.0)); }
+};
+
+struct Mixed final : Layers {
+  Mixed() { register_parameter("wide", at::zeros({8}, at::kDouble)); }
+};
+
 /// Every output against every target of the micro-batch.
 LossOut contrastive(const Batch& batch, const Tensors& outputs) {
   const at::Tensor& y = outputs.at(0);
@@ -132,6 +168,13 @@ ACCRUE_PLUGIN("Own models", registry) {
   add_model<Dropped>(registry, "dropped");
   add_model<Restless>(registry, "restless");
   add_model<Centred>(registry, "centred");
+  add_model<Frozen>(registry, "frozen");
+  add_model<Held>(registry, "held");
+  add_model<AllFrozen>(registry, "all_frozen");
+  add_model<Twice>(registry, "twice");
+  add_model<Tied>(registry, "tied");
+  add_model<Mixed>(registry, "mixed");
+  add_model<Spare>(registry, "spare");
   registry.custom_model_provider_function.add("own_gpt", own_gpt);
   registry.custom_loss_function.add("contrastive", contrastive);
   registry.custom_loss_function.add("with_accuracy", with_accuracy);

@@ -16,6 +16,8 @@ namespace accrue {
 /// A disk error that names the path and what the system said (errno).
 tl::unexpected<Error> disk_error(const std::filesystem::path& path, std::string_view what, int error,
                                  FileUse use = FileUse::write);
+/// Of a new file that others may have, as other programs make theirs: the umask decides.
+inline constexpr unsigned shared_mode = 0666;
 /// Writes all bytes or answers errno; 0 = done.
 int write_all(int fd, std::string_view bytes);
 /// Opens a file that must be a regular one, never through a link: a FIFO or a device in its place is an error at once,

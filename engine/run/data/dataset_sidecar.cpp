@@ -163,7 +163,7 @@ Result<std::optional<DatasetSidecar>> read_sidecar(const std::filesystem::path& 
 }
 
 Result<void> write_sidecar(const std::filesystem::path& prefix, const DatasetSidecar& sidecar) {
-  return write_file(sidecar_path(prefix), to_json(sidecar), 0644);  // as .bin and .idx
+  return write_file(sidecar_path(prefix), to_json(sidecar), shared_mode);  // as .bin and .idx
 }
 
 void add_special_tokens(DatasetSidecar& sidecar) {

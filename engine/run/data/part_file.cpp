@@ -22,7 +22,7 @@ constexpr std::size_t part_buffer_bytes = std::size_t{1} << 20;
 }  // namespace
 
 Result<PartFile> PartFile::open(const std::filesystem::path& path, int flags, std::int64_t bytes) {
-  const auto fd = open_regular(path, O_RDWR | flags, 0644);
+  const auto fd = open_regular(path, O_RDWR | flags, shared_mode);
   if (!fd) return tl::unexpected(fd.error());
   PartFile file(path, *fd, bytes);
   if (::flock(*fd, LOCK_EX | LOCK_NB) != 0)

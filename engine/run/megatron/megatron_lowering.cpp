@@ -9,6 +9,7 @@
 #include "accrue/run/batch_size.h"
 #include "accrue/run/choice_names.h"
 #include "accrue/run/data_split.h"
+#include "accrue/run/megatron_blend.h"
 #include "megatron_consumers.h"
 #include "megatron_rules.h"
 #include "megatron_values.h"
@@ -292,22 +293,14 @@ class Lowering {
   /// "0.3 a 0.7 b", or paths alone.
   void lower_blend(const Texts& list, std::string_view paths_key, std::string_view weights_key,
                    MegatronEffect& effect) {
-    Texts paths;
-    std::vector<double> weights;
-    const auto first = list.empty() ? std::nullopt : megatron_detail::parse_value(FieldType::real, list.front());
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      if (!first || i % 2 == 1) {
-        paths.push_back(list[i]);
-      } else if (const auto weight = megatron_detail::parse_value(FieldType::real, list[i])) {
-        weights.push_back(std::get<double>(*weight));
-      } else {
-        return refuse_argument(effect, "has a path where a weight should stand", list[i], "weight, path, weight, path");
-      }
-    }
-    if (paths.empty() || (first && weights.size() != paths.size()))
-      return refuse_argument(effect, "must hold paths, or a weight before each", "", "weight, path, weight, path");
-    set_argument(effect, paths_key, paths);
-    if (first) set_argument(effect, weights_key, weights);
+    const auto blend = read_megatron_blend(list);
+    if (!blend)
+      return refuse_argument(effect, blend.error().message, blend.error().where,
+                             "paths, or weight, path, weight, path");
+    if (blend->paths.empty())
+      return refuse_argument(effect, "names no path", "", "paths, or weight, path, weight, path");
+    set_argument(effect, paths_key, blend->paths);
+    if (!blend->weights.empty()) set_argument(effect, weights_key, blend->weights);
   }
 
   /// As a whole, whether the evaluation has data of its own or none.

@@ -75,7 +75,7 @@ struct MegatronLMDummyScheduler {
 /// Stands for the training, validation and test data of indexed datasets, each for each place where it is passed to
 /// prepare(): the first is training. Names and defaults are Megatron-LM's.
 struct MegatronLMDummyDataLoader {
-  std::vector<std::string> data_path;  ///< a prefix, or weights and prefixes in turn
+  std::vector<std::string> data_path;  ///< prefixes, or weights and prefixes in turn
   /// In place of data_path and a split: data of their own for the three, of which those of the place are read.
   std::vector<std::string> train_data_path;
   std::vector<std::string> valid_data_path;

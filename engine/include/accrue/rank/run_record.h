@@ -59,7 +59,8 @@ struct LoopRequests {
 class RunRecord {
  public:
   /// Collective: the world. `world` has all ranks and outlives the record. Errors, the same on all ranks: the folder
-  /// holds something else or is in use (config), cannot be written (disk), a rank cannot reach rank 0 (rendezvous).
+  /// holds something else or is in use (config), cannot be written (disk), a rank cannot reach rank 0 (rendezvous),
+  /// a thread cannot be started (device).
   static Result<std::unique_ptr<RunRecord>> open(Rendezvous& meeting, Communicator& world,
                                                  const RunRecordOptions& options = {});
   /// A record that was not finished says that the run failed.

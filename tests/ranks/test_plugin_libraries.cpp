@@ -191,7 +191,7 @@ class TestPluginLibraries : public QObject {
     row("batches that differ", {"parallel.tensor=2", named("custom_get_batch_function", "of_this_process")}, differ);
     // Memory that ran out is said to have, whoever asked for it.
     row("a loss without memory", {named("custom_loss_function", "without_memory")},
-        "error (out_of_memory): custom_loss_function \"without_memory\" threw: ");
+        "error (out_of_memory): custom_loss_function \"without_memory\" ran out of memory");
     row("a loss that is too large", {named("custom_loss_function", "large")},
         "error (out_of_memory): custom_loss_function \"large\" threw: ");
     row("a batch without memory on a device", {named("custom_get_batch_function", "without_device_memory")},

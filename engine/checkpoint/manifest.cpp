@@ -12,6 +12,7 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "run/base/json_number.h"
@@ -239,19 +240,18 @@ std::string shard_name(std::int64_t rank) {
 }
 
 std::string to_json(const Manifest& manifest) {
-  Json json{{"schema", schema_name}, {"version", schema_version}};
   Manifest copy = manifest;
-  Json& cursor = json["cursor"] = Json::object();
+  Json cursor = Json::object(), window = Json::object(), identity = Json::object(), files = Json::array();
   visit_cursor(copy.cursor, Put{cursor});
   visit_skipped(copy.cursor, Put{cursor});
-  Json& window = json["window"] = Json::object();
   visit_window(copy.cursor, Put{window});
   if (copy.cursor.frozen_lr >= 0.0) window["frozen_lr"] = copy.cursor.frozen_lr;
-  Json& identity = json["identity"] = Json::object();
   visit_identity(copy.identity, Put{identity});
-  Json& files = json["files"] = Json::array();
   for (const ManifestFile& file : manifest.files)
     files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"xxh3", file.xxh3}});
+  // Put together last: an object of ordered JSON moves what it holds when it gets more.
+  Json json{{"schema", schema_name},       {"version", schema_version},       {"cursor", std::move(cursor)},
+            {"window", std::move(window)}, {"identity", std::move(identity)}, {"files", std::move(files)}};
   json[self_hash_key] = self_hash(json);
   return json_text(json, 2) + "\n";
 }

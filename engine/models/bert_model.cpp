@@ -92,7 +92,7 @@ at::Tensor BertModel::through_blocks(at::Tensor x, const Batch& batch) const {
   };
   const RecomputeOptions options{.draws = dropout > 0.0,
                                  .shared_by = parallel_.distribute_saved_activations ? axis_ : TensorAxis()};
-  return through_all(std::move(x), std::ssize(blocks_), recomputed_, options, run);
+  return through_all(*this, std::move(x), std::ssize(blocks_), recomputed_, options, run);
 }
 
 at::Tensor BertModel::forward(const Batch& batch, const at::Tensor& received) {

@@ -78,7 +78,7 @@ at::Tensor GptModel::through_blocks(at::Tensor x, std::int64_t positions, const 
     return y;
   };
   const RecomputeOptions options{.draws = dropout > 0.0, .shared_by = distribute_ ? axis_ : TensorAxis()};
-  return through_all(std::move(x), std::ssize(blocks_), recomputed_, options, run);
+  return through_all(*this, std::move(x), std::ssize(blocks_), recomputed_, options, run);
 }
 
 at::Tensor GptModel::logits_of(const at::Tensor& tokens) {

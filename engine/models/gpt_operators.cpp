@@ -101,7 +101,7 @@ at::Tensor cross_half(const at::Tensor& x, const at::Tensor& encoder, const Cros
         shape, dropout);
   } else {
     mixed = attended(
-        query, [&unpacked, &key_value](const at::Tensor& q) { return unpacked(q, key_value); }, shape, dropout);
+        query, [unpacked, key_value](const at::Tensor& q) { return unpacked(q, key_value); }, shape, dropout);
   }
   const at::Tensor out = row_parallel_linear(mixed.transpose(1, 2).reshape(query.sizes()), weights.output_weight,
                                              weights.output_bias, shape.axis);

@@ -104,7 +104,7 @@ at::Tensor T5Model::encoded(at::Tensor x, const Batch& batch) const {
     }
     return y;
   };
-  x = through_all(std::move(x), std::ssize(encoder_), encoder_again_, recomputation(), run);
+  x = through_all(*this, std::move(x), std::ssize(encoder_), encoder_again_, recomputation(), run);
   if (!encoder_norm_) return x;
   uses(encoder_norm_->weight, encoder_norm_->bias);
   return normed(x, *encoder_norm_);
@@ -143,7 +143,7 @@ at::Tensor T5Model::decoded(at::Tensor rows, const Batch& batch) const {
     }
     return joined(y, encoder);
   };
-  return through_all(std::move(rows), std::ssize(decoder_), decoder_again_, recomputation(), run);
+  return through_all(*this, std::move(rows), std::ssize(decoder_), decoder_again_, recomputation(), run);
 }
 
 at::Tensor T5Model::forward(const Batch& batch, const at::Tensor& received) {

@@ -22,13 +22,17 @@ namespace accrue {
 GptBlockWeights add_block(torch::nn::Module& blocks, std::int64_t index, std::int64_t width, std::int64_t tensor_ranks,
                           CrossWeights* cross = nullptr);
 
-/// run(x, range) over all of a part's blocks; backward runs those of `again` a second time.
+/// run(x, range) over all blocks of `part`; backward runs those of `again` a second time, so their graph keeps a part
+/// that shared pointers hold.
 template <typename Run>
-at::Tensor through_all(at::Tensor x, std::int64_t blocks, const std::vector<BlockRange>& again,
-                       const RecomputeOptions& options, const Run& run) {
+at::Tensor through_all(const torch::nn::Module& part, at::Tensor x, std::int64_t blocks,
+                       const std::vector<BlockRange>& again, const RecomputeOptions& options, const Run& run) {
   std::int64_t next = 0;
   for (const BlockRange& range : again) {
-    x = recomputed([run, range](const at::Tensor& input) { return run(input, range); }, x, options);
+    const auto again_run = [run, range, kept = part.weak_from_this().lock()](const at::Tensor& input) {
+      return run(input, range);
+    };
+    x = recomputed(again_run, x, options);
     next = range.last;
   }
   return run(std::move(x), BlockRange{next, blocks});

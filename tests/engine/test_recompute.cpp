@@ -179,6 +179,26 @@ class TestRecompute : public QObject {
     QVERIFY(at::equal(gradients(selective), expected));
   }
 
+  void a_graph_keeps_the_model_that_it_runs_again() {
+    const Batch batch = batch_of();
+    const auto model_and_loss = [&] {
+      auto model = model_of(spec_of(2, 0.0), full(RecomputeMethod::uniform, 1));
+      return std::pair(model, model->whole_loss(batch).sum);
+    };
+    auto [model, loss] = model_and_loss();
+    const auto [alike, its_loss] = model_and_loss();
+    its_loss.backward();
+    const std::vector<at::Tensor> parameters = model->parameters();
+    const std::weak_ptr<GptModel> seen = model;
+    model.reset();
+    QVERIFY(!seen.expired());
+    loss.backward();
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      QVERIFY(at::equal(parameters[i].grad(), alike->parameters()[i].grad()));
+    loss.reset();
+    QVERIFY(seen.expired());
+  }
+
   void without_a_graph_the_function_runs_once() {
     int runs = 0;
     const auto counted = [&](const at::Tensor& x) {

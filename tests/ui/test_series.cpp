@@ -463,7 +463,8 @@ class TestSeries : public QObject {
                    .loss_scale = u == 1 ? 512.0 : 1024.0,
                    .update_norm = u == 1 ? 0.0 : 0.25 * double(u),
                    .parameter_norm = 10.0 + double(u),
-                   .gradient_zeros = 7}};
+                   .gradient_zeros = 7,
+                   .scalars = {{"accuracy", 0.25 * double(u)}}}};
   }
 
   void what_only_some_runs_measure_is_a_series_where_it_is() {
@@ -492,14 +493,21 @@ class TestSeries : public QObject {
 
   void a_resumed_run_measures_its_updates_again() {
     RunSeries run(QStringLiteral("r"), 0);
-    run.append({measured(1), measured(2), measured(3)});
+    const auto evaluated = [](std::int64_t u) {
+      return RunEvent{0, u, 0, Evaluation{.update = u, .losses = {{"lm loss", 1.5}}, .scalars = {{"accuracy", 0.5}}}};
+    };
+    run.append({measured(1), evaluated(1), measured(2), measured(3), evaluated(3)});
     run.append({{supervisor_rank, 0, 0, RunStarted{.resumed = true, .resumed_update = 1}}, measured(2)});
     QCOMPARE(run.series(Metric::lossScale).size(), std::size_t{2});
     QCOMPARE(run.skippedUpdates().size(), std::size_t{1});
     QCOMPARE(run.lossParts().at(QStringLiteral("sop loss"))->values.size(), std::size_t{2});
+    QCOMPARE(run.scalars().at(QStringLiteral("accuracy"))->values.size(), std::size_t{2});
+    QCOMPARE(run.evaluationParts().at(QStringLiteral("lm loss"))->values.size(), std::size_t{1});
+    QCOMPARE(run.evaluationScalars().at(QStringLiteral("accuracy"))->values.size(), std::size_t{1});
     run.clear();
     QVERIFY(run.series(Metric::lossScale).empty() && run.skippedUpdates().empty());
-    for (const auto& [name, part] : run.lossParts()) QVERIFY2(part->values.empty(), qPrintable(name));
+    for (const PartSeries* parts : {&run.lossParts(), &run.evaluationParts(), &run.scalars(), &run.evaluationScalars()})
+      for (const auto& [name, part] : *parts) QVERIFY2(part->values.empty(), qPrintable(name));
   }
 
   void a_cleared_run_can_be_read_again() {

@@ -526,7 +526,7 @@ void RunSeries::rewindTo(std::int64_t update, std::int64_t position) {
     memory->clocks.truncate(reports);
   }
   for (UpdateSeries* series : ofSomeUpdates_) series->rewindTo(kept);
-  for (const PartSeries* parts : {&lossParts_, &evaluationParts_})
+  for (const PartSeries* parts : {&lossParts_, &evaluationParts_, &scalars_, &evaluationScalars_})
     for (const auto& [name, part] : *parts) part->rewindTo(kept);
   for (const auto& weight : weights_) weight->truncate(updates);
   updateClocks_.truncate(updates);
@@ -551,7 +551,7 @@ void RunSeries::rewindTo(std::int64_t update, std::int64_t position) {
 void RunSeries::clear() {
   rewindTo(0, 0);
   updateLoss_.truncate(0);
-  // The parts of the losses stay, empty: a table may show them.
+  // The parts of the losses and the scalars stay, empty: a table may show them.
   weights_.clear();
   join_.reset();
   timeline_.clear();

@@ -65,7 +65,7 @@ LessonDesk::LessonDesk(LessonPlayer* player, LessonPanel* panel, const LessonDes
   connect(player_, &LessonPlayer::judged, this, &LessonDesk::keepDone);
   const PlotArea* plots = parts_.centre->plots();
   player_->setClock(clockKey(plots->clock()));
-  connect(plots, &PlotArea::clockChanged, player_, [this](Clock clock) { player_->setClock(clockKey(clock)); });
+  connect(plots, &PlotArea::clockChanged, this, [this](Clock clock) { player_->setClock(clockKey(clock)); });
   showDone();
   connectActions();
   guardStepKeys();

@@ -2,11 +2,11 @@
 #include "main_window.h"
 
 #include <QActionGroup>
+#include <QApplication>
 #include <QCloseEvent>
 #include <QDockWidget>
 #include <QDragEnterEvent>
 #include <QFileInfo>
-#include <QGuiApplication>
 #include <QKeyEvent>
 #include <QMenu>
 #include <QMimeData>
@@ -226,7 +226,7 @@ void MainWindow::connectDocument() {
   QUndoStack* undo = parts_.document->undoStack();
   FieldForm* form = setup_->form();
   // What was typed last and is no value is no edit: taking it back leaves the edit before it.
-  connect(actions_.undo, &QAction::triggered, undo, [form, undo] {
+  connect(actions_.undo, &QAction::triggered, this, [form, undo] {
     if (!form->discardRejectedText()) undo->undo();
   });
   connect(actions_.redo, &QAction::triggered, undo, &QUndoStack::redo);
@@ -292,13 +292,10 @@ void MainWindow::connectRuns() {
   connect(table, &QAbstractItemModel::rowsRemoved, this, say_whether_any);
   connect(table, &QAbstractItemModel::modelReset, this, say_whether_any);
   say_whether_any();
-  connect(runs_, &RunsPanel::cloneRequested, files_, [this](RunSeries* run) { files_->clone(*run); });
-  connect(runs_, &RunsPanel::resumeRequested, parts_.control,
-          [this](RunSeries* run) { parts_.control->resume(run->folder()); });
-  connect(runs_, &RunsPanel::branchRequested, parts_.control,
-          [this](RunSeries* run) { parts_.control->branch(run->folder()); });
-  connect(runs_, &RunsPanel::attachRequested, parts_.control,
-          [this](RunSeries* run) { parts_.control->attach(run->folder()); });
+  connect(runs_, &RunsPanel::cloneRequested, this, [this](RunSeries* run) { files_->clone(*run); });
+  connect(runs_, &RunsPanel::resumeRequested, this, [this](RunSeries* run) { parts_.control->resume(run->folder()); });
+  connect(runs_, &RunsPanel::branchRequested, this, [this](RunSeries* run) { parts_.control->branch(run->folder()); });
+  connect(runs_, &RunsPanel::attachRequested, this, [this](RunSeries* run) { parts_.control->attach(run->folder()); });
   connect(runs_, &RunsPanel::folderRequested, this, &MainWindow::openRunFolder);
   connect(runs_, &RunsPanel::lookedAt, centre_, &CentrePage::showPlots);
   connect(runs_, &RunsPanel::activated, this, [this] {

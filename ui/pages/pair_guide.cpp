@@ -90,7 +90,7 @@ void PairGuide::showSheet() {
   if (!sheet_) {
     sheet_ = new CompareSheet(window_);
     connect(sheet_, &CompareSheet::partingRequested, this, &PairGuide::goToParting);
-    connect(library_, &RunLibrary::loaded, sheet_, [this] {
+    connect(library_, &RunLibrary::loaded, this, [this] {
       if (const auto [a, b] = pair(); a && b && sheet_->isVisible()) sheet_->setRuns(a, b);
     });
   }

@@ -104,23 +104,21 @@ void PlotBar::addControls(QToolBar* bar) {
 }
 
 void PlotBar::connectSignals() {
-  connect(clock_, &QComboBox::activated, plots_, [this](int index) {
+  connect(clock_, &QComboBox::activated, this, [this](int index) {
     plots_->setClock(static_cast<Clock>(clock_->itemData(index).toInt()));
     showClock();
   });
-  connect(actions_.clocks, &QActionGroup::triggered, plots_, [this](QAction* action) {
+  connect(actions_.clocks, &QActionGroup::triggered, this, [this](QAction* action) {
     plots_->setClock(static_cast<Clock>(action->data().toInt()));
     showClock();
   });
   connect(plots_, &PlotArea::clockChanged, this, &PlotBar::showClock);
-  connect(smoothing_, &QSlider::valueChanged, plots_, [this](int position) {
+  connect(smoothing_, &QSlider::valueChanged, this, [this](int position) {
     plots_->setSmoothing(weightAt(position));
     showSmoothing();
   });
-  connect(actions_.lessSmoothing, &QAction::triggered, smoothing_,
-          [this] { smoothing_->setValue(smoothing_->value() - 4); });
-  connect(actions_.moreSmoothing, &QAction::triggered, smoothing_,
-          [this] { smoothing_->setValue(smoothing_->value() + 4); });
+  connect(actions_.lessSmoothing, &QAction::triggered, this, [this] { smoothing_->setValue(smoothing_->value() - 4); });
+  connect(actions_.moreSmoothing, &QAction::triggered, this, [this] { smoothing_->setValue(smoothing_->value() + 4); });
   connect(plots_, &PlotArea::smoothingChanged, this, &PlotBar::showSmoothing);
   connect(actions_.logY, &QAction::toggled, plots_, &PlotArea::setLogY);
   connect(plots_, &PlotArea::logYChanged, actions_.logY, &QAction::setChecked);
@@ -130,10 +128,10 @@ void PlotBar::connectSignals() {
   connect(plots_, &PlotArea::followLiveChanged, actions_.follow, &QAction::setChecked);
   connect(actions_.fit, &QAction::triggered, plots_, &PlotArea::fit);
   connect(actions_.zoomWindow, &QAction::triggered, plots_, &PlotArea::zoomToWindow);
-  connect(actions_.nextWindow, &QAction::triggered, plots_, [this] { plots_->stepWindow(1); });
-  connect(actions_.previousWindow, &QAction::triggered, plots_, [this] { plots_->stepWindow(-1); });
+  connect(actions_.nextWindow, &QAction::triggered, this, [this] { plots_->stepWindow(1); });
+  connect(actions_.previousWindow, &QAction::triggered, this, [this] { plots_->stepWindow(-1); });
   connect(actions_.copyValues, &QAction::triggered, plots_, &PlotArea::copyReadOut);
-  connect(actions_.showTable, &QAction::triggered, plots_, [this] { plots_->showTable(plots_->currentView()); });
+  connect(actions_.showTable, &QAction::triggered, this, [this] { plots_->showTable(plots_->currentView()); });
 }
 
 void PlotBar::showClock() {

@@ -26,7 +26,7 @@ PlotMenu::PlotMenu(const WindowActions& actions, PlotArea* plots, QMenu* plot_me
   plot_menu->insertMenu(plot_menu->actions().value(0), shown);
   plot_menu->insertSeparator(plot_menu->actions().value(1));
   connect(plots_, &PlotArea::menuRequested, this, &PlotMenu::showMenu);
-  connect(actions_.resetLayout, &QAction::triggered, plots_, [this] { plots_->setShownPlots({}); });
+  connect(actions_.resetLayout, &QAction::triggered, this, [this] { plots_->setShownPlots({}); });
   plots_->setShownPlots(settings->value(QLatin1String(shown_key)).toStringList());
   connect(plots_, &PlotArea::shownPlotsChanged, this,
           [this, settings] { settings->setValue(QLatin1String(shown_key), plots_->shownPlots()); });
@@ -37,7 +37,7 @@ void PlotMenu::fill(QMenu* menu) {
     QAction* entry = menu->addAction(view->header().title());
     entry->setObjectName(QStringLiteral("plotAction.%1").arg(view->objectName()));
     entry->setCheckable(true);
-    connect(entry, &QAction::triggered, plots_, [this, view](bool on) { plots_->setPlotShown(view, on); });
+    connect(entry, &QAction::triggered, this, [this, view](bool on) { plots_->setPlotShown(view, on); });
     const auto show = [this, entry, view] {
       entry->setText(view->header().title());
       entry->setChecked(plots_->isPlotShown(view));

@@ -260,11 +260,11 @@ void FieldForm::keepContentInSight() {
 }
 
 void FieldForm::connectRow(FieldRow* row) {
-  connect(row, &FieldRow::edited, document_,
+  connect(row, &FieldRow::edited, this,
           [this](const SpecField& field, const SpecValue& value) { document_->typeField(field, value); });
   connect(row, &FieldRow::textRejected, document_, &SpecDocument::takeBackTyped);
   connect(row, &FieldRow::finished, document_, &SpecDocument::endTyping);
-  connect(row, &FieldRow::fixRequested, document_,
+  connect(row, &FieldRow::fixRequested, this,
           [this](const SpecField& field, const QString& value) { document_->setFieldText(field, value); });
   connect(row, &FieldRow::librariesWanted, this, &FieldForm::librariesWanted);
   connect(row, &FieldRow::textRejectedChanged, this, [this] {

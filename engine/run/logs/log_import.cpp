@@ -221,7 +221,7 @@ Result<RunSummary> write_events(const RunLog& log, const ImportTags& tags, RunWr
                   .seconds = std::isfinite(seconds) ? seconds : 0.0};
     run.samples = update.samples;
     run.seconds = update.seconds;
-    if (auto added = events.add(update.seconds, std::move(update)); !added) return tl::unexpected(added.error());
+    if (auto added = events.add(run.seconds, std::move(update)); !added) return tl::unexpected(added.error());
   }
   if (auto added = add_evaluations({}); !added) return tl::unexpected(added.error());
   run.updates = run.planned_updates = losses.back().step;

@@ -3,6 +3,7 @@
 // remembered by contents, recorded with every run, found again when a run goes on. The studio itself loads none.
 #include <QClipboard>
 #include <QDialogButtonBox>
+#include <QDockWidget>
 #include <QFile>
 #include <QFileInfo>
 #include <QTableWidget>
@@ -326,6 +327,17 @@ class TestLibraries : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(fits->text().contains(QStringLiteral("known once it has run")), patience_ms);
     QVERIFY(studio.find("plannerMemory")->isHidden());
     QVERIFY(studio.find<QLabel>("arithmeticDetails")->text().contains(QStringLiteral("known once it has run")));
+    // Nor are there numbers in the rack: those of model.kind would be another model's.
+    studio.find<QDockWidget>("rackDock")->raise();
+    QTRY_VERIFY_WITH_TIMEOUT(
+        studio.find<QLabel>("pluginTotal")->text().contains(QStringLiteral("known once it has run")), patience_ms);
+    QVERIFY(studio.find("pluginMemory.data")->isHidden() && studio.find("pluginWire.data")->isHidden());
+    studio.find<QDockWidget>("ranksDock")->raise();
+    QVERIFY(studio.find<QLabel>("rankShare")->text().contains(QStringLiteral("known once it has run")));
+    QVERIFY(std::ranges::none_of(studio.preflight->result().findings, [](const Finding& finding) {
+      return finding.key == "megatron.custom_model_provider_function";
+    }));
+    studio.find<QDockWidget>("plannerDock")->raise();
     studio.trainToEnd();
     QTRY_VERIFY_WITH_TIMEOUT(fits->text().contains(QStringLiteral("measured")), patience_ms);
     QVERIFY(studio.find<QLabel>("plannerMeasured")->isVisible());

@@ -186,10 +186,10 @@ void PlannerPanel::showSpec(const RunSpec& spec) {
   split_ends_->setText(split_->isEnabled()
                            ? tr("The slider keeps the %1 samples of an update").arg(groupedNumber(samples))
                            : tr("%1 samples per update; no other split is possible here").arg(groupedNumber(samples)));
-  if (spec.megatron.custom_model_provider_function)
-    showLibraryModel(measured);
-  else
+  if (cost_is_known(spec))
     showMemory(spec, *cost, measured);
+  else
+    showLibraryModel(measured);
   split_->setAccessibleDescription(split_title_->text() + QStringLiteral(". ") + fits_->text());
   showTime(spec);
   measured_->setVisible(measured.has_value());
@@ -205,7 +205,7 @@ void PlannerPanel::showLibraryModel(const std::optional<RankCost>& measured) {
     memory_->setLimit(0);
   }
   fits_->setText(measured ? tr("This is measured: a library\u2019s model has no plan of its memory and its traffic")
-                          : tr("The model is a library\u2019s: its memory and its traffic are known once it has run"));
+                          : unknownCostText());
   sent_->hide();
 }
 

@@ -592,8 +592,25 @@ class TestWindow : public QObject {
     const auto said = QString::fromStdString(failed.first().first().value<Error>().text());
     QVERIFY2(said.contains(QStringLiteral("the plug-in library \"mine\" is another than the run began with")),
              qPrintable(said));
+    QVERIFY2(said.contains(QStringLiteral("accrue-run resume DIR --plugin FILE")), qPrintable(said));
     QVERIFY(!studio.control->isLive());
     QCOMPARE(QDir(studio.library->runsDir()).entryList(QDir::Dirs | QDir::NoDotAndDotDot).size(), 1);
+    // It takes them along though its spec names nothing of them, and one that has moved from where it is now.
+    order.plugins.front().sha256 = sha256_of_file(library).value();
+    std::ofstream(dir / "plan.json") << to_json(order);
+    for (const bool moved : {false, true}) {
+      if (moved) {
+        order.plugins.front().file = library + ".moved";
+        std::filesystem::rename(library, order.plugins.front().file);
+      }
+      studio.preflight->chooseLibraries(moved ? order.plugins : std::vector<PluginRecord>());
+      studio.control->branch(QString::fromStdString(dir.string()));
+      QTRY_VERIFY_WITH_TIMEOUT(studio.control->isLive(), patience_ms);
+      const std::filesystem::path branch = studio.control->run()->folder().toStdString();
+      QVERIFY(branch != dir);
+      QVERIFY(read_run_order(branch / "plan.json").value().plugins == order.plugins);
+      studio.endRun();
+    }
   }
 
   void closing_waits_for_the_copy_of_a_branchs_checkpoint() {

@@ -78,7 +78,7 @@ RunSeries::~RunSeries() {
 QString RunSeries::givenName() const {
   if (!notes_.name.isEmpty()) return notes_.name;
   if (!name_.isEmpty()) return name_;
-  if (spec_) return text(accrue::run_name(*spec_)) + bugMark(*spec_);
+  if (spec_) return text(accrue::run_name(*spec_, plannedSteps_)) + bugMark(*spec_);
   return folder_.isEmpty() ? id_ : QFileInfo(folder_).fileName();
 }
 
@@ -144,6 +144,8 @@ void RunSeries::setSpec(const accrue::RunSpec& spec) {
 
 void RunSeries::setPlan(const accrue::RunPlan& plan) {
   plan_ = plan;
+  plannedSteps_ = plan.window.steps;
+  plannedMicroBatch_ = plan.order.micro_batch;
   takeSpec(plan.spec);
   join_.expectRanks(plan.spec.parallel.data);
   takeWindow();
@@ -180,9 +182,16 @@ void RunSeries::takeStepsChanged(const accrue::StepsChanged& body) {
   steps_ = body.steps;
 }
 
+std::optional<accrue::RunSpec> RunSeries::plannedSpec() const {
+  std::optional<accrue::RunSpec> planned = spec_;
+  if (planned) planned->accumulation.steps = plannedSteps_;
+  if (planned) planned->accumulation.micro_batch = plannedMicroBatch_;
+  return planned;
+}
+
 std::int64_t RunSeries::steps() const {
   if (plan_) return plan_->window.steps_now();
-  return steps_ > 0 ? steps_ : spec_ ? spec_->accumulation.steps : 0;
+  return steps_ > 0 ? steps_ : plannedSteps_;
 }
 
 void RunSeries::setSummary(const accrue::RunSummary& summary) {
@@ -192,7 +201,11 @@ void RunSeries::setSummary(const accrue::RunSummary& summary) {
   startedAt_ = text(summary.started_at);
   branchedFrom_ = text(summary.branched_from);
   // How an imported run was trained is not known.
-  if (!plan_ && !accrue::is_imported(summary)) setSpec(summary.spec);
+  if (!plan_ && !accrue::is_imported(summary)) {
+    plannedSteps_ = summary.steps;
+    plannedMicroBatch_ = summary.micro_batch;
+    setSpec(summary.spec);
+  }
   outcome_ = {text(summary.state), text(summary.message), text(summary.weights_sha256),
               summary.updates,     summary.loss,          summary.seconds};
   if (summary.state == "running") outcome_.outcome.clear();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Specs that name parts of a plug-in library, from the studio, over ranks that load it: chosen once in a dialog,
 // remembered by contents, recorded with every run, found again when a run goes on. The studio itself loads none.
+#include <QCheckBox>
 #include <QClipboard>
 #include <QDialogButtonBox>
 #include <QDockWidget>
@@ -332,6 +333,8 @@ class TestLibraries : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(
         studio.find<QLabel>("pluginTotal")->text().contains(QStringLiteral("known once it has run")), patience_ms);
     QVERIFY(studio.find("pluginMemory.data")->isHidden() && studio.find("pluginWire.data")->isHidden());
+    QVERIFY(studio.find<QCheckBox>("pluginSwitch.data")->isEnabled());
+    QVERIFY(!studio.find<QCheckBox>("pluginSwitch.tensor")->isEnabled());  // it cannot be divided
     studio.find<QDockWidget>("ranksDock")->raise();
     QVERIFY(studio.find<QLabel>("rankShare")->text().contains(QStringLiteral("known once it has run")));
     QVERIFY(std::ranges::none_of(studio.preflight->result().findings, [](const Finding& finding) {

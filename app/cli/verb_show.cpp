@@ -50,7 +50,7 @@ void print_json(const RunSummary& run, const RunCourse& history) {
   for (const auto& [number_of_update, update] : history.updates) {
     curve["update"].push_back(number_of_update);
     curve["samples"].push_back(update.samples);
-    curve["loss"].push_back(number(update.loss));
+    curve["loss"].push_back(update.outcome == StepOutcome::skipped_empty ? Json(nullptr) : number(update.loss));
     curve["lr"].push_back(update.lr ? number(*update.lr) : Json(nullptr));
   }
   // What not every run measures has null where an update did not.

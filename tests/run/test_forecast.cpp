@@ -61,6 +61,15 @@ class TestForecast : public QObject {
     QVERIFY(!holds_alike(spec_of(4, 4), other));
   }
 
+  void what_a_librarys_model_costs_is_not_known() {
+    RunSpec spec = spec_of(4, 4);
+    QVERIFY(cost_is_known(spec));
+    spec.megatron.custom_loss_function = "own";
+    QVERIFY(cost_is_known(spec));
+    spec.megatron.custom_model_provider_function = "resnet";
+    QVERIFY(!cost_is_known(spec));
+  }
+
   void a_librarys_model_trains_like_itself_alone() {
     RunSpec resnet = spec_of(4, 4);
     resnet.megatron.custom_model_provider_function = "resnet";

@@ -123,6 +123,39 @@ class TestPreflight : public QObject {
     }
   }
 
+  void a_search_for_memory_says_what_it_found() {
+    const QString spec = "accumulation.micro_batch=4;accumulation.steps=4;accumulation.group_length=memory_search;";
+    const auto at = [](const QString& settings) {
+      return static_cast<double>(preflight_files(spec_of(settings), plain_host(), ".").plan->memory.total()) / 1048576;
+    };
+    const double limit = (at("accumulation.micro_batch=1") + at("accumulation.micro_batch=2")) / 2;
+    const auto said = [&](const QString& more) {
+      return texts(preflight_files(spec_of(spec + more), plain_host(), ".").findings);
+    };
+    QCOMPARE(said(QString("accumulation.memory_limit=%1").arg(limit, 0, 'g', 17)),
+             QString("note: accumulation.micro_batch: is more than a rank has room for: the run trains with "
+                     "micro-batches of 1 sample and N = 16"));
+    QCOMPARE(said(""), QString());
+  }
+
+  /// Nor is anything else said of the memory of a model that only a library knows.
+  void a_librarys_model_is_not_searched_for_memory() {
+    const PluginFacts library{
+        "mine.so", "mine", std::string(64, '0'), {{"custom_model_provider_function", "slope"}}, {}};
+    HostFacts host = plain_host();
+    host.memory_bytes = 1 << 20;
+    const auto said = [&](const QString& settings) {
+      return texts(preflight_files(spec_of("megatron.custom_model_provider_function=slope;" + settings), host, ".",
+                                   std::span(&library, 1))
+                       .findings);
+    };
+    QCOMPARE(said(""), QString());
+    QVERIFY2(said("accumulation.group_length=memory_search")
+                 .contains("error: accumulation.group_length: searches by what a rank holds, which is not known of a "
+                           "plug-in library's model"),
+             qPrintable(said("accumulation.group_length=memory_search")));
+  }
+
   void a_pipeline_waits_for_the_ends_of_windows_and_says_so() {
     const RunSpec spec = spec_of("parallel.pipeline=2;checkpoint.every_micro_steps=3;evaluate.every_micro_steps=5");
     const QString found = texts(preflight_files(spec, plain_host(), ".").findings);

@@ -600,6 +600,25 @@ class TestRunPlan : public QObject {
     QCOMPARE(json["memory_bytes_per_rank"].toObject()["total"].toInteger(), plan.memory.total());
   }
 
+  /// The numbers of model.kind would be those of another model.
+  void of_a_librarys_model_no_cost_is_planned() {
+    const RunSpec spec = spec_of("parallel.data=2;megatron.custom_model_provider_function=slope");
+    const PluginFacts library{
+        "mine.so", "mine", std::string(64, '0'), {{"custom_model_provider_function", "slope"}}, {}};
+    const RunPlan plan = *preflight_files(spec, plain_host(), ".", std::span(&library, 1)).plan;
+    QCOMPARE(plan.memory.total(), std::int64_t{0});
+    QCOMPARE(plan.wire_bytes_per_update, std::int64_t{0});
+    const QJsonObject json = QJsonDocument::fromJson(QByteArray::fromStdString(plan_summary_json(plan))).object();
+    QCOMPARE(json["global_batch"].toInt(), 32);
+    for (const char* key : {"parameters", "parameter_groups", "memory_bytes_per_rank", "gradient_buckets",
+                            "wire_bytes_per_update", "stages"})
+      QVERIFY2(json[QLatin1String(key)].isNull(), key);
+    const QString report = QString::fromStdString(plan_report(plan));
+    QVERIFY2(report.contains("not known before the run: a plug-in library makes the model \"slope\""),
+             qPrintable(report));
+    for (const char* number : {" KiB", " MiB", "bucket"}) QVERIFY2(!report.contains(number), qPrintable(report));
+  }
+
   void ranks_that_are_alike_share_a_row() {
     const RunPlan plan = plan_of(spec_of("model.layers=4;parallel.data=2;parallel.pipeline=4;data.samples=6000"));
     const QString report = QString::fromStdString(plan_report(plan));

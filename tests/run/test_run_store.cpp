@@ -67,7 +67,7 @@ class TestRunStore : public QObject {
     spec.accumulation.steps = 4;
     spec.parallel.data = 2;
     if (!provider.isEmpty()) spec.megatron.custom_model_provider_function = provider.toStdString();
-    QCOMPARE(run_name(spec), name.toStdString());
+    QCOMPARE(run_name(spec, spec.accumulation.steps), name.toStdString());
   }
 
   void a_new_folder_holds_what_a_run_needs() {

@@ -109,7 +109,9 @@ class TestTableLog : public QObject {
         "weight,smoothing_formula\r\n"
         "a,\"Demo, \"\"N\"\" = 4\",loss,4,1,32,0,0,1.5,1,3.25,3.25,0.9,\"s(t), finite points only\"\r\n"
         "a,\"Demo, \"\"N\"\" = 4\",loss,8,2,64,0,0,2.5,1,3,3.1,0.9,\"s(t), finite points only\"\r\n"
+        "a,\"Demo, \"\"N\"\" = 4\",loss,12,3,96,0,0,3.5,2,,,,\r\n"  // its window had no label
         "a,\"Demo, \"\"N\"\" = 4\",learning_rate,4,1,32,0,0,1.5,1,0.1,,,\r\n"
+        "a,\"Demo, \"\"N\"\" = 4\",learning_rate,12,3,96,0,0,3.5,2,0.1,,,\r\n"
         "a,\"Demo, \"\"N\"\" = 4\",micro_loss,1,0.25,8,0,0,1,1,4,,,\r\n"
         "a,\"Demo, \"\"N\"\" = 4\",evaluation_loss,8,2,64,0,0,2.5,1,2.75,,,\r\n"
         "b,Demo,loss,4,1,8,0,0,1,1,9,,,\r\n");
@@ -122,6 +124,7 @@ class TestTableLog : public QObject {
     QCOMPARE(course.updates.at(1).loss, 3.25);
     QCOMPARE(course.updates.at(1).lr, std::optional(0.1));
     QCOMPARE(course.updates.at(2).samples, 64);
+    QVERIFY(!course.updates.contains(3));
     QCOMPARE(course.updates.at(2).seconds, 1.0);
     QCOMPARE(losses_of(course), (std::map<std::int64_t, double>{{2, 2.75}}));
     const fs::path other = fresh();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
 #include <vector>
 
 #include "accrue/run/accumulation_window.h"
@@ -29,6 +30,7 @@ struct MadeRun {
   double backward = 0.016;
   double collective = 0.004;
   double step = 0.003;
+  std::set<std::int64_t> unlabelled{};  ///< updates whose windows hold no labelled item
 
   RunPlan plan() const {
     RunPlan plan;
@@ -37,6 +39,7 @@ struct MadeRun {
     plan.spec.parallel.data = ranks;
     plan.spec.run.name = "N=" + std::to_string(steps);
     plan.window.steps = steps;
+    plan.order.micro_batch = microBatch;
     plan.window.batches_per_epoch = batchesPerEpoch;
     plan.window.world = ranks;
     plan.window.max_updates = updates;
@@ -66,7 +69,7 @@ struct MadeRun {
       const bool wanted = micro->window >= from;
       const double end = time + forward + backward;
       for (std::int64_t rank = 0; rank < ranks; ++rank) {
-        const double value = loss(micro->micro_step, rank);
+        const double value = isEmpty(*micro) ? 0.0 : loss(micro->micro_step, rank);
         sum += value;
         if (wanted) reportMicroStep(events, rank, *micro, value, time);
       }
@@ -100,6 +103,7 @@ struct MadeRun {
                     .loss = sum / static_cast<double>(inWindow * ranks),
                     .lr = lr_at(thePlan.curve, micro->schedule_position - micro->schedule_ticks),
                     .grad_norm = 1.0,
+                    .outcome = isEmpty(*micro) ? StepOutcome::skipped_empty : StepOutcome::updated,
                     .seconds = time,
                     .compute_seconds = compute,
                     .reason = "full",
@@ -111,6 +115,7 @@ struct MadeRun {
     return events;
   }
 
+  bool isEmpty(const MicroPlan& micro) const { return unlabelled.contains(micro.window + 1); }
   /// What a rank says of one micro-step that begins at `time`.
   void reportMicroStep(std::vector<RunEvent>& events, std::int64_t rank, const MicroPlan& micro, double value,
                        double time) const {
@@ -122,7 +127,9 @@ struct MadeRun {
                                  {0, 0},
                                  {ns(time), ns(middle)},
                                  {ns(middle), ns(end)}}});
-    events.push_back({rank, -1, ns(end), microSteps(micro, value, items, microBatch, ns(end), ns(forward + backward))});
+    events.push_back(
+        {rank, -1, ns(end),
+         microSteps(micro, value, isEmpty(micro) ? 0 : items, microBatch, ns(end), ns(forward + backward))});
   }
   static MicroSteps microSteps(const MicroPlan& micro, double value, std::int64_t tokens, std::int64_t samples,
                                std::int64_t endNs, std::int64_t computeNs) {

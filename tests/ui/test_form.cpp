@@ -477,6 +477,25 @@ class TestForm : public QObject {
     QTRY_VERIFY(top("accumulation.steps") >= 0 && top("accumulation.steps") < top("parallel.data"));
   }
 
+  /// As the search itself: the words count, not what stands between them.
+  void a_field_says_by_which_name_it_was_found_data() {
+    const Rows<QByteArray, QByteArray, QByteArray> row;
+    row("as it is written", "gradient_accumulation_steps", "accumulation.steps", "gradient_accumulation_steps");
+    row("spaces", "gradient accumulation steps", "accumulation.steps", "gradient_accumulation_steps");
+    row("words in another order", "steps accumulation gradient", "accumulation.steps", "gradient_accumulation_steps");
+    row("hyphens", "per-device-train-batch-size", "accumulation.micro_batch", "per_device_train_batch_size");
+    row("two words of it", "batch size", "accumulation.micro_batch", "--micro-batch-size");
+    row("not found", "seed", "accumulation.steps", "");
+  }
+  void a_field_says_by_which_name_it_was_found() {
+    const auto [search, key, name] = current_row<QByteArray, QByteArray, QByteArray>();
+    OpenStudio studio;
+    studio.find<QLineEdit>("fieldSearch")->setText(QString::fromLatin1(search));
+    const auto* found = studio.find<QLabel>(QStringLiteral("foundAs.%1").arg(QLatin1String(key)));
+    QCOMPARE(found->isVisible(), !name.isEmpty());
+    QVERIFY2(found->text().contains(QString::fromLatin1(name)), qPrintable(found->text()));
+  }
+
   void the_search_stays_until_escape() {
     OpenStudio studio;
     auto* search = studio.find<QLineEdit>("fieldSearch");

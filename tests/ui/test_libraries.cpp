@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Specs that name parts of a plug-in library, from the studio, over ranks that load it: chosen once in a dialog,
 // remembered by contents, recorded with every run, found again when a run goes on. The studio itself loads none.
+#include <QCheckBox>
 #include <QClipboard>
 #include <QDialogButtonBox>
+#include <QDockWidget>
 #include <QFile>
 #include <QFileInfo>
 #include <QTableWidget>
@@ -345,6 +347,19 @@ class TestLibraries : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(fits->text().contains(QStringLiteral("known once it has run")), patience_ms);
     QVERIFY(studio.find("plannerMemory")->isHidden());
     QVERIFY(studio.find<QLabel>("arithmeticDetails")->text().contains(QStringLiteral("known once it has run")));
+    // Nor are there numbers in the rack: those of model.kind would be another model's.
+    studio.find<QDockWidget>("rackDock")->raise();
+    QTRY_VERIFY_WITH_TIMEOUT(
+        studio.find<QLabel>("pluginTotal")->text().contains(QStringLiteral("known once it has run")), patience_ms);
+    QVERIFY(studio.find("pluginMemory.data")->isHidden() && studio.find("pluginWire.data")->isHidden());
+    QVERIFY(studio.find<QCheckBox>("pluginSwitch.data")->isEnabled());
+    QVERIFY(!studio.find<QCheckBox>("pluginSwitch.tensor")->isEnabled());  // it cannot be divided
+    studio.find<QDockWidget>("ranksDock")->raise();
+    QVERIFY(studio.find<QLabel>("rankShare")->text().contains(QStringLiteral("known once it has run")));
+    QVERIFY(std::ranges::none_of(studio.preflight->result().findings, [](const Finding& finding) {
+      return finding.key == "megatron.custom_model_provider_function";
+    }));
+    studio.find<QDockWidget>("plannerDock")->raise();
     studio.trainToEnd();
     QTRY_VERIFY_WITH_TIMEOUT(fits->text().contains(QStringLiteral("measured")), patience_ms);
     QVERIFY(studio.find<QLabel>("plannerMeasured")->isVisible());

@@ -4,6 +4,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "models/number_text.h"
 #include "models/run_table_model.h"
 #include "models/smoothing.h"
 #include "plots/plot_export.h"
@@ -23,6 +24,31 @@ class TestPlotPictures : public QObject, PlotsFixture {
   void init() { begin(); }
 
   void cleanup() { end(); }
+
+  void a_window_without_a_label_is_a_gap_without_a_mark() {
+    MadeRun made{.steps = 1, .ranks = 1, .updates = 100};
+    made.loss = [](std::int64_t m, std::int64_t) { return 1.0 + 0.001 * static_cast<double>(m); };
+    for (std::int64_t update = 40; update < 60; ++update) made.unlabelled.insert(update);
+    show({&add(made, 100, 0)});
+    const QImage image = picture();
+    const QRect area = drawing(loss());
+    const auto painted = [&](double from, double to) {
+      return count(image, seriesColor(lightColors(), 0),
+                   QRect(area.left() + static_cast<int>(area.width() * from), area.top(),
+                         static_cast<int>(area.width() * (to - from)), area.height()));
+    };
+    QCOMPARE(painted(0.43, 0.57), 0);
+    QVERIFY(painted(0.1, 0.3) > 20);
+    QCOMPARE(count(image, lightColors().failed, area), 0);
+    QVERIFY(loss().canvas().y()->range().lower > 0.9);  // no zero stretches the axis
+    QVERIFY(!loss().header().badge().contains(QStringLiteral("not finite")));
+    area_->goTo(50.0);
+    QVERIFY2(area_->readOut()[1].contains(QStringLiteral("–")), qPrintable(area_->readOut()[1]));
+    const PlotTable table = loss().table();
+    QCOMPARE(table.cell(49, 0), QStringLiteral("50"));
+    QCOMPARE(table.cell(49, 1), QString());
+    QCOMPARE(table.cell(38, 1), valueText(1.039));
+  }
 
   /// An imported log has losses and nothing else: no rates, norms, samples or ranks.
   void what_a_log_does_not_say_is_not_drawn() {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Two runs side by side, and runs in groups.
 #include <QTest>
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
 #include "made_run.h"
 #include "models/group_curve.h"
+#include "models/no_value.h"
 #include "models/run_groups.h"
 #include "models/run_pair.h"
 #include "models/run_series.h"
@@ -199,6 +201,26 @@ class TestRunPair : public QObject {
     QCOMPARE(groups[0].spread.count, std::size_t{2});
     QCOMPARE(groups[0].spread.mean, 2.5);
     QVERIFY(runGroups(all.mid(1)).empty());
+  }
+
+  void a_window_without_a_label_is_no_point_of_a_pair() {
+    const auto one = trained({.updates = 20}, QStringLiteral("one"));
+    const auto two = trained({.updates = 20, .unlabelled = {7}}, QStringLiteral("two"));
+    const PairComparison pair = comparisonOf(*one, *two);
+    QCOMPARE(pair.points.size(), std::size_t{19});
+    QVERIFY(std::ranges::none_of(pair.points, [](const SharedPoint& point) { return point.second == 0.0; }));
+    QVERIFY(!pair.distance.first_divergence);
+  }
+
+  void a_window_without_a_label_is_no_point_of_a_group() {
+    const auto one = seeded(1, {{1, 1.0}, {2, 2.0}});
+    const auto two = seeded(2, {{1, 3.0}});
+    two->append({{0, 0, 0, Update{.update = 2, .micro_step = 8, .outcome = StepOutcome::skipped_empty}}});
+    std::vector<RunGroup> groups = runGroups({one.get(), two.get()});
+    const GroupCurve curve(std::move(groups.front()));
+    QCOMPARE(curve.mean().value(0), 2.0);
+    QVERIFY(!isMeasured(curve.mean().value(1)) && !isMeasured(curve.least().value(1)));
+    QVERIFY(curve.mean().marks().empty());
   }
 
   void a_group_has_a_mean_a_least_and_a_most_where_all_its_seeds_report() {

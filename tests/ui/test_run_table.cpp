@@ -210,6 +210,40 @@ class TestRunTable : public QObject {
     QCOMPARE(name.data(Qt::CheckStateRole).toInt(), static_cast<int>(Qt::PartiallyChecked));
   }
 
+  /// A global batch, or the memory of a rank, gives others than the spec: its 4 x 4 may be trained as 16 x 1.
+  void the_plan_says_n_and_micro_batch() {
+    CheckedTable model{{.steps = 16, .microBatch = 1}};
+    RunPlan plan = *model.at(0).plan();
+    plan.spec.accumulation.steps = plan.spec.accumulation.micro_batch = 4;
+    plan.spec.run.name.clear();
+    RunSeries run(QStringLiteral("fitted"), 1);
+    run.setPlan(plan);
+    // One that is listed, and not read, has them from its summary.
+    RunSeries listed(QStringLiteral("listed"), 2);
+    RunSummary summary;
+    summary.spec = plan.spec;
+    summary.steps = 16;
+    summary.micro_batch = 1;
+    listed.setSummary(summary);
+    for (RunSeries* each : {&run, &listed}) {
+      model.addRun(each);
+      const int row = model.rowOf(each);
+      QCOMPARE(cell(model, row, RunTableModel::stepsColumn), QStringLiteral("16"));
+      QCOMPARE(cell(model, row, RunTableModel::microBatchColumn), QStringLiteral("1"));
+      QCOMPARE(each->givenName(), QStringLiteral("gpt N=16 2 ranks"));
+      const QModelIndex name = model.index(row, model.sectionOf(RunTableModel::nameColumn));
+      QVERIFY(name.data(RunTableModel::marksRole).toStringList().isEmpty());
+      QVERIFY(!name.data(Qt::ToolTipRole).toString().contains(QStringLiteral("changed")));
+      QCOMPARE(each->plannedSpec()->accumulation.steps, 16);
+      QCOMPARE(each->plannedSpec()->accumulation.micro_batch, 1);
+    }
+    run.append({{supervisor_rank, 0, 0, StepsChanged{.update = 1, .steps = 8}}});
+    const int row = model.rowOf(&run);
+    QCOMPARE(cell(model, row, RunTableModel::stepsColumn), QStringLiteral("16 \u2192 8"));
+    model.removeRun(&run);
+    model.removeRun(&listed);
+  }
+
   void a_bug_and_a_changed_n_mark_a_run() {
     CheckedTable model{{.steps = 4}};
     const QModelIndex name = model.index(0, RunTableModel::nameColumn);

@@ -14,6 +14,8 @@
 #include <tuple>
 
 #include "made_run.h"
+#include "models/no_value.h"
+#include "models/number_text.h"
 #include "models/rank_status.h"
 #include "models/run_series.h"
 #include "models/run_text.h"
@@ -99,6 +101,61 @@ class TestSeries : public QObject {
     QCOMPARE(micro(run).value(0), 2.0);
     QCOMPARE(micro(run).clock(Clock::token)[0], 400.0);
     QCOMPARE(micro(run).clock(Clock::sample)[0], 8.0);
+  }
+
+  /// Its record has a loss of 0, which means nothing: a number of labelled items says so, and the update's outcome.
+  void a_window_without_a_label_has_no_loss() {
+    const MadeRun made{.updates = 4, .unlabelled = {1, 3}};
+    SeenRun run(made, 4);
+    QCOMPARE(updates(run).size(), std::size_t{4});
+    QVERIFY(!isMeasured(updates(run).value(0)) && !isMeasured(updates(run).value(2)));
+    QVERIFY(isMeasured(updates(run).value(1)) && isMeasured(updates(run).value(3)));
+    for (std::size_t i = 0; i < micro(run).size(); ++i) QCOMPARE(isMeasured(micro(run).value(i)), i / 4 % 2 == 1);
+    for (const SeriesStore* losses : {&updates(run), &micro(run)}) {
+      QVERIFY(losses->marks().empty());  // it is nothing that went wrong
+      QVERIFY(losses->range(0, losses->size()).low > 2.0);
+      QCOMPARE(losses->countNotPositive(), std::size_t{0});
+    }
+    QCOMPARE(valueText(updates(run).value(2)), QStringLiteral("–"));
+    const SmoothedSeries smoothed(updates(run), 0.5);
+    QVERIFY(!isMeasured(smoothed.value(2)));
+    QCOMPARE(smoothed.value(3), (0.5 * updates(run).value(1) + updates(run).value(3)) / 1.5);
+    // In a file it is an empty cell, smoothed or not.
+    int empty = 0;
+    for (const QByteArray& line : seriesCsv({&run}, 0.5).split('\n')) {
+      const QList<QByteArray> cells = line.trimmed().split(',');
+      if (cells.size() < 13 || (cells[2] != "loss" && cells[2] != "micro_loss")) continue;
+      QCOMPARE(cells[10].isEmpty(), cells[11].isEmpty());
+      QVERIFY(cells[10] != "0" && cells[10] != "nan");
+      empty += cells[10].isEmpty() ? 1 : 0;
+    }
+    QCOMPARE(empty, 2 + 2 * 4);
+    const QJsonValue written = QJsonDocument::fromJson(seriesJson({&run}, 0.0))[QLatin1String("runs")][0];
+    const QJsonValue losses = written[QLatin1String("series")][QLatin1String("loss")][QLatin1String("value")];
+    QVERIFY(losses[0].isNull() && losses[1].isDouble() && losses[2].isNull());
+  }
+
+  void the_last_loss_is_that_of_a_window_with_a_label() {
+    const MadeRun made{.updates = 4, .unlabelled = {1, 3}};
+    SeenRun run(made, 3);
+    QCOMPARE(run.last().update, 3);
+    QCOMPARE(run.last().loss, updates(run).value(1));
+    QVERIFY(isMeasured(run.last().microLoss));
+    run.append({{supervisor_rank, 5, 0, RunStarted{.resumed = true, .resumed_update = 3}}});
+    QCOMPARE(run.last().loss, updates(run).value(1));
+    run.append({{supervisor_rank, 6, 0, RunStarted{.resumed = true, .resumed_update = 1}}});
+    QVERIFY(std::isnan(run.last().loss) && isMeasured(run.last().loss));
+  }
+
+  void parts_of_a_loss_have_the_same_gaps() {
+    RunSeries run(QStringLiteral("bert"), 0);
+    run.append(
+        {{0, 0, 0,
+          Update{.update = 1, .micro_step = 1, .outcome = StepOutcome::skipped_empty, .losses = {{"lm loss", 0.0}}}},
+         {0, 1, 1, Update{.update = 2, .micro_step = 2, .losses = {{"lm loss", 3.0}}}}});
+    const SeriesStore& part = run.lossParts().at(QStringLiteral("lm loss"))->values;
+    QVERIFY(!isMeasured(part.value(0)));
+    QCOMPARE(part.value(1), 3.0);
   }
 
   void a_micro_step_waits_for_the_slowest_rank() {

@@ -7,6 +7,7 @@
 #include <QResizeEvent>
 #include <QSignalSpy>
 #include <QTreeView>
+#include <fstream>
 
 #include "made_run.h"
 #include "models/event_log_model.h"
@@ -403,6 +404,45 @@ class TestStates : public QObject {
     QCOMPARE(viewer.control->state(), RunState::running);
     host.control->kill();
     QTRY_VERIFY_WITH_TIMEOUT(!host.control->isLive() && !viewer.control->isLive(), patience_ms);
+  }
+
+  /// As "accrue-run resume --out" does, before anything is copied.
+  void a_branch_keeps_to_the_runs_plug_in_libraries() {
+    const auto home = std::make_shared<QTemporaryDir>();
+    RunningStudio studio("micro_ms=5", smallSpec(60), home);
+    studio.control->stop();
+    QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive(), patience_ms);
+    const std::filesystem::path dir = studio.control->run()->folder().toStdString();
+    const std::string library = home->filePath(QStringLiteral("mine.so")).toStdString();
+    std::ofstream(library) << "another library than the run began with";
+    RunOrder order = read_run_order(dir / "plan.json").value();
+    order.plugins = {{.file = library, .name = "mine", .sha256 = std::string(64, '0')}};
+    std::ofstream(dir / "plan.json") << to_json(order);
+    QSignalSpy failed(studio.control.get(), &RunControl::commandFailed);
+    studio.action("branchAction")->trigger();
+    QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, patience_ms);
+    const auto said = QString::fromStdString(failed.first().first().value<Error>().text());
+    QVERIFY2(said.contains(QStringLiteral("the plug-in library \"mine\" is another than the run began with")),
+             qPrintable(said));
+    QVERIFY2(said.contains(QStringLiteral("accrue-run resume DIR --plugin FILE")), qPrintable(said));
+    QVERIFY(!studio.control->isLive());
+    QCOMPARE(QDir(studio.library->runsDir()).entryList(QDir::Dirs | QDir::NoDotAndDotDot).size(), 1);
+    // It takes them along though its spec names nothing of them, and one that has moved from where it is now.
+    order.plugins.front().sha256 = sha256_of_file(library).value();
+    std::ofstream(dir / "plan.json") << to_json(order);
+    for (const bool moved : {false, true}) {
+      if (moved) {
+        order.plugins.front().file = library + ".moved";
+        std::filesystem::rename(library, order.plugins.front().file);
+      }
+      studio.preflight->chooseLibraries(moved ? order.plugins : std::vector<PluginRecord>());
+      studio.control->branch(QString::fromStdString(dir.string()));
+      QTRY_VERIFY_WITH_TIMEOUT(studio.control->isLive(), patience_ms);
+      const std::filesystem::path branch = studio.control->run()->folder().toStdString();
+      QVERIFY(branch != dir);
+      QVERIFY(read_run_order(branch / "plan.json").value().plugins == order.plugins);
+      studio.endRun();
+    }
   }
 };
 

@@ -574,28 +574,6 @@ class TestWindow : public QObject {
     QCOMPARE(summary->updates, 60);
   }
 
-  /// As "accrue-run resume --out" does, before anything is copied.
-  void a_branch_keeps_to_the_runs_plug_in_libraries() {
-    const auto home = std::make_shared<QTemporaryDir>();
-    RunningStudio studio("micro_ms=5", smallSpec(60), home);
-    studio.control->stop();
-    QTRY_VERIFY_WITH_TIMEOUT(!studio.control->isLive(), patience_ms);
-    const std::filesystem::path dir = studio.control->run()->folder().toStdString();
-    const std::string library = home->filePath(QStringLiteral("mine.so")).toStdString();
-    std::ofstream(library) << "another library than the run began with";
-    RunOrder order = read_run_order(dir / "plan.json").value();
-    order.plugins = {{.file = library, .name = "mine", .sha256 = std::string(64, '0')}};
-    std::ofstream(dir / "plan.json") << to_json(order);
-    QSignalSpy failed(studio.control.get(), &RunControl::commandFailed);
-    studio.action("branchAction")->trigger();
-    QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, patience_ms);
-    const auto said = QString::fromStdString(failed.first().first().value<Error>().text());
-    QVERIFY2(said.contains(QStringLiteral("the plug-in library \"mine\" is another than the run began with")),
-             qPrintable(said));
-    QVERIFY(!studio.control->isLive());
-    QCOMPARE(QDir(studio.library->runsDir()).entryList(QDir::Dirs | QDir::NoDotAndDotDot).size(), 1);
-  }
-
   void closing_waits_for_the_copy_of_a_branchs_checkpoint() {
     const auto home = std::make_shared<QTemporaryDir>();
     RunSpec spec = smallSpec(60);

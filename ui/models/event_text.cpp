@@ -4,9 +4,11 @@
 #include <QCoreApplication>
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "accrue/run/lamp.h"
+#include "models/no_value.h"
 #include "models/number_text.h"
 #include "models/run_text.h"
 
@@ -30,7 +32,10 @@ class Sentences {
   QString operator()(const accrue::MicroSteps& body) const {
     if (body.micro_step.empty()) return {};
     const auto count = static_cast<double>(body.micro_step.size());
-    const double loss = std::accumulate(body.loss.begin(), body.loss.end(), 0.0) / count;
+    const auto labelled = static_cast<double>(std::ranges::count_if(body.tokens, [](auto items) { return items > 0; }));
+    const double sum = std::inner_product(body.loss.begin(), body.loss.end(), body.tokens.begin(), 0.0, std::plus(),
+                                          [](double loss, auto items) { return items > 0 ? loss : 0.0; });
+    const double loss = labelled > 0 ? sum / labelled : noValue;
     const auto busy = std::accumulate(body.compute_ns.begin(), body.compute_ns.end(), std::int64_t{0});
     return tr("Micro-steps %1: loss %2, %3 each.")
         .arg(range(body.micro_step.front(), body.micro_step.back()), valueText(loss),

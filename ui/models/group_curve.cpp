@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/no_value.h"
 #include "models/number_text.h"
 #include "models/smoothing.h"
 
@@ -65,7 +66,7 @@ GroupCurve::GroupCurve(RunGroup group, double smoothing) : group_(std::move(grou
     clocks_.append(place);
     const SampleSpread spread = spread_of(losses);
     const bool whole = spread.count == losses.size();
-    const double none = std::numeric_limits<double>::quiet_NaN();
+    const double none = std::ranges::all_of(losses, isMeasured) ? std::numeric_limits<double>::quiet_NaN() : noValue;
     mean_.append(whole ? spread.mean : none);
     least_.append(whole ? spread.least : none);
     most_.append(whole ? spread.most : none);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/no_value.h"
+
 namespace accrue::ui {
 
 void MicroStepJoin::expectRanks(std::int64_t count) {
@@ -30,7 +32,6 @@ void MicroStepJoin::take(std::int64_t rank, const accrue::MicroSteps& body) {
     partial.batch = body.batch[i];
     const std::int64_t items = body.tokens[i];
     if (items > 0) partial.lossSum += body.loss[i] * static_cast<double>(items);
-    partial.lossPlain += body.loss[i];
     partial.items += items;
     partial.samples += body.samples[i];
     ++partial.count;
@@ -88,8 +89,7 @@ void MicroStepJoin::emitPoint(std::int64_t microStep, const Partial& partial) {
   }
   JoinedMicroStep point;
   point.microStep = microStep;
-  point.loss = partial.items > 0 ? partial.lossSum / static_cast<double>(partial.items)
-                                 : partial.lossPlain / static_cast<double>(std::max(partial.count, 1));
+  point.loss = partial.items > 0 ? partial.lossSum / static_cast<double>(partial.items) : noValue;
   point.at = last_;
   point.at[Clock::microStep] = static_cast<double>(microStep);
   point.at[Clock::sample] += static_cast<double>(partial.samples);

@@ -17,7 +17,7 @@ namespace accrue::ui {
 
 struct JoinedMicroStep {
   std::int64_t microStep = 0;
-  double loss = 0.0;  ///< mean over the items of all ranks
+  double loss = 0.0;  ///< mean over the items of all ranks; noValue where there are none
   ClockPoint at;
   std::int64_t windowPosition = 0;  ///< from 1
   std::int64_t windowSize = 0;
@@ -59,7 +59,6 @@ class MicroStepJoin {
     std::int64_t epoch = 0;
     std::int64_t batch = 0;
     double lossSum = 0.0;
-    double lossPlain = 0.0;
     std::int64_t items = 0;
     std::int64_t samples = 0;
     int count = 0;

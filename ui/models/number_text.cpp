@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/no_value.h"
+
 namespace accrue::ui {
 
 namespace {
@@ -73,6 +75,7 @@ QString powerOfTwoText(int exponent) {
 }
 
 QString valueText(double value, int significant) {
+  if (!isMeasured(value)) return QStringLiteral("\u2013");
   if (!std::isfinite(value)) return notFinite(value);
   if (value == 0.0) return QStringLiteral("0");
   const int exponent = exponentOf(value);

@@ -173,7 +173,7 @@ void RunControl::startChecked() {
 void RunControl::compareBranch(const RunPlan& plan) {
   comparing_ = true;
   jobs_.run([from = *branch_from_, plan] { return check_branch(from, plan); },
-            [this, plan, asked = setUp(), check = check_](const std::vector<Finding>& findings) {
+            [this, plan, asked = branchSetUp(), check = check_](const std::vector<Finding>& findings) {
               if (check != check_) return;  // stopped meanwhile
               comparing_ = false;
               if (has_errors(findings)) {
@@ -208,6 +208,17 @@ bool RunControl::startPlan(const RunPlan& plan, const SetUp& asked) {
 
 SetUp RunControl::setUp() const {
   return {document_->spec(), document_->opened(), librariesOf(document_->spec(), preflight_->libraries())};
+}
+
+/// A library is known by its contents, wherever it lies.
+SetUp RunControl::branchSetUp() const {
+  SetUp asked = setUp();
+  if (!asked.libraries.empty()) return asked;
+  asked.libraries = branch_from_->plugins;
+  for (PluginRecord& kept : asked.libraries)
+    for (const PluginRecord& chosen : preflight_->chosenLibraries())
+      if (chosen.sha256 == kept.sha256) kept.file = chosen.file;
+  return asked;
 }
 
 bool RunControl::beginStarted(const Result<std::filesystem::path>& started, const RunPlan& plan, const SetUp& asked) {

@@ -141,6 +141,7 @@ class RunControl : public HostedRun {
   void showStopping();
   void resumeLoaded(const QString& folder);
   void resumeWithLibraries(const QString& folder);
+  SetUp branchSetUp() const;
   void takeBranchPoint(const QString& folder, BranchFrom from);
   void takeBatch(const EventBatch& events);
   void takeState();

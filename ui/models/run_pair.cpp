@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "accrue/run/curve_parting.h"
+#include "models/no_value.h"
 #include "models/number_text.h"
 #include "models/run_name.h"
 #include "models/run_series.h"
@@ -26,7 +27,8 @@ LossCurve curveOf(const RunSeries& run) {
   LossCurve curve{run.id().toStdString(), run.branchedFrom().toStdString(), {}};
   curve.points.reserve(losses.size());
   for (std::size_t i = 0; i < losses.size(); ++i)
-    curve.points.push_back({std::llround(updates[i]), std::llround(samples[i]), losses.value(i)});
+    if (isMeasured(losses.value(i)))
+      curve.points.push_back({std::llround(updates[i]), std::llround(samples[i]), losses.value(i)});
   return curve;
 }
 

@@ -8,6 +8,7 @@
 #include "accrue/run/choice_names.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/steps_record.h"
+#include "models/no_value.h"
 #include "models/run_text.h"
 
 namespace accrue::ui {
@@ -37,12 +38,17 @@ ClockPoint clocksOf(const accrue::Update& body, double timeOffset) {
   return at;
 }
 
-void appendParts(PartSeries& parts, const ClockPoint& at, const accrue::NamedLosses& losses) {
+void appendParts(PartSeries& parts, const ClockPoint& at, const accrue::NamedLosses& losses, bool measured = true) {
   for (const auto& [name, value] : losses) {
     std::unique_ptr<UpdateSeries>& part = parts[text(name)];
     if (!part) part = std::make_unique<UpdateSeries>();
-    part->append(at, value);
+    part->append(at, measured ? value : noValue);
   }
+}
+
+/// The loss of a window without a label means nothing.
+bool hasLoss(const accrue::Update& body) {
+  return body.outcome != accrue::StepOutcome::skipped_empty;
 }
 
 /// Recorded weights beyond this many are left to the file.
@@ -72,7 +78,7 @@ RunSeries::~RunSeries() {
 QString RunSeries::givenName() const {
   if (!notes_.name.isEmpty()) return notes_.name;
   if (!name_.isEmpty()) return name_;
-  if (spec_) return text(accrue::run_name(*spec_)) + bugMark(*spec_);
+  if (spec_) return text(accrue::run_name(*spec_, plannedSteps_)) + bugMark(*spec_);
   return folder_.isEmpty() ? id_ : QFileInfo(folder_).fileName();
 }
 
@@ -138,6 +144,8 @@ void RunSeries::setSpec(const accrue::RunSpec& spec) {
 
 void RunSeries::setPlan(const accrue::RunPlan& plan) {
   plan_ = plan;
+  plannedSteps_ = plan.window.steps;
+  plannedMicroBatch_ = plan.order.micro_batch;
   takeSpec(plan.spec);
   join_.expectRanks(plan.spec.parallel.data);
   takeWindow();
@@ -174,9 +182,16 @@ void RunSeries::takeStepsChanged(const accrue::StepsChanged& body) {
   steps_ = body.steps;
 }
 
+std::optional<accrue::RunSpec> RunSeries::plannedSpec() const {
+  std::optional<accrue::RunSpec> planned = spec_;
+  if (planned) planned->accumulation.steps = plannedSteps_;
+  if (planned) planned->accumulation.micro_batch = plannedMicroBatch_;
+  return planned;
+}
+
 std::int64_t RunSeries::steps() const {
   if (plan_) return plan_->window.steps_now();
-  return steps_ > 0 ? steps_ : spec_ ? spec_->accumulation.steps : 0;
+  return steps_ > 0 ? steps_ : plannedSteps_;
 }
 
 void RunSeries::setSummary(const accrue::RunSummary& summary) {
@@ -186,7 +201,11 @@ void RunSeries::setSummary(const accrue::RunSummary& summary) {
   startedAt_ = text(summary.started_at);
   branchedFrom_ = text(summary.branched_from);
   // How an imported run was trained is not known.
-  if (!plan_ && !accrue::is_imported(summary)) setSpec(summary.spec);
+  if (!plan_ && !accrue::is_imported(summary)) {
+    plannedSteps_ = summary.steps;
+    plannedMicroBatch_ = summary.micro_batch;
+    setSpec(summary.spec);
+  }
   outcome_ = {text(summary.state), text(summary.message), text(summary.weights_sha256),
               summary.updates,     summary.loss,          summary.seconds};
   if (summary.state == "running") outcome_.outcome.clear();
@@ -343,7 +362,7 @@ void RunSeries::takeUpdate(const accrue::RunEvent& event, const accrue::Update& 
   const ClockPoint at = clocksOf(body, countsLikeEvents ? timeOffset_ : 0.0);
   join_.takeUpdate(body);
   updateClocks_.append(at);
-  updateLoss_.append(body.loss);
+  updateLoss_.append(hasLoss(body) ? body.loss : noValue);
   takeMeasured(at, body);
   for (std::size_t i = 0; i < std::min(body.weights.size(), mostWeights); ++i) {
     if (i == weights_.size() && updateClocks_.size() == 1)
@@ -354,7 +373,7 @@ void RunSeries::takeUpdate(const accrue::RunEvent& event, const accrue::Update& 
   last_.samples = body.samples;
   last_.tokens = body.tokens;
   last_.epoch = body.epoch;
-  if (body.outcome != accrue::StepOutcome::skipped_empty) last_.loss = body.loss;
+  if (hasLoss(body)) last_.loss = body.loss;
   last_.learningRate = body.lr.value_or(LastValues::none);
   last_.gradNorm = body.grad_norm.value_or(LastValues::none);
   last_.seconds = at[Clock::seconds];
@@ -374,7 +393,7 @@ void RunSeries::takeMeasured(const ClockPoint& at, const accrue::Update& body) {
   if (body.update_norm) updateNorm_.append(at, *body.update_norm);
   if (body.parameter_norm) parameterNorm_.append(at, *body.parameter_norm);
   if (body.gradient_zeros) gradientZeros_.append(at, static_cast<double>(*body.gradient_zeros));
-  appendParts(lossParts_, at, body.losses);
+  appendParts(lossParts_, at, body.losses, hasLoss(body));
   appendParts(scalars_, at, body.scalars);
 }
 
@@ -493,7 +512,7 @@ void RunSeries::takeJoined() {
   for (const JoinedMicroStep& point : join_.takeJoined()) {
     microClocks_.append(point.at);
     microLoss_.append(point.loss);
-    last_.microLoss = point.loss;
+    if (isMeasured(point.loss)) last_.microLoss = point.loss;
     last_.microStep = std::max(last_.microStep, point.microStep);
     last_.windowPosition = point.windowPosition;
     last_.windowSize = point.windowSize;
@@ -543,7 +562,9 @@ void RunSeries::rewindTo(std::int64_t update, std::int64_t position) {
   last_.update = updates > 0 ? update : 0;
   last_.microStep = static_cast<std::int64_t>(std::llround(from[Clock::microStep]));
   last_.windowPosition = position;
-  last_.loss = updates > 0 ? updateLoss_.value(updates - 1) : LastValues::none;
+  std::size_t labelled = updates;
+  while (labelled > 0 && !isMeasured(updateLoss_.value(labelled - 1))) --labelled;
+  last_.loss = labelled > 0 ? updateLoss_.value(labelled - 1) : LastValues::none;
   keptSeconds_ = std::max(at[Clock::seconds], timeline_.end());
   offsetPending_ = true;
 }

@@ -204,6 +204,12 @@ class RunSeries : public QObject {
   /// All of them, kept or not.
   std::size_t problemCount() const { return problemCount_; }
   std::int64_t ranks() const;
+  /// As planned, where a spec is known: N may follow from a global batch, and both from the memory of a rank. 0 = not
+  /// known.
+  std::int64_t plannedSteps() const { return plannedSteps_; }
+  std::int64_t plannedMicroBatch() const { return plannedMicroBatch_; }
+  /// The spec with these two in place of what is written.
+  std::optional<accrue::RunSpec> plannedSpec() const;
   /// The current N; 0 = not known.
   std::int64_t steps() const;
 
@@ -288,6 +294,8 @@ class RunSeries : public QObject {
   Shown shown_ = Shown::no;
   std::optional<accrue::RunSpec> spec_;
   std::optional<accrue::RunPlan> plan_;
+  std::int64_t plannedSteps_ = 0;
+  std::int64_t plannedMicroBatch_ = 0;
   std::int64_t steps_ = 0;  ///< N as it was set last; 0 = never
   accrue::RunState state_ = accrue::RunState::idle;
   QString stateDetail_;

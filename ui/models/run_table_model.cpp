@@ -15,12 +15,18 @@ namespace accrue::ui {
 
 namespace {
 
-/// N of the spec, and the current N if it was changed during the run.
+bool stepsWereChanged(const RunSeries& run) {
+  return run.plannedSteps() > 0 && run.steps() != run.plannedSteps();
+}
+
+QString knownNumber(std::int64_t number) {
+  return number > 0 ? groupedNumber(number) : QString();
+}
+
+/// The planned N, and the current one if it was changed during the run.
 QString stepsText(const RunSeries& run) {
-  if (!run.spec()) return {};
-  const std::int64_t written = run.spec()->accumulation.steps;
-  if (run.steps() == written) return groupedNumber(written);
-  return QStringLiteral("%1 \u2192 %2").arg(groupedNumber(written), groupedNumber(run.steps()));
+  if (!stepsWereChanged(run)) return knownNumber(run.plannedSteps());
+  return QStringLiteral("%1 \u2192 %2").arg(groupedNumber(run.plannedSteps()), groupedNumber(run.steps()));
 }
 
 const std::vector<int> everyColumn = {
@@ -58,10 +64,6 @@ QString bugName(const RunSeries& run) {
   return run.spec() && run.spec()->teaching.bug != accrue::Bug::none ? valueOf(run, "teaching.bug") : QString();
 }
 
-bool stepsWereChanged(const RunSeries& run) {
-  return run.spec() && run.steps() > 0 && run.steps() != run.spec()->accumulation.steps;
-}
-
 /// What makes a run unusual, in a word each.
 QStringList marksOf(const RunSeries& run) {
   QStringList marks;
@@ -79,7 +81,7 @@ QString originText(const RunSeries& run, const std::vector<RunSeries*>& known) {
     text += QLatin1Char('\n') + RunTableModel::tr("trained with the bug %1 on purpose").arg(bug);
   if (stepsWereChanged(run))
     text += QLatin1Char('\n') + RunTableModel::tr("N was changed from %1 to %2 while it ran")
-                                    .arg(groupedNumber(run.spec()->accumulation.steps), groupedNumber(run.steps()));
+                                    .arg(groupedNumber(run.plannedSteps()), groupedNumber(run.steps()));
   if (run.branchedFrom().isEmpty()) return text;
   const auto parent = std::ranges::find(known, run.branchedFrom(), &RunSeries::id);
   const QString name = parent == known.end() ? run.branchedFrom() : (*parent)->name();
@@ -384,7 +386,6 @@ bool RunTableModel::isNumeric(int section) const {
 
 QVariant RunTableModel::fixedText(const RunSeries& run, int column) const {
   const LastValues& last = run.last();
-  const auto& spec = run.spec();
   switch (column) {
     case stateColumn:
       return stateWord(&run, run.state());
@@ -393,9 +394,9 @@ QVariant RunTableModel::fixedText(const RunSeries& run, int column) const {
     case stepsColumn:
       return stepsText(run);
     case microBatchColumn:
-      return spec ? groupedNumber(spec->accumulation.micro_batch) : QString();
+      return knownNumber(run.plannedMicroBatch());
     case ranksColumn:
-      return run.ranks() > 0 ? groupedNumber(run.ranks()) : QString();
+      return knownNumber(run.ranks());
     case lossColumn:
       return last.update > 0 ? valueText(last.loss) : QString();
     case rateColumn:
@@ -425,7 +426,7 @@ QVariant RunTableModel::sortValue(const RunSeries& run, int column) const {
     case stepsColumn:
       return static_cast<qlonglong>(run.steps());
     case microBatchColumn:
-      return run.spec() ? static_cast<qlonglong>(run.spec()->accumulation.micro_batch) : 0;
+      return static_cast<qlonglong>(run.plannedMicroBatch());
     case ranksColumn:
       return static_cast<qlonglong>(run.ranks());
     case lossColumn:

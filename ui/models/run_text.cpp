@@ -168,6 +168,10 @@ QString durationText(double seconds) {
   return tr("%1 h %2 min").arg(whole / 3600).arg(whole % 3600 / 60);
 }
 
+QString unknownCostText() {
+  return tr("The model is a library\u2019s: its memory and its traffic are known once it has run");
+}
+
 QString fromView(std::string_view text) {
   return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }

@@ -36,6 +36,8 @@ QString groupedNumber(std::int64_t value);
 QString bytesText(std::int64_t bytes);
 /// "1 min 20 s"
 QString durationText(double seconds);
+/// Said in place of numbers where !cost_is_known().
+QString unknownCostText();
 QString fromView(std::string_view text);
 /// "on" or "off", as the form says of a switch.
 QString switchWord(bool on);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "accrue/run/non_finite.h"
+#include "models/no_value.h"
 #include "models/run_name.h"
 #include "models/smoothing.h"
 
@@ -16,7 +17,9 @@ namespace accrue::ui {
 
 namespace {
 
+/// Empty where nothing was measured.
 QByteArray number(double value) {
+  if (!isMeasured(value)) return {};
   if (!std::isfinite(value)) return QByteArray::fromStdString(std::string(non_finite_name(value)));
   return QByteArray::number(value, 'g', QLocale::FloatingPointShortest);
 }
@@ -34,6 +37,7 @@ QByteArray jsonText(const QString& text) {
 }
 
 QByteArray jsonNumber(double value) {
+  if (!isMeasured(value)) return "null";
   return std::isfinite(value) ? number(value) : '"' + number(value) + '"';
 }
 

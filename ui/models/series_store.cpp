@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/no_value.h"
+
 namespace accrue::ui {
 
 void ClockColumn::push(double position) {
@@ -63,6 +65,7 @@ void SeriesStore::append(double value) {
   const std::size_t index = values_.size();
   values_.push(value);
   pyramid_.append(index, value);
+  if (!isMeasured(value)) return;
   if (!std::isfinite(value)) {
     const MarkKind kind = std::isnan(value) ? MarkKind::notANumber
                           : value > 0       ? MarkKind::plusInfinity

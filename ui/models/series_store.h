@@ -69,6 +69,7 @@ class SeriesStore {
   const ClockTable& clocks() const { return *clocks_; }
   const ClockColumn& clock(Clock clock) const { return (*clocks_)[clock]; }
 
+  /// noValue where nothing was measured.
   void append(double value);
   void truncate(std::size_t size);
   /// Counts truncations: anything derived from an older generation must be recomputed.

@@ -7,12 +7,14 @@
 #include <cmath>
 #include <limits>
 
+#include "models/no_value.h"
+
 namespace accrue::ui {
 
 DebiasedMean::DebiasedMean(double weight) : weight_(std::clamp(weight, 0.0, largestWeight)) {}
 
 double DebiasedMean::next(double value) {
-  if (!std::isfinite(value)) return std::numeric_limits<double>::quiet_NaN();
+  if (!std::isfinite(value)) return isMeasured(value) ? std::numeric_limits<double>::quiet_NaN() : noValue;
   // mean_t = mean + (x - mean) (1 - w) / (1 - w^t): updates the debiased mean itself, so a constant stays exact.
   remaining_ *= weight_;
   mean_ += (value - mean_) * ((1.0 - weight_) / (1.0 - remaining_));

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "models/no_value.h"
 #include "models/run_control.h"
 #include "models/tone.h"
 
@@ -39,9 +40,11 @@ void LossTone::tell() {
   if (losses.empty() || (run == run_ && run->last().update == update_)) return;
   run_ = run;
   update_ = run->last().update;
+  const double loss = losses.value(losses.size() - 1);
+  if (!isMeasured(loss)) return;
   sounds_ = true;
   const MinMax range = losses.range(0, losses.size());
-  const double hz = toneHz(losses.value(losses.size() - 1), range.low, range.high);
+  const double hz = toneHz(loss, range.low, range.high);
   jobs_.run([output = output_, hz] { return output->play(toneSamples(hz, seconds)); },
             [this](const QString& problem) {
               sounds_ = false;

@@ -250,9 +250,8 @@ void PipelinePanel::changeEvent(QEvent* event) {
 void PipelinePanel::plan() {
   if (!isVisible()) return;
   const RunSpec& spec = preflight_->lowered().spec;
-  const bool derived = spec.accumulation.knobs.group_length == GroupLength::global_batch;
-  const std::int64_t steps = derived && preflight_->isCurrent() && preflight_->sketch() ? preflight_->sketch()->steps
-                                                                                        : spec.accumulation.steps;
+  const std::int64_t steps =
+      preflight_->isCurrent() && preflight_->sketch() ? preflight_->sketch()->steps : spec.accumulation.steps;
   const PipelineShape shape = pipeline_shape(spec.parallel, steps);
   planner_.plan(shape, window_ ? window_->pace(shape.stages) : PipelinePace{});
 }

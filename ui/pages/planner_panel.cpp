@@ -45,6 +45,14 @@ QString mostSent(const RunSpec& spec) {
   return axes.join(QStringLiteral(", "));
 }
 
+/// With the micro-batch and N that the plan found: they may follow from a global batch or the memory of a rank.
+RunSpec plannedSpec(const RunPlan& plan) {
+  RunSpec spec = plan.spec;
+  spec.accumulation.micro_batch = plan.order.micro_batch;
+  spec.accumulation.steps = plan.window.steps;
+  return spec;
+}
+
 /// Of all ranks, along all axes.
 std::int64_t allSent(const RunSpec& spec) {
   std::int64_t sum = 0;
@@ -140,11 +148,11 @@ void PlannerPanel::showPlan() {
   empty_->setVisible(!any);
   if (!any) return;
   showSplits();
-  showSpec(preflight_->lowered().spec);
+  showSpec(plannedSpec(*preflight_->result().plan));
 }
 
 void PlannerPanel::showSplits() {
-  const RunSpec& spec = preflight_->lowered().spec;
+  const RunSpec spec = plannedSpec(*preflight_->result().plan);
   const std::int64_t product = spec.accumulation.micro_batch * spec.accumulation.steps;
   micros_ = divisors_of(product);
   const auto at = std::ranges::find(micros_, spec.accumulation.micro_batch);
@@ -153,7 +161,8 @@ void PlannerPanel::showSplits() {
   split_->setValue(static_cast<int>(at - micros_.begin()));
   // Where something else decides N or the micro-batch, they are changed there.
   const LoweredMegatron& lowered = preflight_->lowered();
-  const bool free = preflight_->result().plan->window.steps == spec.accumulation.steps &&
+  const AccumulationSpec& written = lowered.spec.accumulation;
+  const bool free = spec.accumulation.steps == written.steps && spec.accumulation.micro_batch == written.micro_batch &&
                     !preflight_->result().plan->window.rampup && !lowered.setter_of("accumulation.steps") &&
                     !lowered.setter_of("accumulation.micro_batch");
   split_->setEnabled(free && micros_.size() > 1);
@@ -186,10 +195,10 @@ void PlannerPanel::showSpec(const RunSpec& spec) {
   split_ends_->setText(split_->isEnabled()
                            ? tr("The slider keeps the %1 samples of an update").arg(groupedNumber(samples))
                            : tr("%1 samples per update; no other split is possible here").arg(groupedNumber(samples)));
-  if (spec.megatron.custom_model_provider_function)
-    showLibraryModel(measured);
-  else
+  if (cost_is_known(spec))
     showMemory(spec, *cost, measured);
+  else
+    showLibraryModel(measured);
   split_->setAccessibleDescription(split_title_->text() + QStringLiteral(". ") + fits_->text());
   showTime(spec);
   measured_->setVisible(measured.has_value());
@@ -205,7 +214,7 @@ void PlannerPanel::showLibraryModel(const std::optional<RankCost>& measured) {
     memory_->setLimit(0);
   }
   fits_->setText(measured ? tr("This is measured: a library\u2019s model has no plan of its memory and its traffic")
-                          : tr("The model is a library\u2019s: its memory and its traffic are known once it has run"));
+                          : unknownCostText());
   sent_->hide();
 }
 
@@ -266,7 +275,8 @@ void PlannerPanel::showTime(const RunSpec& spec) {
   for (const RunSeries* run : runs()) {
     // One of a pair had fewer threads than its spec alone would give it.
     if (run->plan() && run->plan()->threads_per_rank != plan.threads_per_rank) continue;
-    earlier.push_back({run->name().toStdString(), *run->spec(), run->last().unpausedSeconds, run->last().samples});
+    earlier.push_back(
+        {run->name().toStdString(), *run->plannedSpec(), run->last().unpausedSeconds, run->last().samples});
   }
   const auto forecast = forecast_time(spec, plan.totals.samples, earlier);
   if (!forecast) {
@@ -292,7 +302,7 @@ std::vector<const RunSeries*> PlannerPanel::runs() const {
 
 const RunSeries* PlannerPanel::measuredRun(const RunSpec& spec) const {
   for (const RunSeries* run : runs())
-    if (holds_alike(spec, *run->spec()) && !run->planCheck().empty()) return run;
+    if (holds_alike(spec, *run->plannedSpec()) && !run->planCheck().empty()) return run;
   return nullptr;
 }
 

@@ -8,6 +8,7 @@
 #include <QScrollBar>
 #include <QVBoxLayout>
 
+#include "accrue/run/forecast.h"
 #include "models/plugin_runner.h"
 #include "models/preflight_runner.h"
 #include "models/run_text.h"
@@ -113,6 +114,8 @@ void PluginRack::showResult() {
     //: Two numbers of bytes
     total_->setText(tr("The fullest rank holds %1 and sends %2 for an update.")
                         .arg(bytesText(result->now->total()), bytesText(sent_bytes(*result->now))));
+  else if (!cost_is_known(preflight_->lowered().spec))
+    total_->setText(unknownCostText());
   else
     total_->setText(tr("Fix the spec's errors to see costs."));
 }

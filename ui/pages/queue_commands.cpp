@@ -59,7 +59,7 @@ void QueueCommands::addSetUp() {
   QString name = QString::fromStdString(checked.plan->spec.run.name);
   if (name.isEmpty()) name = parts_.document->displayName().section(QLatin1Char('.'), 0, 0);
   added_ = true;
-  parts_.queue->add({*checked.plan, tr("%1, N = %2").arg(name).arg(checked.plan->spec.accumulation.steps)});
+  parts_.queue->add({*checked.plan, tr("%1, N = %2").arg(name).arg(checked.plan->window.steps)});
 }
 
 void QueueCommands::showAdded() {

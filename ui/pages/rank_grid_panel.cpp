@@ -7,6 +7,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "accrue/run/forecast.h"
 #include "models/preflight_runner.h"
 #include "models/run_control.h"
 #include "models/run_text.h"
@@ -128,7 +129,7 @@ void RankGridPanel::showPlan() {
   const RunSeries* run = liveRun();
   const std::optional<RunPlan>& plan = run && run->plan() ? run->plan() : preflight_->result().plan;
   shown_.reset();
-  if (plan) shown_ = Shown{plan->memory_per_rank, plan->stages};
+  if (plan) shown_ = Shown{plan->memory_per_rank, plan->stages, cost_is_known(plan->spec)};
   for (QWidget* widget : std::initializer_list<QWidget*>{title_, cells_, detail_}) widget->setVisible(plan.has_value());
   empty_->setVisible(!plan);
   more_->setVisible(plan && plan->grid.world() > RankCells::most_drawn);
@@ -178,7 +179,7 @@ void RankGridPanel::showRank() {
   QStringList said;
   for (const Axis axis : grid.world() <= RankCells::most_grouped ? sharedAxes(grid) : std::vector<Axis>()) {
     const QString name = fromView(to_string(axis)), ranks = listText(grid.group(axis, rank));
-    const QString sent = bytesText(cost.sent(axis));
+    const QString sent = shown_->cost_known ? bytesText(cost.sent(axis)) : tr("not known");
     rows += QStringLiteral(
                 "<tr><td><span style='color:%1'>\u25A0</span> %2&nbsp;&nbsp;</td><td>%3</td>"
                 "<td align='right'>%4</td></tr>")
@@ -194,10 +195,13 @@ void RankGridPanel::showRank() {
   groups_->setVisible(!said.isEmpty());
   cells_->setAccessibleDescription(rank_->text() + QStringLiteral(". ") + groups_->accessibleName());
   const auto held = [](const RankCost& each) { return each.total() - each.process; };
+  memory_->setVisible(shown_->cost_known);
   memory_->setCost(cost, held(std::ranges::max(shown_->stages, {}, held)));
   const std::int64_t most = shown_->memory_per_rank;
   const QString total = bytesText(cost.total());
-  share_->setText(most > 0 ? tr("%1 of the %2 available per rank").arg(total, bytesText(most)) : total);
+  share_->setText(!shown_->cost_known ? unknownCostText()
+                  : most > 0          ? tr("%1 of the %2 available per rank").arg(total, bytesText(most))
+                                      : total);
   state_->setText(stateText(rank));
 }
 

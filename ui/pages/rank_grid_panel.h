@@ -38,6 +38,7 @@ class RankGridPanel : public QWidget {
   struct Shown {
     std::int64_t memory_per_rank = 0;
     std::vector<RankCost> stages;
+    bool cost_known = true;
   };
   void showPlan();
   void showRank();

@@ -466,6 +466,8 @@ Figure PlotArea::figure(const FigureSize& size) const {
     for (const auto& curve : hub_->groups())
       figure.legend.push_back({HeaderItem::Swatch::run, curve->colorIndex(), {}, curve->name()});
   figure.title = names.join(QStringLiteral(", "));
+  std::optional<RunSpec> planned;  // a single run's settings are what it trains with
+  if (runs.size() == 1 && (planned = runs.front()->plannedSpec())) specs.front().spec = &*planned;
   const QString settings = differencesText(specs);
   QStringList sentences;
   // The title has the name of a single run.

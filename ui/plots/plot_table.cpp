@@ -13,6 +13,7 @@
 #include <memory>
 #include <utility>
 
+#include "models/no_value.h"
 #include "models/number_text.h"
 #include "models/run_text.h"
 #include "plots/plot_view.h"
@@ -50,7 +51,8 @@ PlotTable tableOf(Clock clock, std::vector<TableSeries> columns) {
     const ClockColumn& at = series.store->clock(clock);
     const std::size_t index = at.lowerBound(x);
     if (index >= series.store->size() || at[index] != x) return QString();
-    return valueText(series.store->value(index));
+    const double value = series.store->value(index);
+    return isMeasured(value) ? valueText(value) : QString();
   };
   return table;
 }

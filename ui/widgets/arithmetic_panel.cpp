@@ -7,6 +7,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "accrue/run/forecast.h"
 #include "accrue/run/spec_fields.h"
 #include "models/findings_model.h"
 #include "models/run_text.h"
@@ -139,8 +140,8 @@ void ArithmeticPanel::showPlan(const RunPlan& plan, const PlanSketch& sketch) {
   line_->setText(clause < 0 ? arithmetic : arithmetic.left(clause));
   const QString rest = clause < 0 ? QString() : arithmetic.mid(clause + 2);
   const QString memory =
-      plan.spec.megatron.custom_model_provider_function
-          ? tr("The model is a library\u2019s: its memory and its traffic are known once it has run")
+      !cost_is_known(plan.spec)
+          ? unknownCostText()
           : tr("About %1 of memory per rank, %2 of it activations; %3 sent per update by the rank that sends most")
                 .arg(bytesText(plan.memory.total()), bytesText(plan.memory.activations),
                      bytesText(plan.wire_bytes_per_update));

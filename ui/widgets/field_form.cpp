@@ -400,8 +400,7 @@ void FieldForm::arrange() {
   for (const auto& [key, row] : rows_) {
     QString found_as;
     for (const FieldAlias& alias : row->field().aliases)
-      if (found_as.isEmpty() && fromView(alias.name).contains(filter_, Qt::CaseInsensitive))
-        found_as = aliasText(alias);
+      if (found_as.isEmpty() && name_has_words(alias.name, filter_.toStdString())) found_as = aliasText(alias);
     row->setFoundAs(found_as);
   }
   nothing_found_->setVisible(found.empty());

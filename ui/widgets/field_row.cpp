@@ -76,6 +76,7 @@ FieldRow::FieldRow(const SpecField& field, QGridLayout* grid, QWidget* parent)
   note_->setObjectName(QStringLiteral("finding.%1").arg(fromView(field.key)));
   unit_->setForegroundRole(QPalette::PlaceholderText);
   unit_->setFont(textFont(TextSize::small));
+  found_as_->setObjectName(QStringLiteral("foundAs.%1").arg(fromView(field.key)));
   found_as_->setForegroundRole(QPalette::PlaceholderText);
   found_as_->setFont(textFont(TextSize::small));
   found_as_->setWordWrap(true);

@@ -185,7 +185,9 @@ double relative(double a, double b) {
 
 LossCurve curve_of_losses(const RunFacts& run) {
   LossCurve curve;
-  for (const Update& update : run.updates) curve.points.push_back({update.update, update.samples, update.loss});
+  for (const Update& update : run.updates)
+    if (update.outcome != StepOutcome::skipped_empty)
+      curve.points.push_back({update.update, update.samples, update.loss});
   return curve;
 }
 

@@ -172,6 +172,7 @@ class TableLogParser {
   /// A row of what the studio writes: one point. Learning rates and micro-losses lie between updates, too; those points
   /// no table has room for.
   Result<void> take_point(const std::vector<std::string>& fields) {
+    if (fields[*value_].empty()) return {};
     const std::string& metric = fields[*metric_];
     const auto step = number_in(fields[at_.step]);
     if (metric != "loss" && step && *step != std::trunc(*step)) return {};

@@ -570,13 +570,6 @@ class Lowering {
       if (effect.value.field->group != MegatronGroup::hooks || is_none(effect.value.value)) continue;
       effect.consumers = "engine/train/run_hooks";
     }
-    if (value().custom_model_provider_function)
-      result_.findings.push_back(
-          {.severity = Severity::warning,
-           .key = "megatron.custom_model_provider_function",
-           .message = "makes a model that is not known before it runs: the plan's parameters, memory and bytes are "
-                      "those of model.kind",
-           .found = *value().custom_model_provider_function});
     const auto excludes = [&](std::string_view field, bool wrong, std::string_view key, std::string why,
                               std::string expected) {
       if (wrong && !is_none(row(field).value.value))

@@ -164,11 +164,14 @@ Result<void> check_unchanged(std::span<const PluginRecord> recorded) {
     const auto now = sha256_of_file(each.file);
     if (now && *now == each.sha256) continue;
     const std::string what = "the plug-in library \"" + each.name + "\" ";
-    return fail(ErrorCode::config,
-                now ? what + "is another than the run began with: its SHA-256 is " + *now + ", the run's record says " +
-                          each.sha256
-                    : what + "is not there any more",
-                each.file, "Put the library back as it was, or start a new run.");
+    return fail(
+        ErrorCode::config,
+        now ? what + "is another than the run began with: its SHA-256 is " + *now + ", the run's record says " +
+                  each.sha256
+            : what + "is not there any more",
+        each.file,
+        "Put the library back as it was, say where it is now with accrue-run resume DIR --plugin FILE, or start "
+        "a new run.");
   }
   return {};
 }

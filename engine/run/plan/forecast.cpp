@@ -28,6 +28,10 @@ bool trains_alike(const RunSpec& left, const RunSpec& right) {
          same_parts(left.megatron, right.megatron);
 }
 
+bool cost_is_known(const RunSpec& spec) {
+  return !spec.megatron.custom_model_provider_function;
+}
+
 bool holds_alike(const RunSpec& left, const RunSpec& right) {
   return trains_alike(left, right) && left.optimizer.kind == right.optimizer.kind &&
          left.accumulation.micro_batch == right.accumulation.micro_batch &&

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "accrue/run/forecast.h"
 #include "accrue/run/indexed_corpus.h"
 #include "accrue/run/model_share.h"
 #include "accrue/run/pipeline_schedule.h"
@@ -60,7 +61,7 @@ std::int64_t bucket_count_of(const RunSpec& spec, const AccumulationKnobs& knobs
 RunSpec fitted_to_memory(RunSpec spec, std::int64_t memory_per_rank) {
   AccumulationSpec& accumulation = spec.accumulation;
   const AccumulationKnobs knobs = resolve_knobs(spec);
-  if (knobs.group_length != GroupLength::memory_search) return spec;
+  if (knobs.group_length != GroupLength::memory_search || !cost_is_known(spec)) return spec;
   double limit = static_cast<double>(memory_per_rank);
   if (accumulation.knobs.memory_limit) limit = *accumulation.knobs.memory_limit * 1048576.0;
   if (limit <= 0) return spec;
@@ -169,7 +170,11 @@ void derive_warmup(RunPlan& plan) {
   plan.warmup_micro_steps = walk.at().micro_step();
 }
 
+/// All zero where they are not known.
 void derive_costs(RunPlan& plan) {
+  plan.bubble = pipeline_bubble(pipeline_shape(plan.spec.parallel, plan.window.steps));
+  plan.stages.resize(static_cast<std::size_t>(plan.spec.parallel.pipeline));
+  if (!cost_is_known(plan.spec)) return;
   plan.parameter_count = parameter_totals(plan.spec.model, plan.spec.parallel.tensor).numel;
   plan.gradient_buckets = bucket_count_of(plan.spec, plan.knobs);
   RunSpec fitted = plan.spec;
@@ -180,7 +185,6 @@ void derive_costs(RunPlan& plan) {
   for (const RankCost& cost : plan.stages)
     plan.wire_bytes_per_update =
         std::max(plan.wire_bytes_per_update, std::accumulate(cost.wire.begin(), cost.wire.end(), std::int64_t{0}));
-  plan.bubble = pipeline_bubble(pipeline_shape(plan.spec.parallel, plan.window.steps));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "accrue/run/choice_names.h"
 #include "accrue/run/counted.h"
+#include "accrue/run/forecast.h"
 #include "accrue/run/inside_windows.h"
 #include "accrue/run/overlap.h"
 #include "accrue/run/parameter_groups.h"
@@ -113,6 +114,7 @@ void add_schedule(Report& report, const RunPlan& plan) {
                fmt::format("{:g} to {:g}, {}, over {}", plan.weight_decay.start, plan.weight_decay.end,
                            to_name(plan.weight_decay.style), amount(plan.weight_decay.samples, "sample")));
   if (!optimizer.no_decay && optimizer.scaled_lr.empty() && !optimizer.decoupled_lr) return;
+  if (!cost_is_known(plan.spec)) return;
   for (const ParameterGroupSize& each : parameter_groups(plan.spec.model, optimizer))
     report.row(amount(each.parameters, "tensor"), in_words(each.group));
 }
@@ -124,10 +126,10 @@ void add_ranks(Report& report, const RunPlan& plan) {
   report.row("device",
              fmt::format("{}, {} per rank", to_name(plan.spec.launch.device), amount(plan.threads_per_rank, "thread")));
   report.row("backend", std::string(to_name(plan.backend)));
-  if (plan.grid.world() > 1)
+  if (plan.grid.world() > 1 && cost_is_known(plan.spec))
     report.row("sent per update",
                fmt::format("{} by the rank that sends most", format_bytes(plan.wire_bytes_per_update)));
-  report.row("gradients", "in " + amount(plan.gradient_buckets, "bucket"));
+  if (cost_is_known(plan.spec)) report.row("gradients", "in " + amount(plan.gradient_buckets, "bucket"));
   if (plan.grid.data > 1)
     report.row("they travel", reduces_during_backward(plan)
                                   ? "while a window's last backward runs"
@@ -224,8 +226,14 @@ std::string plan_report(const RunPlan& plan) {
   add_window(report, plan);
   add_schedule(report, plan);
   add_ranks(report, plan);
-  add_memory(report, plan);
-  add_stages(report, plan);
+  if (cost_is_known(plan.spec)) {
+    add_memory(report, plan);
+    add_stages(report, plan);
+  } else {
+    report.section("Parameters, memory and traffic");
+    report.line(fmt::format("not known before the run: a plug-in library makes the model \"{}\"",
+                            *plan.spec.megatron.custom_model_provider_function));
+  }
   return report.text_;
 }
 

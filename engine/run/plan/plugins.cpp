@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "accrue/run/forecast.h"
 #include "accrue/run/model_share.h"
 #include "accrue/run/name_of.h"
 #include "accrue/run/preflight.h"
@@ -261,14 +262,15 @@ PluginComparison compare_plugins(const RunSpec& spec, const HostFacts& host, con
                                  const std::filesystem::path& base_dir) {
   const Preflight now = preflight(spec, host, facts, base_dir);
   PluginComparison comparison;
-  if (now.plan) comparison.now = cost_of(*now.plan);
+  const bool known = cost_is_known(spec);
+  if (now.plan && known) comparison.now = cost_of(*now.plan);
   for (const Capability plugin : all_plugins()) {
     PluginState state{.plugin = plugin, .on = is_on(plugin, spec)};
     const Preflight other = preflight(switched(spec, plugin), host, facts, base_dir);
     if (state.on) state.fault = first_new_error(now.findings, other.findings);
     if (!state.on) state.locked = unmet_need(plugin, spec);
     if (!state.on && state.locked.empty()) state.locked = first_new_error(other.findings, now.findings);
-    if (now.plan && other.plan) {
+    if (now.plan && other.plan && known) {
       const RankCost switched_cost = cost_of(*other.plan);
       state.difference = state.on ? less(*comparison.now, switched_cost) : less(switched_cost, *comparison.now);
     }

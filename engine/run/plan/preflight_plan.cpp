@@ -7,6 +7,7 @@
 
 #include "accrue/run/bug_gallery.h"
 #include "accrue/run/counted.h"
+#include "accrue/run/forecast.h"
 #include "accrue/run/model_share.h"
 #include "accrue/run/shard_layout.h"
 #include "kept_activations.h"
@@ -98,16 +99,24 @@ void check_dialect(const RunPlan& plan, Findings& findings) {
                                                 ", and its last window is not flushed");
 }
 
-// A search that has reached its end without success.
-void check_memory_limit(const RunPlan& plan, Findings& findings) {
+// A search that has reached its end without success, or has found other numbers than those of the spec.
+void check_memory_search(const RunPlan& plan, Findings& findings) {
+  if (plan.knobs.group_length != GroupLength::memory_search) return;
+  if (!cost_is_known(plan.spec))
+    return findings.error("accumulation.group_length",
+                          "searches by what a rank holds, which is not known of a plug-in library's model",
+                          "memory_search", "\"fixed\"", "fixed");
   const auto& limit = plan.spec.accumulation.knobs.memory_limit;
-  if (plan.knobs.group_length != GroupLength::memory_search || !limit) return;
   const double needed = static_cast<double>(plan.memory.total()) / 1048576.0;
-  if (needed <= *limit) return;
-  findings.error("accumulation.memory_limit",
-                 "is less than a rank needs even with the smallest micro-batch that divides a window",
-                 spec_detail::real_text(*limit) + " MiB",
-                 "at least " + std::to_string(static_cast<std::int64_t>(std::ceil(needed))) + " MiB");
+  if (limit && needed > *limit)
+    findings.error("accumulation.memory_limit",
+                   "is less than a rank needs even with the smallest micro-batch that divides a window",
+                   spec_detail::real_text(*limit) + " MiB",
+                   "at least " + std::to_string(static_cast<std::int64_t>(std::ceil(needed))) + " MiB");
+  else if (plan.order.micro_batch != plan.spec.accumulation.micro_batch)
+    findings.note("accumulation.micro_batch",
+                  "is more than a rank has room for: the run trains with micro-batches of " +
+                      counted(plan.order.micro_batch, "sample") + " and N = " + std::to_string(plan.window.steps));
 }
 
 void check_overflows(const RunPlan& plan, Findings& findings) {
@@ -234,7 +243,7 @@ void check_plan(const RunPlan& plan, const HostFacts& host, Findings& findings) 
   check_dialect(plan, findings);
   check_schedule(plan, findings);
   check_ramp(plan, findings);
-  check_memory_limit(plan, findings);
+  check_memory_search(plan, findings);
   check_bug_acts(plan, findings);
   check_overflows(plan, findings);
   check_memory(plan, host, findings);

@@ -63,6 +63,7 @@ Result<RunCourse> read_course(const std::filesystem::path& run_dir) {
       if (const auto* update = std::get_if<Update>(&event.body)) {
         Update& kept = course.updates[update->update] = *update;
         kept.weights.clear();
+        if (kept.outcome == StepOutcome::skipped_empty) kept.losses.clear();  // they mean nothing either
       } else if (const auto* evaluation = std::get_if<Evaluation>(&event.body)) {
         course.evaluations[evaluation->update] = *evaluation;
       }

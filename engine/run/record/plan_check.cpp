@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "accrue/run/forecast.h"
 #include "posix_file.h"
 
 namespace accrue {
@@ -27,7 +28,7 @@ class StageFigures {
  public:
   StageFigures(const RunPlan& plan, std::int64_t stage)
       : cost_(plan.stages[static_cast<std::size_t>(stage)]),
-        known_(!plan.spec.megatron.custom_model_provider_function),
+        known_(cost_is_known(plan.spec)),
         first_(stage * plan.grid.data * plan.grid.tensor),
         last_(first_ + plan.grid.data * plan.grid.tensor - 1) {}
 

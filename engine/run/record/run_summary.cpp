@@ -222,13 +222,13 @@ std::optional<RunOrder> recorded_order(const fs::path& dir, RunSummary& summary)
 
 }  // namespace
 
-std::string run_name(const RunSpec& spec) {
+std::string run_name(const RunSpec& spec, std::int64_t steps) {
   if (!spec.run.name.empty()) return spec.run.name;
   const auto ranks = spec.parallel.data * spec.parallel.tensor * spec.parallel.pipeline;
   // A library's model is known by the name that the spec gives it; the kind says nothing of it.
   const std::string model =
       spec.megatron.custom_model_provider_function.value_or(std::string(to_name(spec.model.kind)));
-  return fmt::format("{} N={} {}", model, steps_of(spec.accumulation, spec.parallel.data), counted(ranks, "rank"));
+  return fmt::format("{} N={} {}", model, steps, counted(ranks, "rank"));
 }
 
 CheckpointMark newest_checkpoint(const fs::path& dir) {
@@ -267,7 +267,9 @@ Result<RunSummary> read_run(const fs::path& folder) {
   if (!summarised) found = take_ends(dir / "events.jsonl", summary);
   std::optional<RunOrder> order;
   const bool has_spec = take_spec(dir, summary);
-  if (!summarised || !has_spec) order = recorded_order(dir, summary);
+  // What was fitted to the memory of a host is in the plan alone.
+  const bool fitted = resolve_knobs(summary.spec).group_length == GroupLength::memory_search;
+  if (!summarised || !has_spec || fitted) order = recorded_order(dir, summary);
   if (order && !has_spec) summary.spec = located_spec(order->plan);
   if (order && !summarised) {
     summary.planned_updates = order->plan.totals.updates;
@@ -277,7 +279,10 @@ Result<RunSummary> read_run(const fs::path& folder) {
   if (!order && !summarised)
     summary.planned_updates = summary.spec.run.updates.value_or(0);  // of a loop without a plan
   if (const auto newest = newest_checkpoint(dir); newest.valid()) summary.last_checkpoint = checkpoint_name(newest);
-  summary.name = run_name(summary.spec);
+  const AccumulationSpec& accumulation = summary.spec.accumulation;
+  summary.steps = order ? order->plan.window.steps : steps_of(accumulation, summary.spec.parallel.data);
+  summary.micro_batch = order ? order->plan.order.micro_batch : accumulation.micro_batch;
+  summary.name = run_name(summary.spec, summary.steps);
   summary.imported = fs::exists(dir / import_mark, error);
   if (is_locked(dir))
     summary.state = "running";

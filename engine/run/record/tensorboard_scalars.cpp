@@ -16,8 +16,10 @@ TensorboardScalars scalars_of(const std::string& loss, const Update& update, con
   TensorboardScalars scalars;
   if (update.lr) scalars.emplace_back("learning-rate", *update.lr);
   scalars.emplace_back("batch-size", facts.batch_size);
-  if (update.outcome != StepOutcome::skipped_empty) scalars.emplace_back(loss, update.loss);
-  for (const auto& [name, part] : update.losses) scalars.emplace_back(name, part);
+  if (update.outcome != StepOutcome::skipped_empty) {  // the loss of a window without a label means nothing
+    scalars.emplace_back(loss, update.loss);
+    for (const auto& [name, part] : update.losses) scalars.emplace_back(name, part);
+  }
   if (update.loss_scale) scalars.emplace_back("loss-scale", *update.loss_scale);
   scalars.emplace_back("world-size", facts.world);
   if (update.grad_norm) scalars.emplace_back("grad-norm", *update.grad_norm);

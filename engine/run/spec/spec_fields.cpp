@@ -139,6 +139,10 @@ std::vector<const SpecField*> search_fields(std::string_view text) {
   return found;
 }
 
+bool name_has_words(std::string_view name, std::string_view search) {
+  return has_words(name, searchable(search));
+}
+
 std::string_view nearest_key(std::string_view key) {
   const auto dot = key.find('.');
   std::string_view name = dot == std::string_view::npos ? key : key.substr(dot + 1);

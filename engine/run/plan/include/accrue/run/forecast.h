@@ -27,6 +27,10 @@ struct TimeForecast {
   bool same_micro_batch = true;
 };
 
+/// Whether a plan knows what the ranks of the spec will hold and send. Of a model that a plug-in library makes it does
+/// not, before that has run.
+bool cost_is_known(const RunSpec& spec);
+
 /// Same model, kind of data, layout, device and threads. With the same micro-batch a sample then costs the same.
 bool trains_alike(const RunSpec& left, const RunSpec& right);
 /// trains_alike(), with the same optimizer, micro-batch and N: a rank then holds the same.

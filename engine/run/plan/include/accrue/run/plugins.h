@@ -99,11 +99,11 @@ struct PluginState {
   bool on = false;
   std::string locked;  ///< off, and why it cannot be switched on; empty if it can
   std::string fault;   ///< on, and why the spec is refused for it; empty if it is not
-  /// With the plug-in less without it. Empty where either is refused.
+  /// With the plug-in less without it. Empty where either is refused or its cost is not known.
   std::optional<RankCost> difference;
 };
 struct PluginComparison {
-  std::optional<RankCost> now;  ///< empty where the spec is refused
+  std::optional<RankCost> now;  ///< empty where the spec is refused, and where !cost_is_known()
   std::vector<PluginState> plugins;
 };
 /// Pure; takes as long as eight preflights.

@@ -32,7 +32,8 @@ inline constexpr const char* import_mark = "imported.json";
 inline constexpr const char* import_reason = "imported from ";
 
 /// What a run is called: as its spec says, else by what it trains: "gpt N=4 2 ranks", or a library's model by its name.
-std::string run_name(const RunSpec& spec);
+/// `steps`: N as the run is planned.
+std::string run_name(const RunSpec& spec, std::int64_t steps);
 
 /// What a list of runs shows of one folder, read without the events where summary.json exists.
 struct RunSummary {
@@ -40,6 +41,8 @@ struct RunSummary {
   std::string run_id;
   std::string name;
   RunSpec spec;
+  std::int64_t steps = 0;        ///< N as planned: it may follow from a global batch or the memory of a rank
+  std::int64_t micro_batch = 0;  ///< as planned
   std::string state;  ///< running (a process holds the lock), finished, stopped, failed, interrupted (no process holds
                       ///< it, no end recorded)
   std::int64_t updates = 0;

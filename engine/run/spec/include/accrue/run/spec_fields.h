@@ -65,6 +65,8 @@ const SpecField* find_field(std::string_view key);
 /// Fields whose key, label or alias contains the text, best first; if there are none, those whose help does
 /// (case-insensitive).
 std::vector<const SpecField*> search_fields(std::string_view text);
+/// Whether a name has each word of a search, in any order; spaces, hyphens and underscores are equal.
+bool name_has_words(std::string_view name, std::string_view search);
 /// The key nearest to a misspelt one, empty if none is near.
 std::string_view nearest_key(std::string_view key);
 

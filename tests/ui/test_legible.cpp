@@ -328,7 +328,9 @@ class TestLegible : public QObject {
     studio.press(Qt::Key_F1);  // nothing here has a word of its own
     auto* pages = studio.find<QListWidget>("manualPages");
     QVERIFY(pages && pages->isVisible());
-    const auto title = [&] { return studio.find<QTextBrowser>("manualPage")->toPlainText().section(QLatin1Char('\n'), 0, 0); };
+    const auto title = [&] {
+      return studio.find<QTextBrowser>("manualPage")->toPlainText().section(QLatin1Char('\n'), 0, 0);
+    };
     QCOMPARE(title(), QStringLiteral("Working in the studio"));
     auto* search = studio.find<QLineEdit>("manualSearch");
     QTest::keyClicks(search, QStringLiteral("torchrun --standalone"));
@@ -343,8 +345,7 @@ class TestLegible : public QObject {
     search->setText(QStringLiteral("no page says this zzqx"));
     QCOMPARE(title(), QStringLiteral("No page has this text."));
     for (const ManualPage& each : manual()) {
-      QVERIFY2(!each.title.isEmpty() && !each.text.contains(QLatin1String("](../../")),
-               qPrintable(each.topic));
+      QVERIFY2(!each.title.isEmpty() && !each.text.contains(QLatin1String("](../../")), qPrintable(each.topic));
     }
     QCOMPARE(unnamed(studio.find("manualSheet")), QStringList());
   }

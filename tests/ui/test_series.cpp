@@ -669,20 +669,6 @@ class TestSeries : public QObject {
     QCOMPARE(loss[QStringLiteral("update")].toArray().last().toDouble(), 10.0);
   }
 
-  void of_many_problems_the_newest_and_the_last_failure_are_kept() {
-    RunSeries run(QStringLiteral("r"), 0);
-    std::vector<RunEvent> events{{0, 0, 0, RankFailed{.class_name = "numerics", .message = "failed"}}};
-    for (std::int64_t i = 1; i <= 1000; ++i)
-      events.push_back({0, i, i, Warning{"numerics", std::to_string(i), "Lower the rate", i}});
-    run.append(events);
-    QCOMPARE(run.problemCount(), std::size_t{1001});
-    QCOMPARE(run.problems().size(), RunSeries::mostProblems);
-    QVERIFY(run.problems().front().fatal);
-    QCOMPARE(run.problems().back().message, QStringLiteral("1000"));
-    run.clear();
-    QCOMPARE(run.problemCount(), std::size_t{0});
-  }
-
   void throughput_and_memory_are_series() {
     const MadeRun made{.updates = 10};
     SeenRun run(made, 10);

@@ -167,7 +167,8 @@ Result<void> save_parts(const CacheNames& names,
   for (const auto& [ending, array] : parts)
     if (auto saved = array->save(names[ending]); !saved) return saved;
   if (names.corpus)
-    if (auto written = write_file(names["corpus.txt"], names.corpus->hash + "\n", shared_mode); !written) return written;
+    if (auto written = write_file(names["corpus.txt"], names.corpus->hash + "\n", shared_mode); !written)
+      return written;
   return write_file(names["description.txt"], names.description, shared_mode);
 }
 

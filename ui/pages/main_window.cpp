@@ -217,7 +217,7 @@ void MainWindow::buildBars() {
   new PlotMenu(actions_, centre_->plots(), findChild<QMenu*>(QStringLiteral("plotMenu")), parts_.settings, this);
   statusBar()->setSizeGripEnabled(false);
   statusBar()->setContentsMargins(0, 0, 0, 0);
-  buildVoices();
+  buildNarrator();
   statusBar()->addPermanentWidget(status_, 1);
   statusBar()->setObjectName(QStringLiteral("statusBar"));
 }

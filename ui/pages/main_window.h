@@ -123,7 +123,7 @@ class MainWindow : public QMainWindow {
   void buildLessons();
   void tabifyDocks();
   void buildBars();
-  void buildVoices();
+  void buildNarrator();
   void connectDocument();
   void connectRuns();
   void connectRunActions();

@@ -216,9 +216,6 @@ WindowActions::WindowActions(QObject* owner) {
   narrate = add(owner, "narrateAction", tr("N&arrate the run"), {}, nullptr,
                 tr("What the run does in sentences, in the status bar and for screen readers"));
   narrate->setCheckable(true);
-  lossTone = add(owner, "lossToneAction", tr("Ton&e for the loss"), {}, nullptr,
-                 tr("A short tone for an update, high for a large loss and low for a small one"));
-  lossTone->setCheckable(true);
 
   // Their keys act while the runs table has the focus.
   renameRun = add(owner, "renameRunAction", tr("Re&name the run"), keys("F2"));

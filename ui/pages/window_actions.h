@@ -29,7 +29,7 @@ struct WindowActions {
       *instructorNotes, *bugGallery;
   QAction *startPage, *resetLayout, *nextPane, *previousPane, *fullScreen;
   QAction *chooseLibraries, *runFolder, *copyCommand, *exportTrace;
-  QAction *largerText, *smallerText, *normalText, *presenter, *narrate, *lossTone;
+  QAction *largerText, *smallerText, *normalText, *presenter, *narrate;
   QAction *help, *manual, *glossary, *shortcuts, *differences, *about, *report;
   QAction *queueRun, *pairedRun, *trainPair, *runSeeds, *groupRuns;
   QAction *renameRun, *runNotes, *starRun, *baseline, *compareRuns, *goToParting, *deleteRun;

@@ -17,7 +17,6 @@
 #include "differences_sheet.h"
 #include "glossary_sheet.h"
 #include "iso_batch_panel.h"
-#include "loss_tone.h"
 #include "main_window.h"
 #include "manual_sheet.h"
 #include "models/lesson_player.h"
@@ -135,24 +134,14 @@ void MainWindow::showDifferences() {
   differences_->activateWindow();
 }
 
-/// The run for people who hear the window: in sentences, and as a tone.
-void MainWindow::buildVoices() {
+/// The run for people who hear the window, in sentences.
+void MainWindow::buildNarrator() {
   auto* narrator = new Narrator(parts_.control, findChild<LessonPlayer*>(), status_->narration(), this);
   connect(actions_.narrate, &QAction::toggled, this, [this, narrator](bool on) {
     narrator->setOn(on);
     parts_.settings->setValue(QStringLiteral("view/narrate"), on);
   });
   actions_.narrate->setChecked(parts_.settings->value(QStringLiteral("view/narrate"), false).toBool());
-  auto* tone = new LossTone(parts_.control, systemAudio(), this);
-  connect(actions_.lossTone, &QAction::toggled, this, [this, tone](bool on) {
-    tone->setOn(on);
-    parts_.settings->setValue(QStringLiteral("view/lossTone"), on);
-  });
-  connect(tone, &LossTone::failed, this, [this](const QString& why) {
-    actions_.lossTone->setChecked(false);
-    centre_->messages()->post({QStringLiteral("tone"), RunState::degraded, why, {}, {}});
-  });
-  actions_.lossTone->setChecked(parts_.settings->value(QStringLiteral("view/lossTone"), false).toBool());
 }
 
 }  // namespace accrue::ui

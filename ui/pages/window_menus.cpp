@@ -60,7 +60,7 @@ void fillView(QMenu* view, const WindowActions& actions, const QList<QDockWidget
   view->addActions({actions.nextPane, actions.previousPane, actions.fullScreen});
   view->addAction(actions.presenter);
   view->addSeparator();
-  view->addActions({actions.largerText, actions.smallerText, actions.normalText, actions.narrate, actions.lossTone});
+  view->addActions({actions.largerText, actions.smallerText, actions.normalText, actions.narrate});
   QMenu* themes = view->addMenu(tr("&Theme"));
   themes->setObjectName(QStringLiteral("themeMenu"));
   themes->addActions(actions.themes->actions());

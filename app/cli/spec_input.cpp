@@ -40,9 +40,9 @@ std::vector<PluginFacts> facts_of(const std::vector<std::string>& plugins) {
   return describe_plugins(default_rank_program(), {plugins.begin(), plugins.end()});
 }
 
-SpecReading reading_of(const SpecInput& input) {
+SpecReading reading_of(const SpecInput& input, const std::vector<PluginFacts>& libraries) {
   SpecReading reading = read_spec(std::filesystem::path(input.file));
-  apply_sets(reading, input.sets, environment);
+  apply_sets(reading, input.sets, environment, libraries);
   return reading;
 }
 
@@ -83,14 +83,15 @@ std::string section_of(const std::string& key) {
 
 /// What else is wrong, beside what could not even be read. Sections with such a key stand at their defaults, which is
 /// no ground for blame; so does everything that depends on a kind.
-std::vector<Finding> further_errors(const SpecInput& input, const SpecReading& reading) {
+std::vector<Finding> further_errors(const SpecInput& input, const SpecReading& reading,
+                                    const std::vector<PluginFacts>& libraries) {
   std::set<std::string> unread;
   for (const Finding& finding : reading.findings) {
     if (finding.severity != Severity::error) continue;
     if (finding.key.empty() || finding.key.ends_with(".kind")) return {};
     unread.insert(section_of(finding.key));
   }
-  Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), base_dir(input), facts_of(input.plugins));
+  Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), base_dir(input), libraries);
   locate(checked.findings, reading, input);
   std::erase_if(checked.findings, [&](const Finding& finding) {
     return finding.severity != Severity::error || unread.contains(section_of(finding.key));
@@ -101,13 +102,13 @@ std::vector<Finding> further_errors(const SpecInput& input, const SpecReading& r
 }  // namespace
 
 std::optional<PlannedInput> plan_from(const SpecInput& input) {
-  SpecReading reading = reading_of(input);
+  const std::vector<PluginFacts> libraries = facts_of(input.plugins);
+  SpecReading reading = reading_of(input, libraries);
   if (!reading.ok()) {
     print(reading.findings);
-    print(further_errors(input, reading));
+    print(further_errors(input, reading, libraries));
     return std::nullopt;
   }
-  const std::vector<PluginFacts> libraries = facts_of(input.plugins);
   Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), base_dir(input), libraries);
   locate(checked.findings, reading, input);
   print(reading.findings);
@@ -136,7 +137,7 @@ std::optional<PlannedInput> branch_plan(const BranchPoint& from, const std::vect
   const SpecInput input{.file = (from.run_dir / "spec.toml").string(), .sets = sets};
   SpecReading reading;
   reading.spec = from.spec;
-  apply_sets(reading, sets, environment);
+  apply_sets(reading, sets, environment, libraries);
   std::vector<Finding> findings = reading.findings;
   if (!has_errors(findings))
     findings = check_branch(from.spec, lower_megatron(reading.spec, environment, libraries).spec);
@@ -154,13 +155,14 @@ std::optional<PlannedInput> branch_plan(const BranchPoint& from, const std::vect
 }
 
 std::optional<RunPlan> plan_beyond_memory(const SpecInput& input) {
-  const SpecReading reading = reading_of(input);
+  const std::vector<PluginFacts> libraries = facts_of(input.plugins);
+  const SpecReading reading = reading_of(input, libraries);
   if (!reading.ok()) return std::nullopt;
   constexpr std::int64_t no_limit = std::int64_t{1} << 60;
   HostFacts facts = facts_for(reading.spec);
   facts.memory_bytes = no_limit;
   for (DeviceFacts& device : facts.cuda_devices) device.memory_bytes = no_limit;
-  return preflight_files(reading.spec, facts, base_dir(input), facts_of(input.plugins)).plan;
+  return preflight_files(reading.spec, facts, base_dir(input), libraries).plan;
 }
 
 std::optional<PlannedInput> limited_plan(const PlannedInput& plan, std::int64_t updates) {
@@ -181,10 +183,10 @@ std::optional<PlannedInput> limited_plan(const PlannedInput& plan, std::int64_t 
 }
 
 std::optional<LoweredMegatron> megatron_from(const SpecInput& input) {
-  const SpecReading reading = reading_of(input);
+  const std::vector<PluginFacts> libraries = facts_of(input.plugins);
+  const SpecReading reading = reading_of(input, libraries);
   print(reading.findings);
   if (!reading.ok()) return std::nullopt;
-  const std::vector<PluginFacts> libraries = facts_of(input.plugins);
   LoweredMegatron lowered = lower_megatron(reading.spec, environment, libraries);
   const bool fields_fit = !has_errors(lowered.findings);
   Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), base_dir(input), libraries);
@@ -197,10 +199,10 @@ std::optional<LoweredMegatron> megatron_from(const SpecInput& input) {
 }
 
 std::optional<DialectComparison> comparison_from(const SpecInput& input) {
-  const SpecReading reading = reading_of(input);
+  const std::vector<PluginFacts> libraries = facts_of(input.plugins);
+  const SpecReading reading = reading_of(input, libraries);
   print(reading.findings);
   if (!reading.ok()) return std::nullopt;
-  const std::vector<PluginFacts> libraries = facts_of(input.plugins);
   const auto data = scan_data(lower_megatron(reading.spec, environment, libraries).spec, base_dir(input));
   if (!data) {
     say("accrue-run: %s\n", data.error().text().c_str());

@@ -64,7 +64,8 @@ Result<void> load_plugins(std::span<const PluginRecord> recorded, Registry& regi
   if (auto unchanged = check_unchanged(recorded); !unchanged) return unchanged;
   for (const PluginRecord& each : recorded)
     if (const PluginFacts facts = load_plugin(each.file, registry); !facts.error.empty())
-      return fail(ErrorCode::config, "the plug-in library cannot be used: " + facts.error, each.file);
+      return fail(ErrorCode::config, "the plug-in library cannot be used: " + facts.error, each.file,
+                  "A run keeps to the file that it began with: with another one, start a new run.");
   return {};
 }
 

@@ -151,14 +151,9 @@ std::shared_ptr<AbstractTrainStep> make_train_step(const MegatronLMPlugin& plugi
   const StepKeywords keywords(plugin.custom_train_step_kwargs.values());
   auto step = plugin.custom_train_step_class(args, keywords);
   if (!step) throw std::invalid_argument("custom_train_step_class made no step");
-  const std::vector<std::string> unread = keywords.unread();
-  if (unread.empty()) return step;
   const auto& name = static_cast<const MegatronSpec&>(plugin).custom_train_step_class;
-  std::string known;
-  for (const std::string& each : keywords.asked()) known += (known.empty() ? "" : ", ") + each;
-  throw std::invalid_argument("custom_train_step_kwargs: " + unread.front() + " is none of the arguments of " +
-                              (name ? '"' + *name + '"' : "custom_train_step_class") +
-                              (known.empty() ? ", which takes none" : ", which are " + known));
+  keywords.demand_all_read(name ? '"' + *name + '"' : "custom_train_step_class");
+  return step;
 }
 
 }  // namespace accrue::megatron

@@ -2,19 +2,25 @@
 #include "accrue/megatron/step_keywords.h"
 
 #include <charconv>
-#include <stdexcept>
+
+#include "accrue/run/result.h"
 
 namespace accrue::megatron {
 namespace {
+
+ResultError refused(const std::string& what) {
+  return ResultError({.code = ErrorCode::config,
+                      .message = what,
+                      .where = "custom_train_step_kwargs",
+                      .hint = "Correct the arguments."});
+}
 
 template <typename Number>
 Number parsed(const std::string& name, const std::string& text, const char* wanted) {
   Number value{};
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end)
-    throw std::invalid_argument("custom_train_step_kwargs: " + name + " must be " + wanted + ", found \"" + text +
-                                "\"");
+  if (error != std::errc() || stop != end) throw refused(name + " must be " + wanted + ", found \"" + text + "\"");
   return value;
 }
 
@@ -32,8 +38,7 @@ const std::string& StepKeywords::at(const std::string& name) const {
   if (const auto found = values_.find(name); found != values_.end()) return found->second;
   std::string given;
   for (const auto& each : values_) given += (given.empty() ? "" : ", ") + each.first;
-  throw std::invalid_argument("custom_train_step_kwargs: " + name + " is missing" +
-                              (given.empty() ? "" : "; what is given: " + given));
+  throw refused(name + " is missing" + (given.empty() ? "" : "; what is given: " + given));
 }
 
 double StepKeywords::number(const std::string& name) const {
@@ -44,11 +49,13 @@ std::int64_t StepKeywords::integer(const std::string& name) const {
   return parsed<std::int64_t>(name, at(name), "a whole number");
 }
 
-std::vector<std::string> StepKeywords::unread() const {
-  std::vector<std::string> names;
+void StepKeywords::demand_all_read(const std::string& step) const {
+  std::string known;
+  for (const std::string& each : *asked_) known += (known.empty() ? "" : ", ") + each;
   for (const auto& each : values_)
-    if (!asked_->contains(each.first)) names.push_back(each.first);
-  return names;
+    if (!asked_->contains(each.first))
+      throw refused(each.first + " is none of the arguments of " + step +
+                    (known.empty() ? ", which takes none" : ", which are " + known));
 }
 
 }  // namespace accrue::megatron

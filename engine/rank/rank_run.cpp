@@ -62,14 +62,18 @@ Result<void> check_world(std::int64_t planned, std::int64_t started) {
               "parallel.data", "Set parallel.data = " + std::to_string(started) + ", or start as many as planned.");
 }
 
-Result<RunOrder> plan_order(const RunSpec& spec, const RankArguments& arguments) {
+Result<RunOrder> plan_order(const RankArguments& arguments) {
   const fs::path& spec_file = arguments.spec;
   std::vector<PluginFacts> libraries;
   for (const std::string& each : arguments.plugins) {
     megatron::Registry registry;
     libraries.push_back(megatron::load_plugin(fs::absolute(each).lexically_normal(), registry));
   }
-  const Preflight checked = preflight_files(spec, probe_facts(), fs::absolute(spec_file).parent_path(), libraries);
+  SpecReading reading = read_spec(spec_file);
+  apply_sets(reading, {}, environment, libraries);
+  if (auto reported = report_findings(reading.findings, spec_file); !reported) return tl::unexpected(reported.error());
+  const Preflight checked =
+      preflight_files(reading.spec, probe_facts(), fs::absolute(spec_file).parent_path(), libraries);
   if (auto reported = report_findings(checked.findings, spec_file); !reported) return tl::unexpected(reported.error());
   RunOrder order{.plan = *checked.plan, .run_id = new_run_id(), .run_dir = arguments.out};
   order.plugins = records_of(libraries);
@@ -164,11 +168,7 @@ Result<void> RankRun::keep_record() {
 Result<void> RankRun::make_shared_order() {
   Result<RunOrder> made = order_;
   if (identity_.rank == 0) {
-    if (arguments_.plan.empty()) {
-      SpecReading reading = read_spec(arguments_.spec);
-      apply_sets(reading, {}, environment);
-      made = plan_order(reading.spec, arguments_);
-    }
+    if (arguments_.plan.empty()) made = plan_order(arguments_);
     if (made) {
       made->origin_ns = monotonic_ns();
       made->first_seq.clear();

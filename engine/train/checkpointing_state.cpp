@@ -86,8 +86,20 @@ void add_steps(std::vector<PlacedTensor>& tensors, Training& training, Purpose p
 }
 
 /// Buffers of a model of one's own. Such a model is undivided, and at the end of a window all replicas hold the same.
-void add_buffers(std::vector<PlacedTensor>& tensors, const Training& training, const std::string& prefix) {
-  for (const auto& [name, buffer] : training.model.buffers()) tensors.push_back(whole_tensor(prefix + name, buffer));
+void add_buffers(std::vector<PlacedTensor>& tensors, const Training& training) {
+  for (const auto& [name, buffer] : training.model.buffers())
+    tensors.push_back(whole_tensor("buffers." + name, buffer));
+}
+
+/// Inside a window each replica has its own, but for frozen parameters, which nothing moves.
+void add_replicas_buffers(std::vector<PlacedTensor>& tensors, const Training& training) {
+  const std::string prefix = replica_name(training, "buffers.");
+  const auto is_frozen = [&training](const std::string& name) {
+    return std::ranges::find(training.model.frozen(), name, &NamedTensors::value_type::first) !=
+           training.model.frozen().end();
+  };
+  for (const auto& [name, buffer] : training.model.buffers())
+    if (!is_frozen(name)) tensors.push_back(whole_tensor(prefix + name, buffer));
 }
 
 /// The same of a window's sums, which are this replica's; those still to be summed over the tensor axis, this rank's.
@@ -315,7 +327,7 @@ std::vector<PlacedTensor> shared_tensors(Training& training, Purpose purpose) {
   const bool writes_whole = purpose == Purpose::read || training.mesh.writes();
   if (writes_whole) {
     add_by_parameter(tensors, training, purpose, "parameters.", training.model.flat());
-    add_buffers(tensors, training, "buffers.");
+    add_buffers(tensors, training);
   }
   if (!writes_whole && !training.shard) return tensors;
   const auto add = [&](const std::string& prefix, const at::Tensor& state) {
@@ -333,7 +345,7 @@ std::vector<PlacedTensor> window_tensors(Training& training, Purpose purpose) {
   add_sums(tensors, training, purpose, "gradients.", training.reducer.flat_gradients());
   if (const at::Tensor lost = training.reducer.flat_compensation(); lost.defined())
     add_sums(tensors, training, purpose, "compensation.", lost);
-  add_buffers(tensors, training, replica_name(training, "buffers."));
+  add_replicas_buffers(tensors, training);
   return tensors;
 }
 

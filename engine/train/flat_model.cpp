@@ -112,7 +112,11 @@ FlatModel::FlatModel(const ModelSpec& spec, const std::vector<ModelShare>& share
     const at::Tensor view = slice(flat_, i);
     view.copy_(trained[i].second);
     trained[i].second.set_data(view);
+    trained_.push_back(trained[i].second);
   }
+  for (const ModelPart* part : parts_)
+    for (const auto& entry : part->named_parameters())
+      if (!entry.value().requires_grad()) add_once(frozen_, entry.key(), entry.value());
   for (auto& [name, buffer] : buffers()) buffer.set_data(buffer.to(device));
 #ifdef __GLIBC__
   ::malloc_trim(0);  // drawing the weights has left free memory of their size behind, which the process would keep
@@ -138,17 +142,20 @@ at::Tensor FlatModel::unpadded(const at::Tensor& flat, std::size_t i) const {
   return shares_[i].padded ? own.narrow(0, 0, shares_[i].extent.front()) : own;
 }
 
-std::vector<at::Tensor> FlatModel::parameters() const {
-  std::vector<at::Tensor> all;
-  for (const auto& [name, tensor] : trained_parameters(*module_)) all.push_back(tensor);
+NamedTensors FlatModel::buffers() const {
+  NamedTensors all = frozen_;
+  for (const ModelPart* part : parts_)
+    for (const auto& entry : part->named_buffers()) add_once(all, entry.key(), entry.value());
   return all;
 }
 
-NamedTensors FlatModel::buffers() const {
-  NamedTensors all;
-  for (const ModelPart* part : parts_)
-    for (const auto& [name, tensor] : untrained_tensors(*part)) add_once(all, name, tensor);
-  return all;
+void FlatModel::demand_still_frozen() const {
+  for (const auto& [name, tensor] : frozen_)
+    if (tensor.requires_grad())
+      throw ResultError({ErrorCode::config,
+                         "parameter " + name + " was unfrozen while the run trains, and no optimizer holds it",
+                         "custom_model_provider_function",
+                         "Unfreeze it in the provider function, before the run begins, or leave it frozen."});
 }
 
 PlacedTensor FlatModel::placed(const std::string& prefix, const at::Tensor& flat, std::size_t i) const {

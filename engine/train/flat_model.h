@@ -48,9 +48,14 @@ class FlatModel {
   const FlatLayout& layout() const { return layout_; }
   const std::vector<std::string>& names() const { return names_; }
   /// Those that train, in module order.
-  std::vector<at::Tensor> parameters() const;
-  /// untrained_tensors() of the parts, by their names in these. The built-in models have none.
+  const std::vector<at::Tensor>& parameters() const { return trained_; }
+  /// untrained_tensors() of the parts, by their names in these. The built-in models have none. What trains is settled
+  /// when the model is made.
   NamedTensors buffers() const;
+  /// Of these the frozen parameters.
+  const NamedTensors& frozen() const { return frozen_; }
+  /// Errors: throws ResultError (config) for one that was unfrozen meanwhile: no optimizer holds it.
+  void demand_still_frozen() const;
   at::ScalarType dtype() const { return flat_.scalar_type(); }
 
   /// Parameter i's part of any tensor of the layout, in the parameter's shape: a view.
@@ -77,6 +82,8 @@ class FlatModel {
   std::vector<ModelPart*> parts_;  ///< of the module
   bool undivided_ = false;
   std::vector<std::string> names_;
+  std::vector<at::Tensor> trained_;
+  NamedTensors frozen_;
   std::vector<ParameterShare> shares_;
   std::vector<FlatRange> ranges_;  ///< by chunk
   FlatLayout layout_;

@@ -70,18 +70,6 @@ std::shared_ptr<AbstractTrainStep> own_step(const ModelSpec& model, const TrainS
   return std::make_shared<DenseStep>(model.loss == LossKind::cross_entropy);
 }
 
-/// Errors: throws ResultError (config) for arguments that the step does not take.
-std::shared_ptr<AbstractTrainStep> library_step(const MegatronLMPlugin& plugin, const TrainStepArgs& args) {
-  try {
-    return megatron::make_train_step(plugin, args);
-  } catch (const std::invalid_argument& error) {
-    throw ResultError({.code = ErrorCode::config,
-                       .message = error.what(),
-                       .where = "megatron.custom_train_step_kwargs",
-                       .hint = "Correct the arguments."});
-  }
-}
-
 /// What the loss of a batch is divided by, as far as its names say.
 std::int64_t items_of(const NamedBatch& batch, std::int64_t rows) {
   const auto at = [&batch](const char* key) {
@@ -260,7 +248,7 @@ RunHooks::RunHooks(const RunPlan& plan, const Mesh& mesh, const megatron::Regist
                            .calculate_per_token_loss = named_->per_token,
                            .binary_head = spec.model.binary_head,
                            .data = named_->alone.get()};
-  named_->step = plugin.custom_train_step_class ? library_step(plugin, args) : own_step(spec.model, args);
+  named_->step = plugin.custom_train_step_class ? megatron::make_train_step(plugin, args) : own_step(spec.model, args);
   if (plugin.custom_get_batch_function)
     named_->step = megatron::with_get_batch(named_->step,
                                             [get = plugin.custom_get_batch_function, &mesh](megatron::DataIter& data) {
@@ -277,9 +265,9 @@ RunHooks::RunHooks(const RunPlan& plan, const Mesh& mesh, const megatron::Regist
                                 " data sets; it must give three: training, validation and test");
   for (std::size_t i = 0; i < 2; ++i)
     if (needed[i] > 0 && (named_->data[i].samples < needed[i] || !named_->data[i].fetch))
-      throw std::invalid_argument("custom_megatron_datasets_provider_function gave " +
-                                  std::to_string(named_->data[i].samples) + " samples of the " +
-                                  std::to_string(needed[i]) + " that data.samples asks for");
+      throw std::invalid_argument(
+          "custom_megatron_datasets_provider_function gave " + std::to_string(named_->data[i].samples) +
+          " samples for " + (i == 0 ? "training" : "validation") + ", and the run needs " + std::to_string(needed[i]));
 }
 
 std::unique_ptr<DataSource> RunHooks::data() const {

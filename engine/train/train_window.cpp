@@ -94,6 +94,7 @@ void clip_partial_sum(Training& training) {
 }
 
 void reduce(Training& training) {
+  training.model.demand_still_frozen();
   training.report.phase("reduce");
   const at::Tensor kept = training.faults.keep_unreduced(training.reducer);
   training.driver.reduce();

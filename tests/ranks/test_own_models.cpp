@@ -187,6 +187,7 @@ class TestOwnModels : public QObject {
   void a_model_that_cannot_be_trained_is_refused_data() {
     const Rows<QString, QString> row;
     row("nothing requires a gradient", "all_frozen", "the model has no parameter that requires a gradient");
+    row("unfrozen while it trains", "thawing", "parameter scale was unfrozen while the run trains");
     row("two types", "mixed", "parameter wide is of type Double and in.weight of Float");
   }
   void a_model_that_cannot_be_trained_is_refused() {

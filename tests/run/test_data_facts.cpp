@@ -235,6 +235,7 @@ class TestDataFacts : public QObject {
     row("tabs behind a row of commas", QByteArray("1,2,3\t\n4,5,6\n"), QStringList(), "2 rows, 2 + 1", "1 2 4 5 | 3 6");
     row("tabs alone in a line", QByteArray("a\ty\n1\t2\n\t\t\n3\t4\n"), QStringList(), "2 rows, 1 + 1", "1 3 | 2 4");
     row("a semicolon in a name", QByteArray("a,b;c,y\n1,2,3\n"), QStringList(), "1 rows, 2 + 1", "1 2 | 3");
+    row("a comma in a name", QByteArray("a, b;y\n1;2\n"), QStringList(), "1 rows, 1 + 1", "1 | 2");
     row("a name of two lines", QByteArray("\"a\nb\",y\n1,2\n"), QStringList(), "1 rows, 1 + 1", "1 | 2");
     row("quotes", QByteArray("\"a, b\",\"y\"\n\"1\",2\n"), QStringList{"a, b"}, "1 rows, 1 + 1", "2 | 1");
     row("ends of an old Mac", QByteArray("a,y\r1,2\r3,4\r"), QStringList(), "2 rows, 1 + 1", "1 3 | 2 4");

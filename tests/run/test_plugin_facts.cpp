@@ -88,6 +88,33 @@ class TestPluginFacts : public QObject {
     QVERIFY2(errors_of(lowered.findings).contains(words), qPrintable(errors_of(lowered.findings)));
   }
 
+  /// What a text says is kept or refused, also where it says the key's default.
+  void a_size_that_a_text_gives_is_not_overridden_data() {
+    const test::Rows<QByteArray, QStringList, QString> row;
+    row("nothing", "", {}, "");
+    row("the library's", "samples = 100", {}, "");
+    row("the default", "samples = 512", {}, "data.samples: is not what the data sets of the plug-in library say");
+    row("the default, by --set", "", {"data.samples=512"}, "data.samples: is not what the data sets");
+    row("no part for evaluation", "validation_fraction = 0", {}, "data.validation_fraction: is not what the data sets");
+  }
+  void a_size_that_a_text_gives_is_not_overridden() {
+    const auto [text, sets, words] = test::current_row<QByteArray, QStringList, QString>();
+    const PluginFacts mine{.file = "a.so",
+                           .name = "mine",
+                           .sha256 = {},
+                           .entries = {{"custom_megatron_datasets_provider_function", "mine", DatasetSizes{80, 20}}},
+                           .error = {}};
+    SpecReading reading = parse_spec(
+        ("accrue = 1\n[data]\n" + text + "\n[megatron]\ncustom_megatron_datasets_provider_function = \"mine\"\n")
+            .toStdString(),
+        "a.accrue");
+    std::vector<std::string> given;
+    for (const QString& each : sets) given.push_back(each.toStdString());
+    apply_sets(reading, given, empty_environment(), {&mine, 1});
+    const QString errors = errors_of(reading.findings);
+    QVERIFY2(words.isEmpty() ? errors.isEmpty() : errors.contains(words), qPrintable(errors));
+  }
+
   void names_of_a_library_are_looked_up() {
     const PluginFacts mine{.file = "a.so",
                            .name = "mine",

@@ -88,6 +88,16 @@ struct Frozen final : Scaled {
 struct Held final : Scaled {
   Held() { register_buffer("scale", scale); }
 };
+/// Unfreezes its parameter in the third micro-step.
+struct Thawing final : Scaled {
+  Thawing() { register_parameter("scale", scale, /*requires_grad=*/false); }
+  at::Tensor middle(const at::Tensor& x) override {
+    if (is_training() && ++steps == 3) scale.requires_grad_(true);
+    return Scaled::middle(x);
+  }
+  int steps = 0;
+};
+
 struct AllFrozen final : Scaled {
   AllFrozen() {
     for (at::Tensor& each : parameters()) each.requires_grad_(false);
@@ -170,6 +180,7 @@ ACCRUE_PLUGIN("Own models", registry) {
   add_model<Centred>(registry, "centred");
   add_model<Frozen>(registry, "frozen");
   add_model<Held>(registry, "held");
+  add_model<Thawing>(registry, "thawing");
   add_model<AllFrozen>(registry, "all_frozen");
   add_model<Twice>(registry, "twice");
   add_model<Tied>(registry, "tied");

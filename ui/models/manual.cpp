@@ -3,6 +3,7 @@
 
 #include <QFile>
 #include <QRegularExpression>
+#include <QTextDocument>
 
 namespace accrue::ui {
 
@@ -17,7 +18,9 @@ ManualPage readPage(const QString& topic) {
   static const QRegularExpression intoSources(QStringLiteral("\\[([^\\]]+)\\]\\(\\.\\./(?!screenshots)[^)]*\\)"));
   QString text = textOf(QStringLiteral(":/manual/%1.md").arg(topic));
   text.replace(intoSources, QStringLiteral("`\\1`"));
-  return {topic, text.section(QLatin1Char('\n'), 0, 0).mid(2), text};
+  QTextDocument page;
+  page.setMarkdown(text);
+  return {topic, text.section(QLatin1Char('\n'), 0, 0).mid(2), text, page.toPlainText()};
 }
 
 }  // namespace

@@ -10,7 +10,8 @@ namespace accrue::ui {
 struct ManualPage {
   QString topic;  ///< "layouts", the name of its file
   QString title;
-  QString text;  ///< links into the sources are plain code: the studio need not lie beside them
+  QString text;   ///< Markdown; links into the sources are plain code: the studio need not lie beside them
+  QString shown;  ///< what of it stands on the page
 };
 /// In the order of their contents.
 const std::vector<ManualPage>& manual();

@@ -15,7 +15,8 @@ PluginRunner::PluginRunner(SpecDocument* document, PreflightRunner* preflight, Q
             RunSpec effective = lower_megatron(asked.spec, environment_of(asked.host), asked.libraries).spec;
             effective.megatron = {.custom_model_provider_function =
                                       std::move(effective.megatron.custom_model_provider_function)};
-            if (asked.data) result = compare_plugins(effective, asked.host, *asked.data, asked.base_dir);
+            if (asked.data)
+              result = compare_plugins(effective, asked.host, *asked.data, asked.base_dir, asked.libraries);
             return [this, result] { result_ = result; };
           },
           parent) {}

@@ -5,6 +5,7 @@
 #include <QHBoxLayout>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QPushButton>
 #include <QScrollBar>
 #include <QTextBrowser>
 #include <QUrl>
@@ -34,11 +35,15 @@ class PageBrowser final : public QTextBrowser {
 }  // namespace
 
 ManualSheet::ManualSheet(QWidget* parent)
-    : QDialog(parent), search_(new QLineEdit(this)), pages_(new QListWidget(this)), page_(new PageBrowser(this)) {
+    : QDialog(parent),
+      search_(new QLineEdit(this)),
+      back_(new QPushButton(tr("&Back"), this)),
+      pages_(new QListWidget(this)),
+      page_(new PageBrowser(this)) {
   setObjectName(QStringLiteral("manualSheet"));
   setWindowTitle(tr("Manual"));
   search_->setObjectName(QStringLiteral("manualSearch"));
-  search_->setPlaceholderText(tr("Search all pages; Enter goes to the next place"));
+  search_->setPlaceholderText(tr("Search all pages for words; Enter goes to the next place"));
   search_->setAccessibleName(tr("Search all pages"));
   search_->setClearButtonEnabled(true);
   pages_->setObjectName(QStringLiteral("manualPages"));
@@ -46,11 +51,16 @@ ManualSheet::ManualSheet(QWidget* parent)
   page_->setObjectName(QStringLiteral("manualPage"));
   page_->setAccessibleName(tr("Page"));
   page_->setOpenLinks(false);
+  back_->setObjectName(QStringLiteral("manualBack"));
+  back_->setShortcut(QKeySequence(Qt::ALT | Qt::Key_Left));
+  back_->setAutoDefault(false);
+  back_->setEnabled(false);
   for (const ManualPage& page : manual()) pages_->addItem(page.title);
   connect(search_, &QLineEdit::textChanged, this, &ManualSheet::filter);
   connect(search_, &QLineEdit::returnPressed, this, &ManualSheet::goToNext);
   connect(pages_, &QListWidget::currentRowChanged, this, &ManualSheet::showPage);
   connect(page_, &QTextBrowser::anchorClicked, this, &ManualSheet::follow);
+  connect(back_, &QPushButton::clicked, this, &ManualSheet::goBack);
   auto* columns = new QHBoxLayout;
   columns->setSpacing(space::inGroup);
   pages_->setFixedWidth(pages_->sizeHintForColumn(0) + 2 * pages_->frameWidth() + space::betweenGroups);
@@ -59,18 +69,28 @@ ManualSheet::ManualSheet(QWidget* parent)
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(space::betweenGroups, space::betweenGroups, space::betweenGroups, space::betweenGroups);
   layout->setSpacing(space::inGroup);
-  layout->addWidget(search_);
+  auto* top = new QHBoxLayout;
+  top->setSpacing(space::inGroup);
+  top->addWidget(back_);
+  top->addWidget(search_, 1);
+  layout->addLayout(top);
   layout->addLayout(columns);
   resize(120 * fontMetrics().averageCharWidth(), 36 * fontMetrics().lineSpacing());
   pages_->setCurrentRow(0);
   search_->setFocus();
 }
 
+QStringList ManualSheet::words() const {
+  return search_->text().split(QLatin1Char(' '), Qt::SkipEmptyParts);
+}
+
 void ManualSheet::filter() {
-  const QString text = search_->text();
+  const QStringList wanted = words();
   int first = -1;
   for (int row = 0; row < pages_->count(); ++row) {
-    const bool fits = manual()[static_cast<std::size_t>(row)].text.contains(text, Qt::CaseInsensitive);
+    const QString& shown = manual()[static_cast<std::size_t>(row)].shown;
+    const bool fits = std::ranges::all_of(
+        wanted, [&shown](const QString& word) { return shown.contains(word, Qt::CaseInsensitive); });
     pages_->item(row)->setHidden(!fits);
     if (fits && first < 0) first = row;
   }
@@ -80,7 +100,7 @@ void ManualSheet::filter() {
 
 void ManualSheet::showPage(int row) {
   if (row < 0)
-    page_->setPlainText(tr("No page has this text."));
+    page_->setPlainText(tr("No page has all of these words."));
   else
     page_->setMarkdown(manual()[static_cast<std::size_t>(row)].text);
   markFound();
@@ -88,34 +108,47 @@ void ManualSheet::showPage(int row) {
 
 void ManualSheet::follow(const QUrl& link) {
   const auto page = std::ranges::find(manual(), link.fileName().section(QLatin1Char('.'), 0, 0), &ManualPage::topic);
-  if (!link.isRelative())
-    QDesktopServices::openUrl(link);
-  else if (page != manual().end())
-    search_->clear(), pages_->setCurrentRow(static_cast<int>(page - manual().begin()));
+  if (!link.isRelative()) QDesktopServices::openUrl(link);
+  if (!link.isRelative() || page == manual().end()) return;
+  visited_.push_back(pages_->currentRow());
+  back_->setEnabled(true);
+  search_->clear();
+  pages_->setCurrentRow(static_cast<int>(page - manual().begin()));
+}
+
+void ManualSheet::goBack() {
+  if (visited_.empty()) return;
+  search_->clear();
+  pages_->setCurrentRow(visited_.back());
+  visited_.pop_back();
+  back_->setEnabled(!visited_.empty());
 }
 
 void ManualSheet::markFound() {
+  found_.clear();
+  at_ = -1;
   QList<QTextEdit::ExtraSelection> marks;
-  const QString text = search_->text();
-  if (!text.isEmpty())
-    for (QTextCursor found = page_->document()->find(text); !found.isNull();
-         found = page_->document()->find(text, found)) {
+  for (const QString& word : words())
+    for (QTextCursor place = page_->document()->find(word); !place.isNull();
+         place = page_->document()->find(word, place)) {
       QTextEdit::ExtraSelection mark;
-      mark.cursor = found;
-      mark.format.setBackground(palette().highlight());
-      mark.format.setForeground(palette().highlightedText());
+      mark.cursor = place;
+      mark.format.setFontUnderline(true);
+      mark.format.setBackground(palette().alternateBase());
       marks.append(mark);
+      found_.append(place);
     }
+  std::ranges::sort(found_, {}, &QTextCursor::position);
   page_->setExtraSelections(marks);
-  if (marks.isEmpty()) return;
-  page_->moveCursor(QTextCursor::Start);
   goToNext();
 }
 
+/// After the last place comes the first again.
 void ManualSheet::goToNext() {
-  if (search_->text().isEmpty() || page_->find(search_->text())) return;
-  page_->moveCursor(QTextCursor::Start);  // past the last place comes the first
-  page_->find(search_->text());
+  if (found_.isEmpty()) return;
+  at_ = (at_ + 1) % found_.size();
+  page_->setTextCursor(found_[at_]);
+  page_->ensureCursorVisible();
 }
 
 }  // namespace accrue::ui

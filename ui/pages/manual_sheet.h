@@ -2,9 +2,12 @@
 #pragma once
 
 #include <QDialog>
+#include <QTextCursor>
+#include <vector>
 
 class QLineEdit;
 class QListWidget;
+class QPushButton;
 class QTextBrowser;
 class QUrl;
 
@@ -21,13 +24,19 @@ class ManualSheet : public QDialog {
   void filter();
   void showPage(int row);
   void follow(const QUrl& link);
-  /// Marks all places of the text that is searched for, and goes to the next one.
+  void goBack();
+  QStringList words() const;
+  /// Marks all places of the words that are searched for, and goes to the first.
   void markFound();
   void goToNext();
 
   QLineEdit* search_;
+  QPushButton* back_;
   QListWidget* pages_;
   QTextBrowser* page_;
+  QList<QTextCursor> found_;  ///< on the page, in their order
+  qsizetype at_ = -1;         ///< in these
+  std::vector<int> visited_;  ///< rows that links led away from
 };
 
 }  // namespace accrue::ui

@@ -16,7 +16,7 @@ namespace {
 
 /// Of the first line, outside its quotes.
 char separator_of(std::string_view text) {
-  constexpr std::string_view separators = ",;\t";
+  constexpr std::string_view separators = ";,\t";  // of equally many the first
   text.remove_prefix(std::min(text.find_first_not_of(" \r\n"), text.size()));
   const std::string_view rest = text.substr(0, text.find_first_of("\r\n"));
   const std::string_view line = rest.substr(0, rest.find_last_not_of(" \t") + 1);
@@ -28,7 +28,8 @@ char separator_of(std::string_view text) {
     if (quoted || (line[i] == ',' && is_digit(i - 1) && is_digit(i + 1))) continue;
     if (const auto at = separators.find(line[i]); at != std::string_view::npos) ++counts[at];
   }
-  return separators[static_cast<std::size_t>(std::ranges::max_element(counts) - counts)];
+  const auto* const most = std::ranges::max_element(counts);
+  return *most == 0 ? ',' : separators[static_cast<std::size_t>(most - counts)];
 }
 
 }  // namespace
@@ -118,7 +119,9 @@ std::optional<double> number_of(std::string_view field) {
 bool is_out_of_range(std::string_view field) {
   if (field.starts_with('+')) field.remove_prefix(1);
   double number = 0.0;
-  return std::from_chars(field.data(), field.data() + field.size(), number).ec == std::errc::result_out_of_range;
+  const char* const end = field.data() + field.size();
+  const auto [stop, error] = std::from_chars(field.data(), end, number);
+  return error == std::errc::result_out_of_range && stop == end;
 }
 
 std::optional<std::string> with_decimal_point(std::string_view field) {

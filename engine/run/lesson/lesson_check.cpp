@@ -146,8 +146,10 @@ CheckResult judge_rates(const LessonCheck& check, const RunFacts& run) {
 }
 
 CheckResult judge_loss(const LessonCheck& check, const RunFacts& run) {
-  if (run.updates.empty()) return {CheckState::missed, "The run made no update."};
-  return compared(check.printed, {run.updates.back().loss}, "losses");
+  const auto last = std::find_if(run.updates.rbegin(), run.updates.rend(),
+                                 [](const Update& update) { return update.outcome != StepOutcome::skipped_empty; });
+  if (last == run.updates.rend()) return {CheckState::missed, "The run made no update with a loss."};
+  return compared(check.printed, {last->loss}, "losses");
 }
 
 CheckResult judge_count(std::int64_t wanted, std::int64_t found, const char* what) {

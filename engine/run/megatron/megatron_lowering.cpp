@@ -126,11 +126,8 @@ class Lowering {
         return;
       }
       const std::string from = effect.value.origin == FieldOrigin::environment ? effect.value.from : by;
-      const bool by_library = effect.value.field->group == MegatronGroup::hooks;
-      refuse(std::string(key),
-             by_library ? "is not what the data sets of the plug-in library say: leave it out"
-                        : set_to_another(from, lowered.field_key()),
-             format_value(current), format_value(target), std::string());
+      refuse(std::string(key), set_to_another(from, lowered.field_key()), format_value(current), format_value(target),
+             std::string());
     }
     lowered.changed = target != left_out;
     field->set(result_.spec, target);

@@ -16,6 +16,7 @@ namespace megatron_detail {
 
 /// Of a key that the spec sets beside the field that gives it. `--set` cannot leave a key out.
 inline std::string set_to_another(const std::string& by, const std::string& field_key) {
+  if (by.starts_with("custom_")) return "is not what the data sets of the plug-in library say: leave it out";
   return "is set by " + by + " of the plug-in to another value: set " + field_key + " in its place";
 }
 

@@ -76,9 +76,9 @@ namespace {
 /// Lowering cannot tell a key that is set to its default from one that is left out.
 template <typename IsSet>
 void refuse_overridden_defaults(SpecReading& reading, const RunSpec& written, IsSet is_set,
-                                const MegatronEnvironment& environment) {
+                                const MegatronEnvironment& environment, std::span<const PluginFacts> libraries) {
   if (!has_megatron(reading.spec)) return;
-  const LoweredMegatron lowered = lower_megatron(reading.spec, environment);
+  const LoweredMegatron lowered = lower_megatron(reading.spec, environment, libraries);
   for (const KeyPosition& at : reading.keys) {
     const SpecField* field = find_field(at.key);
     const LoweredKey* setter = lowered.setter_of(at.key);
@@ -95,7 +95,8 @@ void refuse_overridden_defaults(SpecReading& reading, const RunSpec& written, Is
 
 }  // namespace
 
-void apply_sets(SpecReading& reading, std::span<const std::string> sets, const MegatronEnvironment& environment) {
+void apply_sets(SpecReading& reading, std::span<const std::string> sets, const MegatronEnvironment& environment,
+                std::span<const PluginFacts> libraries) {
   SpecReading of_sets;
   for (const std::string& assignment : sets) set_field(of_sets, assignment);
   const auto is_set = [&of_sets](const KeyPosition& at) {
@@ -111,7 +112,7 @@ void apply_sets(SpecReading& reading, std::span<const std::string> sets, const M
   for (const std::string& assignment : sets) set_field(reading, assignment);
   keep_set_keys(reading);
   reading.keys.insert(reading.keys.begin(), of_text.begin(), of_text.end());
-  refuse_overridden_defaults(reading, written, is_set, environment);
+  refuse_overridden_defaults(reading, written, is_set, environment, libraries);
 }
 
 }  // namespace accrue

@@ -259,14 +259,14 @@ std::int64_t sent_bytes(const RankCost& cost) {
 }
 
 PluginComparison compare_plugins(const RunSpec& spec, const HostFacts& host, const DataFacts& facts,
-                                 const std::filesystem::path& base_dir) {
-  const Preflight now = preflight(spec, host, facts, base_dir);
+                                 const std::filesystem::path& base_dir, std::span<const PluginFacts> libraries) {
+  const Preflight now = preflight(spec, host, facts, base_dir, libraries);
   PluginComparison comparison;
   const bool known = cost_is_known(spec);
   if (now.plan && known) comparison.now = cost_of(*now.plan);
   for (const Capability plugin : all_plugins()) {
     PluginState state{.plugin = plugin, .on = is_on(plugin, spec)};
-    const Preflight other = preflight(switched(spec, plugin), host, facts, base_dir);
+    const Preflight other = preflight(switched(spec, plugin), host, facts, base_dir, libraries);
     if (state.on) state.fault = first_new_error(now.findings, other.findings);
     if (!state.on) state.locked = unmet_need(plugin, spec);
     if (!state.on && state.locked.empty()) state.locked = first_new_error(other.findings, now.findings);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "accrue/run/choice_names.h"
+#include "accrue/run/forecast.h"
 #include "accrue/run/megatron_arguments.h"
 #include "accrue/run/megatron_lowering.h"
 #include "accrue/run/model_share.h"
@@ -365,8 +366,9 @@ void megatron_effect(std::string_view id, const RunPlan& plan, Effect& effect) {
   if (id == "buckets") {
     if (spec.parallel.data == 1) return effect.none("Nothing: one replica reduces nothing.");
     const Integer there = std::max<Integer>(40'000'000, 1'000'000 * spec.parallel.data);
-    return effect.some(fmt::format("A bucket would have {} numbers, and here there are {}.", there,
-                                   times(plan.gradient_buckets, "bucket")));
+    const std::string here =
+        cost_is_known(spec) ? times(plan.gradient_buckets, "bucket") : "as many buckets as the library's model fills";
+    return effect.some(fmt::format("A bucket would have {} numbers, and here there are {}.", there, here));
   }
   if (id == "random_streams") {
     if (spec.model.dropout == 0.0) return effect.none("Nothing: a model without dropout draws nothing in training.");

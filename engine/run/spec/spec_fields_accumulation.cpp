@@ -26,7 +26,7 @@ void add_accumulation_fields(FieldList& list) {
           "llm-pytorch: GradientAccumulationOptimizer; Colossal-AI: GradAccumOptimizer, accumulate_gradient; "
           "Accelerate: GradientAccumulationPlugin; MMEngine: OptimWrapper, ColossalAIOptimWrapper");
   list.add(ACCRUE_FIELD(accumulation.steps), "Accumulation steps",
-           "N: micro-steps whose gradients are summed for one update. The update sees steps x micro-batch x ranks "
+           "N: micro-steps whose gradients are summed for one update. The update sees steps x micro-batch x replicas "
            "samples and needs the memory of one micro-batch.")
       .range(1, max_window_steps, "micro-steps")
       .elsewhere(

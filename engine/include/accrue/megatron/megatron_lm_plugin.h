@@ -62,8 +62,8 @@ struct MegatronLMPlugin : MegatronSpec {
   LossFunction custom_loss_function;
 };
 
-/// The step of custom_train_step_class, which is set. Errors: throws std::invalid_argument where it made none, and for
-/// a keyword that it did not ask for.
+/// The step of custom_train_step_class, which is set. Errors: throws std::invalid_argument where it made none, and
+/// ResultError (config) for a keyword that it did not ask for.
 std::shared_ptr<AbstractTrainStep> make_train_step(const MegatronLMPlugin& plugin, const TrainStepArgs& args);
 
 /// Stands for a schedule: the plug-in makes it. total_num_steps: updates of the run, after which the rate has decayed.

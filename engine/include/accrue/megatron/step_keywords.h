@@ -14,7 +14,6 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace accrue::megatron {
 
@@ -26,11 +25,13 @@ class StepKeywords {
   StepKeywords(std::initializer_list<Values::value_type> values) : values_(values) {}
   /// None of the names is read yet.
   explicit StepKeywords(Values values) : values_(std::move(values)) {}
+  StepKeywords(const StepKeywords&) = default;
+  StepKeywords& operator=(const StepKeywords&) = default;
 
   bool empty() const { return values_.empty(); }
   const Values& values() const { return values_; }
 
-  /// The text of a name that the step needs. Errors, here and below: throws std::invalid_argument, which names the
+  /// The text of a name that the step needs. Errors, here and below: throws ResultError (config), which names the
   /// keyword, where it is missing and where its text is not of the type.
   const std::string& at(const std::string& name) const;
   double number(const std::string& name) const;
@@ -38,9 +39,8 @@ class StepKeywords {
   /// Of a name that may be left out.
   std::optional<std::string> find(const std::string& name) const;
 
-  /// The names that nothing asked for, and those that were asked for. Copies count as one.
-  std::vector<std::string> unread() const;
-  const std::set<std::string>& asked() const { return *asked_; }
+  /// Errors: as above, for a name that nothing asked for. Copies count as one.
+  void demand_all_read(const std::string& step) const;
 
  private:
   Values values_;

@@ -64,7 +64,8 @@ void keep_set_keys(SpecReading& reading);
 /// Applies every --set to a spec that was read: the keys that its fields give follow the fields that are set. A key
 /// that the text or a --set gives its default, and a field another value, is refused in the reading's findings. A spec
 /// that was lowered and written comes to the same when it is read again.
-void apply_sets(SpecReading& reading, std::span<const std::string> sets, const MegatronEnvironment& environment);
+void apply_sets(SpecReading& reading, std::span<const std::string> sets, const MegatronEnvironment& environment,
+                std::span<const PluginFacts> libraries = {});
 
 /// Puts the warnings and notes of a preflight beside the fields that they are about.
 void remark_effects(LoweredMegatron& lowered, const std::vector<Finding>& findings);

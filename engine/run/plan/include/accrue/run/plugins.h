@@ -15,6 +15,7 @@
 
 #include "accrue/run/data_facts.h"
 #include "accrue/run/host_facts.h"
+#include "accrue/run/plugin_facts.h"
 #include "accrue/run/run_plan.h"
 
 namespace accrue {
@@ -108,6 +109,6 @@ struct PluginComparison {
 };
 /// Pure; takes as long as eight preflights.
 PluginComparison compare_plugins(const RunSpec& spec, const HostFacts& host, const DataFacts& data,
-                                 const std::filesystem::path& base_dir);
+                                 const std::filesystem::path& base_dir, std::span<const PluginFacts> libraries = {});
 
 }  // namespace accrue

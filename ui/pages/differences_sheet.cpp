@@ -26,7 +26,7 @@ QLabel* paragraph(const QString& text, QWidget* parent) {
 
 /// Whether switching it on and off again leaves a spec as it was.
 bool canBeUndone(const UpstreamDefect& defect) {
-  if (!defect.replay && defect.setting.empty()) return false;
+  if (defect.setting.empty()) return false;
   RunSpec spec;
   std::vector<Finding> findings;
   for (const bool on : {true, false}) set_field(spec, replay_setting(defect, spec, on), findings);

@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where Accrue differs from the systems whose names it has, because what they do is a defect or a trap: what each does,
-// what Accrue does, whether a run can do as they do, and what that would mean for one plan.
+// what Accrue does, whether a run can do as they do, and what that would mean for one plan. The texts are the table of
+// the manual's page on differences (resources/manual/differences.md), which the build turns into a source.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "accrue/run/run_plan.h"
 
 namespace accrue {
 
 struct UpstreamDefect {
-  std::string_view id;           ///< "U2"; of an accumulation system's the name of its replay
-  std::string_view system;       ///< "Accelerate 1.9"
-  std::string_view title;        ///< "The schedule is too long"
-  std::string_view upstream;     ///< what it does there
-  std::string_view here;         ///< what Accrue does
-  std::optional<Replay> replay;  ///< named in accumulation.replay, a run does as upstream
-  std::string_view setting;      ///< another key and value that does: "model.vocabulary_padding=megatron"
+  std::string_view id;        ///< "U2"; of an accumulation system's the name of its replay
+  std::string_view system;    ///< "Accelerate 1.9"
+  std::string_view title;     ///< "The schedule is too long"
+  std::string_view upstream;  ///< what it does there
+  std::string_view here;      ///< what Accrue does
+  std::string_view setting;   ///< makes a run do as upstream: "model.vocabulary_padding=megatron"; empty where none does
 };
 
 /// In the order of the page that lists them.

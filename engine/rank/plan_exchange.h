@@ -5,7 +5,7 @@
 #include <string>
 
 #include "accrue/comm/communicator.h"
-#include "accrue/run/run_plan.h"
+#include "accrue/run/run_order.h"
 
 namespace accrue {
 

@@ -7,7 +7,7 @@
 
 #include "accrue/comm/mesh.h"
 #include "accrue/run/run_keeper.h"
-#include "accrue/run/run_plan.h"
+#include "accrue/run/run_order.h"
 #include "accrue/train/trainer.h"
 #include "rank/arguments.h"
 #include "rank/process_channel.h"

@@ -12,7 +12,7 @@
 #include "accrue/comm/mesh.h"
 #include "accrue/run/monotonic_clock.h"
 #include "accrue/run/rank_cost.h"
-#include "accrue/run/run_plan.h"
+#include "accrue/run/run_order.h"
 #include "accrue/train/rank_channel.h"
 
 namespace accrue {

@@ -9,7 +9,7 @@
 
 #include "accrue/comm/mesh.h"
 #include "accrue/run/run_event.h"
-#include "accrue/run/run_plan.h"
+#include "accrue/run/run_order.h"
 #include "accrue/run/tensorboard_file.h"
 
 namespace accrue {

@@ -4,6 +4,7 @@
 
 #include "accrue/run/bug_gallery.h"
 #include "accrue/run/choice_names.h"
+#include "accrue/run/idle_bug.h"
 #include "accrue/run/preflight.h"
 #include "accrue/run/spec_io.h"
 #include "support/table.h"

@@ -7,7 +7,7 @@
 #include "accrue/run/host_facts.h"
 #include "accrue/run/probe_plugins.h"
 #include "accrue/run/version.h"
-#include "engine/run/plan/host_sources.h"
+#include "engine/run/facts/host_sources.h"
 #include "support/refusals.h"
 #include "support/table.h"
 #include "support/test_program.h"

@@ -9,7 +9,7 @@
 
 #include "accrue/run/model_share.h"
 #include "accrue/run/shard_layout.h"
-#include "engine/run/plan/memory_estimate.h"
+#include "engine/run/cost/memory_estimate.h"
 #include "parameter_totals.h"
 #include "support/table.h"
 #include "support/test_program.h"

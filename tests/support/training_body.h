@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "accrue/run/run_event.h"
-#include "accrue/run/run_plan.h"
+#include "accrue/run/run_order.h"
 #include "support/rank_harness.h"
 
 namespace accrue::test {

@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "accrue/run/run_plan.h"
+#include "accrue/run/run_order.h"
 #include "models/run_text.h"
 #include "pages/window_files.h"
 #include "studio_fixture.h"

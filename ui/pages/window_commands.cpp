@@ -10,7 +10,7 @@
 #include <QSysInfo>
 #include <QUrl>
 
-#include "accrue/run/run_plan.h"
+#include "accrue/run/run_order.h"
 #include "accrue/run/version.h"
 #include "centre_page.h"
 #include "dialect_panel.h"

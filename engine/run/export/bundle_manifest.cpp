@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "accrue/run/run_plan.h"
+#include "accrue/run/run_order.h"
 #include "accrue/run/version.h"
 #include "bundle_archive.h"
 #include "json_text.h"

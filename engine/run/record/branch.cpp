@@ -12,9 +12,9 @@
 #include "accrue/run/model_share.h"
 #include "accrue/run/spec_fields.h"
 #include "indexed_requests.h"
-#include "plan_derivation.h"
 #include "posix_file.h"
 #include "run_folder.h"
+#include "window_length.h"
 
 namespace accrue {
 namespace {

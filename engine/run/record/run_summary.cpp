@@ -23,9 +23,9 @@
 #include "json_number.h"
 #include "json_seal.h"
 #include "json_text.h"
-#include "plan_derivation.h"
 #include "posix_file.h"
 #include "run_folder.h"
+#include "window_length.h"
 
 namespace accrue {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "accrue/run/accumulation_window.h"
-#include "accrue/run/run_plan.h"
+#include "accrue/run/run_order.h"
 #include "channel.h"
 #include "script.h"
 #include "world.h"

@@ -7,7 +7,7 @@
 
 #include "accrue/comm/mesh.h"
 #include "accrue/run/result.h"
-#include "accrue/run/run_plan.h"
+#include "accrue/run/run_order.h"
 #include "accrue/train/rank_channel.h"
 
 namespace accrue {

@@ -16,6 +16,7 @@
 
 #include "accrue/run/branch.h"
 #include "accrue/run/event_queue.h"
+#include "accrue/run/plugin_facts.h"
 #include "accrue/run/result.h"
 #include "accrue/run/run_plan.h"
 #include "accrue/run/run_state.h"

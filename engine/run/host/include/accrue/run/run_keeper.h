@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "accrue/run/run_event.h"
-#include "accrue/run/run_plan.h"
+#include "accrue/run/run_order.h"
 #include "accrue/run/run_store.h"
 
 namespace accrue {

@@ -13,24 +13,12 @@
 #include "accrue/run/data_facts.h"
 #include "accrue/run/host_facts.h"
 #include "accrue/run/lr_curve.h"
-#include "accrue/run/plugin_facts.h"
 #include "accrue/run/rank_cost.h"
 #include "accrue/run/rank_grid.h"
 #include "accrue/run/sample_order.h"
 #include "accrue/run/weight_decay.h"
 
 namespace accrue {
-
-struct MemoryEstimate {  ///< bytes per rank
-  std::int64_t parameters = 0;
-  std::int64_t gradients = 0;
-  std::int64_t optimizer = 0;
-  std::int64_t activations = 0;  ///< of the micro-batches in flight
-  std::int64_t buffers = 0;      ///< working memory of one operation
-  std::int64_t process = 0;      ///< a rank before it holds anything
-  std::int64_t total() const { return parameters + gradients + optimizer + activations + buffers + process; }
-  bool operator==(const MemoryEstimate&) const = default;
-};
 
 /// What a plan follows from. Choices that depend on the host are taken.
 struct PlanInputs {
@@ -70,32 +58,6 @@ struct RunPlan : PlanInputs {
   std::string arithmetic() const;
 };
 
-/// What the supervisor adds to a plan to make it a run; together they are plan.json, and all that a rank is given.
-struct RunOrder {
-  RunPlan plan;
-  std::string run_id;
-  std::filesystem::path run_dir;
-  std::int64_t origin_ns = 0;             ///< CLOCK_MONOTONIC at the run's zero: time_ns of events counts from here
-  std::string resume_from;                ///< "newest", "step-100" or empty
-  std::vector<std::int64_t> first_seq;    ///< per rank: seq to continue with after a resume
-  std::string branched_from;              ///< id of the run whose checkpoint this one began with; empty = it began anew
-  std::vector<std::string> changed_keys;  ///< of the spec, against that run's
-  /// That checkpoint's update, where its micro-steps were of another size: the place is counted anew. -1 = no.
-  std::int64_t recounts_at = -1;
-  bool interactive = false;  ///< a user can answer a pause
-  bool paused = false;       ///< ranks hold before their first micro-step
-  /// The spec's plug-in libraries as the supervisor found them; the ranks load no others.
-  std::vector<PluginRecord> plugins;
-};
-
-/// The largest plan.json that is written and read. Inline data are part of it.
-inline constexpr std::size_t max_plan_bytes = std::size_t{256} << 20;
-
-std::string to_json(const RunOrder& order);
-Result<RunOrder> run_order_from_json(const std::string& json);
-Result<RunOrder> read_run_order(const std::filesystem::path& plan_file);
-/// Writes an order's JSON whole, or leaves the file as it was. Errors: larger than max_plan_bytes (config), disk.
-Result<void> write_plan_file(const std::string& json, const std::filesystem::path& plan_file);
 /// The derived numbers alone, for "plan --json" and run_started.
 std::string plan_summary_json(const RunPlan& plan);
 /// The derived numbers as text for people: what "accrue-run plan" prints.

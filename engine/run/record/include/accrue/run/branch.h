@@ -11,6 +11,7 @@
 #include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/event_reader.h"
 #include "accrue/run/findings.h"
+#include "accrue/run/plugin_facts.h"
 #include "accrue/run/result.h"
 #include "accrue/run/run_plan.h"
 #include "accrue/run/run_spec.h"

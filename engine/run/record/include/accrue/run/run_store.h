@@ -16,7 +16,7 @@
 #include "accrue/run/plan_check.h"
 #include "accrue/run/result.h"
 #include "accrue/run/run_lock.h"
-#include "accrue/run/run_plan.h"
+#include "accrue/run/run_order.h"
 
 namespace accrue {
 

@@ -51,6 +51,17 @@ struct RankCost {
   bool operator==(const RankCost&) const = default;
 };
 
+struct MemoryEstimate {  ///< bytes per rank
+  std::int64_t parameters = 0;
+  std::int64_t gradients = 0;
+  std::int64_t optimizer = 0;
+  std::int64_t activations = 0;  ///< of the micro-batches in flight
+  std::int64_t buffers = 0;      ///< working memory of one operation
+  std::int64_t process = 0;      ///< a rank before it holds anything
+  std::int64_t total() const { return parameters + gradients + optimizer + activations + buffers + process; }
+  bool operator==(const MemoryEstimate&) const = default;
+};
+
 /// By pipeline stage. Empty where the model cannot be divided as the spec says (check_share()).
 std::vector<RankCost> stage_costs(const RunSpec& spec);
 /// By rank, in the order of the grid. Likewise.

@@ -7,9 +7,9 @@
 #include "accrue/run/counted.h"
 #include "accrue/run/overlap.h"
 #include "accrue/run/spec_fields.h"
-#include "plan_derivation.h"
 #include "preflight_checks.h"
 #include "spec_text.h"
+#include "window_length.h"
 
 namespace accrue::preflight_detail {
 

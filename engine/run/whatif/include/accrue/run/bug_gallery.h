@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gallery of fifteen bugs that gradient accumulation is known for: what one sees of each, what detects it, what
-// cures it, a run in which it acts, and whether it has anything to act on in a run of the user's own.
+// cures it, and a run in which it acts.
 #pragma once
 
-#include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 
-#include "accrue/run/run_plan.h"
+#include "accrue/run/run_spec.h"
 
 namespace accrue {
 
@@ -27,17 +25,6 @@ const GalleryBug* find_gallery_bug(Bug bug);
 
 /// A short run in which the bug acts, with the lamp on every update. Without its bug the same run is exact.
 RunSpec gallery_spec(Bug bug);
-
-/// Why a bug changes nothing in a run, and the key whose change would let it act.
-struct IdleBug {
-  std::string why;
-  std::string key;  ///< empty where no one key would do
-  std::string found;
-  std::string expected;
-  std::string fix;  ///< a value of that key; empty where only the user can choose one
-};
-/// Nothing where there is no bug, or it acts somewhere in the run.
-std::optional<IdleBug> idle_bug(const RunPlan& plan);
 
 /// A sentence for a window that is exact although the run has the bug.
 std::string_view explain_idle_window(Bug bug);

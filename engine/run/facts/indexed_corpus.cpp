@@ -12,7 +12,7 @@
 #include "accrue/run/counted.h"
 #include "corpus_hash.h"
 #include "indexed_requests.h"
-#include "plan_derivation.h"
+#include "window_length.h"
 
 namespace accrue {
 namespace {

@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "accrue/run/pipeline_schedule.h"
-#include "plan_derivation.h"
 #include "preflight_checks.h"
+#include "window_length.h"
 
 namespace accrue::preflight_detail {
 

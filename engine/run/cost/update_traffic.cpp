@@ -11,7 +11,7 @@
 #include "accrue/run/model_share.h"
 #include "kept_activations.h"
 #include "memory_estimate.h"
-#include "plan_derivation.h"
+#include "window_length.h"
 
 namespace accrue {
 

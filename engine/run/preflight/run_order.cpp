@@ -2,6 +2,8 @@
 // plan.json holds what a plan follows from (the spec's text, the facts of the data, the choices taken for the host)
 // and, for readers, what follows. A rank derives the rest again from the former; nothing is trusted twice. Whatever the
 // derivation reads is checked before, since the file may be damaged or forged.
+#include "accrue/run/run_order.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <limits>

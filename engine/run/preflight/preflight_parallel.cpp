@@ -7,8 +7,8 @@
 #include "accrue/run/inside_windows.h"
 #include "accrue/run/model_share.h"
 #include "accrue/run/pipeline_schedule.h"
-#include "plan_derivation.h"
 #include "preflight_checks.h"
+#include "window_length.h"
 
 namespace accrue::preflight_detail {
 

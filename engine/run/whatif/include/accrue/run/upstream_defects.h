@@ -18,7 +18,7 @@ struct UpstreamDefect {
   std::string_view title;     ///< "The schedule is too long"
   std::string_view upstream;  ///< what it does there
   std::string_view here;      ///< what Accrue does
-  std::string_view setting;   ///< makes a run do as upstream: "model.vocabulary_padding=megatron"; empty where none does
+  std::string_view setting;  ///< makes a run do as upstream: "model.vocabulary_padding=megatron"; empty where none does
 };
 
 /// In the order of the page that lists them.

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "accrue/run/bug_gallery.h"
 #include "accrue/run/counted.h"
 #include "accrue/run/forecast.h"
+#include "accrue/run/idle_bug.h"
 #include "accrue/run/model_share.h"
 #include "accrue/run/shard_layout.h"
 #include "kept_activations.h"
@@ -18,6 +18,7 @@
 #include "preflight_checks.h"
 #include "spec_text.h"
 #include "unfilled_groups.h"
+#include "window_length.h"
 
 namespace accrue::preflight_detail {
 

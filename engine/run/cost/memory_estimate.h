@@ -2,7 +2,8 @@
 // What one rank will hold, before it holds it.
 #pragma once
 
-#include "accrue/run/run_plan.h"
+#include "accrue/run/accumulation_knobs.h"
+#include "accrue/run/rank_cost.h"
 
 namespace accrue {
 

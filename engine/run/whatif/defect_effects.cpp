@@ -205,8 +205,8 @@ DefectEffect large_buckets(const RunPlan& plan) {
 DefectEffect other_dropout(const RunPlan& plan) {
   const double dropout = plan.spec.model.dropout;
   if (dropout == 0.0) return nothing(": a model without dropout draws nothing in training.");
-  return something(fmt::format("Other elements would be dropped, {} % of them as here.",
-                               spec_detail::number_text(100.0 * dropout)));
+  return something(
+      fmt::format("Other elements would be dropped, {} % of them as here.", spec_detail::number_text(100.0 * dropout)));
 }
 
 DefectEffect batches_broadcast(const RunPlan& plan) {

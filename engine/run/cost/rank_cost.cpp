@@ -10,8 +10,8 @@
 #include "kept_activations.h"
 #include "memory_estimate.h"
 #include "parameter_totals.h"
-#include "plan_derivation.h"
 #include "update_traffic.h"
+#include "window_length.h"
 
 namespace accrue {
 

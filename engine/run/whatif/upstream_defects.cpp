@@ -40,8 +40,7 @@ DefectEffect effect_of(const UpstreamDefect& defect, const RunPlan& plan) {
   if (!meaning->replay) return meaning->effect(plan);
   const Dialect dialect = plan.spec.accumulation.dialect;
   if (!has_defect(dialect, *meaning->replay))
-    return {.sentence =
-                fmt::format("Nothing: the dialect is {}, whose original does not have it.", to_name(dialect))};
+    return {.sentence = fmt::format("Nothing: the dialect is {}, whose original does not have it.", to_name(dialect))};
   DefectEffect effect = meaning->effect(plan);
   effect.can_replay = true;
   effect.replayed = plan.knobs.replays(*meaning->replay);

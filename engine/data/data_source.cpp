@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens what scan_data described. The scan is repeated on every rank and its fingerprint compared with the plan's, so a
-// file that changed between plan and start, or between start and resume, is refused before a single sample is read;
-// hashing runs at memory speed and warms the page cache for the training that follows.
+// Opens what scan_data described. Every rank scans again and compares with the plan, so a file that changed between
+// plan and start, or between start and resume, is refused before a single sample is read. Only a file that is not the
+// supervisor's own, unchanged, is hashed again: a copy on another host, or one that was just written.
 #include "accrue/data/data_source.h"
 
 #include <ATen/ops/from_blob.h>
@@ -21,7 +21,7 @@ namespace accrue {
 namespace {
 
 Result<void> check_unchanged(const RunSpec& spec, const DataFacts& facts, const std::filesystem::path& base_dir) {
-  const auto now = scan_data(spec, base_dir);
+  const auto now = scan_data(spec, base_dir, facts);
   if (!now) return tl::unexpected(now.error());
   const bool same = now->fingerprint == facts.fingerprint && now->samples == facts.samples &&
                     now->validation_samples == facts.validation_samples;

@@ -7,6 +7,7 @@
 #include "accrue/run/data_facts.h"
 #include "accrue/run/data_split.h"
 #include "accrue/run/preflight.h"
+#include "support/places.h"
 #include "support/table.h"
 #include "support/test_program.h"
 
@@ -153,6 +154,30 @@ class TestDataFacts : public QObject {
     write("ab");
     QCOMPARE(scan_data(text_spec(1), base())->fingerprint,
              std::string("89c65ebc828eebaca873719c24d5735c"));  // what the tool xxhsum -H2 prints
+  }
+
+  // Ranks take the supervisor's word for a file that stands as the supervisor hashed it.
+  void a_file_is_hashed_again_only_if_it_may_have_changed() {
+    RunSpec spec = text_spec(4);
+    spec.data.path = accrue::test::sourcePath("README.md").toStdString();  // older than a few seconds
+    const auto first = scan_data(spec, base());
+    QCOMPARE(first->files.size(), 1u);
+    QVERIFY(!first->files[0].state.empty());
+    QCOMPARE(first->files[0].fingerprint, first->fingerprint);
+    DataFacts known = *first;
+    known.files[0].fingerprint = "of the earlier scan";
+    const auto same = scan_data(spec, base(), known);
+    QCOMPARE(same->fingerprint, std::string("of the earlier scan"));
+    QCOMPARE(same->samples, first->samples);
+    QCOMPARE(same->bytes, first->bytes);
+    known.files[0].state += "0";
+    QCOMPARE(scan_data(spec, base(), known)->fingerprint, first->fingerprint);
+    // Written a moment ago, it could change again without a sign.
+    write("abcdefgh");
+    const auto fresh = scan_data(text_spec(4), base());
+    QCOMPARE(fresh->files[0].state, std::string());
+    known.files = {{"", "of the earlier scan"}};
+    QCOMPARE(scan_data(text_spec(4), base(), known)->fingerprint, fresh->fingerprint);
   }
 
   void a_large_file_is_hashed_in_blocks_as_a_whole() {

@@ -13,6 +13,7 @@
 #include <random>
 
 #include "accrue/run/preflight.h"
+#include "accrue/run/run_order.h"
 #include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
 #include "support/refusals.h"
@@ -484,6 +485,7 @@ class TestRunPlan : public QObject {
     QFETCH(QString, settings);
     RunOrder order;
     order.plan = plan_of(spec_of(settings));
+    order.plan.data.files = {{"2049:77:9:1700000000.000000001", "the hash"}, {"", "of a file just written"}};
     order.run_id = "20261121-142233-k3f9";
     order.run_dir = "/tmp/runs/\xC3\xA9";
     order.origin_ns = 123456789012345;

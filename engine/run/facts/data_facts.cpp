@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <memory>
 #include <span>
@@ -45,10 +46,11 @@ class FileDescriptor {
   int fd_;
 };
 
+/// Of a file of which an earlier scan had the same state, bytes and mark alone.
 struct FileScan {
   std::string head;
   std::int64_t bytes = 0;
-  std::string fingerprint;
+  FileMark mark;
   std::int64_t first_outside = -1;  ///< place of the first token that the vocabulary does not hold
   std::int64_t outside_token = 0;
 };
@@ -71,8 +73,25 @@ void check_tokens(FileScan& scan, const char* block, std::int64_t bytes, std::in
   }
 }
 
-// Reads a file to its end. token_bytes = 0 leaves tokens unchecked.
-Result<FileScan> scan_file(const std::filesystem::path& path, std::int64_t token_bytes, std::int64_t vocabulary) {
+/// What changes whenever the bytes of a file do.
+std::string state_of(const struct stat& status) {
+  return fmt::format("{}:{}:{}:{}.{:09}", status.st_dev, status.st_ino, status.st_size, status.st_ctim.tv_sec,
+                     status.st_ctim.tv_nsec);
+}
+
+/// A state after which a change would show: the clock of a file system may stand still for a moment.
+std::string settled_state(int fd, const struct stat& before) {
+  struct stat after {};
+  struct timespec now {};
+  if (::fstat(fd, &after) != 0 || ::clock_gettime(CLOCK_REALTIME, &now) != 0) return {};
+  constexpr std::int64_t settles_s = 2;
+  const bool settled = now.tv_sec - after.st_ctim.tv_sec > settles_s;
+  return settled && state_of(after) == state_of(before) ? state_of(after) : std::string();
+}
+
+/// Reads a file to its end. token_bytes = 0 leaves tokens unchecked.
+Result<FileScan> scan_file(const std::filesystem::path& path, std::int64_t token_bytes, std::int64_t vocabulary,
+                           const FileMark& known) {
   const auto refuse = [&](const std::string& message, const std::string& hint) {
     return fail(ErrorCode::data, message, path.string(), hint);
   };
@@ -87,6 +106,11 @@ Result<FileScan> scan_file(const std::filesystem::path& path, std::int64_t token
     return refuse(S_ISDIR(status.st_mode) ? "this is a folder" : "this is not a plain file",
                   "Name a file in data.path.");
   FileScan scan;
+  if (!known.state.empty() && known.state == state_of(status)) {
+    scan.bytes = status.st_size;
+    scan.mark = known;
+    return scan;
+  }
   ContentHash hash;
   constexpr std::size_t block_bytes = std::size_t{1} << 20;  // a whole number of tokens of any size
   const auto block = std::make_unique<char[]>(block_bytes);
@@ -106,7 +130,7 @@ Result<FileScan> scan_file(const std::filesystem::path& path, std::int64_t token
     if (filled < block_bytes) break;
   }
   if (scan.bytes == 0) return refuse("the file is empty", "Name a file with training data.");
-  scan.fingerprint = hash.hex();
+  scan.mark = {settled_state(file.get(), status), hash.hex()};
   return scan;
 }
 
@@ -181,8 +205,9 @@ struct StreamScan {
   std::int64_t samples = 0;
 };
 
-Result<StreamScan> scan_samples(const RunSpec& spec, const std::filesystem::path& path, std::int64_t token_bytes) {
-  auto scan = scan_file(path, token_bytes, spec.model.vocabulary);
+Result<StreamScan> scan_samples(const RunSpec& spec, const std::filesystem::path& path, std::int64_t token_bytes,
+                                const FileMark& known) {
+  auto scan = scan_file(path, token_bytes, spec.model.vocabulary, known);
   if (!scan) return tl::unexpected(scan.error());
   if (token_bytes == 1)
     if (auto checked = check_is_text(scan->head, path, "text"); !checked) return tl::unexpected(checked.error());
@@ -209,35 +234,45 @@ Result<StreamScan> scan_samples(const RunSpec& spec, const std::filesystem::path
   return StreamScan{*std::move(scan), samples};
 }
 
-Result<DataFacts> scan_stream(const RunSpec& spec, const std::filesystem::path& base_dir, std::int64_t token_bytes) {
-  const auto scan = scan_samples(spec, data_path(spec.data, base_dir), token_bytes);
+/// The mark of an earlier scan's i-th file.
+FileMark mark_of(const DataFacts& known, std::size_t i) {
+  return i < known.files.size() ? known.files[i] : FileMark();
+}
+
+Result<DataFacts> scan_stream(const RunSpec& spec, const std::filesystem::path& base_dir, std::int64_t token_bytes,
+                              const DataFacts& known) {
+  const auto scan = scan_samples(spec, data_path(spec.data, base_dir), token_bytes, mark_of(known, 0));
   if (!scan) return tl::unexpected(scan.error());
   DataFacts facts;
   facts.tokens_per_sample = spec.model.context;
   facts.bytes = scan->file.bytes;
-  facts.fingerprint = scan->file.fingerprint;
+  facts.files.push_back(scan->file.mark);
+  facts.fingerprint = scan->file.mark.fingerprint;
   if (has_validation_file(spec.data)) {
-    const auto kept = scan_samples(spec, validation_data_path(spec.data, base_dir), token_bytes);
+    const auto kept = scan_samples(spec, validation_data_path(spec.data, base_dir), token_bytes, mark_of(known, 1));
     if (!kept) return of_validation(kept.error());
     facts.bytes += kept->file.bytes;
-    facts.fingerprint = joined(facts.fingerprint, kept->file.fingerprint);
+    facts.files.push_back(kept->file.mark);
+    facts.fingerprint = joined(facts.fingerprint, kept->file.mark.fingerprint);
     facts.validation_samples = kept->samples;
   }
   return with_split(std::move(facts), scan->samples, spec.data);
 }
 
-Result<DataFacts> scan_csv(const RunSpec& spec, const std::filesystem::path& base_dir) {
+Result<DataFacts> scan_csv(const RunSpec& spec, const std::filesystem::path& base_dir, const DataFacts& known) {
   const auto path = data_path(spec.data, base_dir), validation = validation_data_path(spec.data, base_dir);
-  const auto scan = scan_file(path, 0, 0);
+  const auto scan = scan_file(path, 0, 0, mark_of(known, 0));
   if (!scan) return tl::unexpected(scan.error());
   DataFacts facts;
   facts.bytes = scan->bytes;
-  facts.fingerprint = scan->fingerprint;
+  facts.files.push_back(scan->mark);
+  facts.fingerprint = scan->mark.fingerprint;
   if (!validation.empty()) {
-    const auto kept = scan_file(validation, 0, 0);
+    const auto kept = scan_file(validation, 0, 0, mark_of(known, 1));
     if (!kept) return of_validation(kept.error());
     facts.bytes += kept->bytes;
-    facts.fingerprint = joined(facts.fingerprint, kept->fingerprint);
+    facts.files.push_back(kept->mark);
+    facts.fingerprint = joined(facts.fingerprint, kept->mark.fingerprint);
   }
   const auto table = read_tables(path, validation, spec.data.label_columns);
   if (!table) return tl::unexpected(table.error());
@@ -411,16 +446,16 @@ std::filesystem::path validation_data_path(const DataSpec& spec, const std::file
   return has_validation_file(spec) ? base_dir / spec.validation_path : std::filesystem::path();
 }
 
-Result<DataFacts> scan_data(const RunSpec& spec, const std::filesystem::path& base_dir) {
+Result<DataFacts> scan_data(const RunSpec& spec, const std::filesystem::path& base_dir, const DataFacts& known) {
   switch (spec.data.kind) {
     case DataKind::text:
-      return scan_stream(spec, base_dir, 1);
+      return scan_stream(spec, base_dir, 1, known);
     case DataKind::tokens:
-      return scan_stream(spec, base_dir, spec.data.token_type == "uint32" ? 4 : 2);
+      return scan_stream(spec, base_dir, spec.data.token_type == "uint32" ? 4 : 2, known);
     case DataKind::indexed:
       return scan_indexed(spec, base_dir);
     case DataKind::csv:
-      return scan_csv(spec, base_dir);
+      return scan_csv(spec, base_dir, known);
     case DataKind::inline_:
       return spec.data.sequences.empty() ? scan_table(spec) : scan_sequences(spec);
     case DataKind::synthetic:

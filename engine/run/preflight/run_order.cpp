@@ -46,6 +46,8 @@ Json data_json(const DataFacts& data) {
                {"inputs", data.inputs},
                {"outputs", data.outputs}};
   if (data.validation_shuffled) json["validation_shuffled"] = true;
+  for (const FileMark& each : data.files)
+    json["files"].push_back({{"state", each.state}, {"fingerprint", each.fingerprint}});
   if (!data.classes.empty()) json["classes"] = classes_json(data);
   return json;
 }
@@ -75,6 +77,8 @@ DataFacts data_from(const Json& json) {
   data.inputs = whole(json.at("inputs"));
   data.outputs = whole(json.at("outputs"));
   data.validation_shuffled = json.value("validation_shuffled", false);
+  for (const Json& each : json.value("files", Json::array()))
+    data.files.push_back({each.at("state").get<std::string>(), each.at("fingerprint").get<std::string>()});
   for (const Json& each : json.value("classes", Json::array())) {
     ClassCount& read = data.classes.emplace_back();
     each.at("name").get_to(read.name);

@@ -22,6 +22,13 @@ struct ClassCount {
   bool operator==(const ClassCount&) const = default;
 };
 
+/// A file that was hashed. While its state is the same, so are its bytes.
+struct FileMark {
+  std::string state;  ///< device, inode, size and time of the last change; empty where that is too recent to tell
+  std::string fingerprint;
+  bool operator==(const FileMark&) const = default;
+};
+
 struct DataFacts {
   std::int64_t samples = 0;  ///< training samples after the validation split
   std::int64_t validation_samples = 0;
@@ -29,6 +36,7 @@ struct DataFacts {
   std::vector<std::int64_t> sample_tokens;  ///< inline ragged data only: items per training sample
   std::int64_t bytes = 0;                   ///< size of the file
   std::string fingerprint;           ///< XXH3-128 of the content (of the generator's parameters for synthetic), hex
+  std::vector<FileMark> files;       ///< text, tokens and csv: of data.path, and of data.validation_path
   std::int64_t inputs = 0;           ///< csv and inline: columns of x
   std::int64_t outputs = 0;          ///< csv and inline: columns of y
   bool validation_shuffled = false;  ///< the samples for evaluation are drawn from all (SamplePlaces)
@@ -62,6 +70,7 @@ std::filesystem::path validation_data_path(const DataSpec& spec, const std::file
 
 /// Scans the data. Errors (code data): missing, unreadable, empty, too short for one sample, no text, a csv or token
 /// file that does not parse, labels that are no classes where the loss needs them.
-Result<DataFacts> scan_data(const RunSpec& spec, const std::filesystem::path& base_dir);
+/// known: of an earlier scan. A file whose state is the same is not read again for its hash.
+Result<DataFacts> scan_data(const RunSpec& spec, const std::filesystem::path& base_dir, const DataFacts& known = {});
 
 }  // namespace accrue

@@ -2,6 +2,7 @@
 #include "command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -12,6 +13,7 @@
 
 #include "accrue/run/branch.h"
 #include "accrue/run/version.h"
+#include "manual_pages.h"
 #include "print.h"
 #include "verb_lesson.h"
 #include "verbs.h"
@@ -338,8 +340,10 @@ void add_records(Verbs& verbs) {
   doctor->add_flag("--json", checks->json, "As JSON");
   doctor->footer("Exit status: the number of problems; 0 where there is none.");
 
-  const auto [manual, page] = verbs.add("help", "Print a page of the manual, or the list of its pages", print_manual);
-  manual->add_option("TOPIC", page->topic, "A page: studio, data, layouts and others");
+  const auto [manual, page] =
+      verbs.add("help", "Print a page of the manual, or what a verb or a key of a spec is for", print_manual);
+  manual->add_option("TOPIC", page->topic,
+                     "A page (data), a verb (plan) or a key (accumulation.steps); left out, the list of the pages");
 }
 
 void add_data(CLI::App& app, int& status) {
@@ -529,6 +533,12 @@ int refuse(const CLI::App& app, const CLI::ParseError& error) {
   return status_refused;
 }
 
+bool is_verb_without_page(const CLI::App& app, const std::string& topic) {
+  const Names verbs = subcommands_of(app);
+  return std::ranges::find(verbs, topic) != verbs.end() &&
+         std::ranges::find(manual_pages(), topic, &ManualPage::topic) == manual_pages().end();
+}
+
 }  // namespace
 
 int run_command_line(int argc, char** argv) {
@@ -550,7 +560,10 @@ int run_command_line(int argc, char** argv) {
   add_data(app, status);
   add_launch(verbs, {argv + others, argv + argc});
   try {
-    app.parse(others < argc ? others - 1 : argc, argv);
+    if (argc == 3 && argv[1] == std::string_view("help") && is_verb_without_page(app, argv[2]))
+      app.parse(std::vector<std::string>{"--help", argv[2]});  // the last argument first
+    else
+      app.parse(others < argc ? others - 1 : argc, argv);
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <string>
 
+#include "accrue/run/spec_fields.h"
+#include "accrue/run/spec_io.h"
 #include "manual_pages.h"
 #include "print.h"
 #include "verbs.h"
@@ -28,13 +30,19 @@ int print_manual(const HelpOptions& options) {
     return status_done;
   }
   const auto page = std::ranges::find(manual_pages(), options.topic, &ManualPage::topic);
-  if (page == manual_pages().end())
-    return report({.code = ErrorCode::config,
-                   .message = "the manual has no page \"" + options.topic + "\"",
-                   .where = {},
-                   .hint = "accrue-run help lists its pages; accrue-run VERB --help explains a verb."});
-  put(std::string(page->text));
-  return status_done;
+  if (page != manual_pages().end()) {
+    put(std::string(page->text));
+    return status_done;
+  }
+  if (const SpecField* field = find_field(options.topic)) {
+    put(annotated_default(*field));
+    return status_done;
+  }
+  const std::string near(nearest_key(options.topic));
+  return report({.code = ErrorCode::config,
+                 .message = "no page of the manual, no verb and no key of a spec is called \"" + options.topic + "\"",
+                 .where = {},
+                 .hint = (near.empty() ? "" : "Did you mean \"" + near + "\"? ") + "accrue-run help lists the pages."});
 }
 
 }  // namespace accrue::cli

@@ -81,7 +81,13 @@ class TestCommandLine : public QObject {
     QCOMPARE(page.out, QString::fromUtf8(source.readAll()));
     const Outcome none = run({"help", "dance"});
     QCOMPARE(none.status, 2);
-    QVERIFY2(none.err.contains("the manual has no page \"dance\". accrue-run help lists"), qPrintable(none.err));
+    QVERIFY2(none.err.contains("no key of a spec is called \"dance\". accrue-run help lists"), qPrintable(none.err));
+    // A verb and a key are explained, too, and a slip of the pen is answered.
+    QCOMPARE(run({"help", "plan"}).out, run({"plan", "--help"}).out);
+    const Outcome key = run({"help", "accumulation.steps"});
+    QCOMPARE(key.status, 0);
+    QVERIFY2(key.out.startsWith("[accumulation]\n# N: micro-steps") && key.out.endsWith("\nsteps = 4\n"), qPrintable(key.out));
+    QVERIFY(run({"help", "accumulation.step"}).err.contains("Did you mean \"accumulation.steps\"?"));
   }
 
   void the_help_of_doctor_names_its_own_exit_status() {

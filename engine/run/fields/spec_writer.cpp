@@ -68,6 +68,10 @@ std::string write_spec(const RunSpec& spec) {
   return text;
 }
 
+std::string annotated_default(const SpecField& field) {
+  return "[" + std::string(field.section()) + "]\n" + annotated(field, field.get(RunSpec()));
+}
+
 std::string annotated_defaults() {
   const RunSpec defaults;
   std::string text = comment("Every key of a run spec with its default. What a spec leaves out has the value below.") +

@@ -14,6 +14,8 @@
 
 namespace accrue {
 
+struct SpecField;
+
 /// Specs larger than this are refused before they are parsed (nested TOML can exhaust a parser's stack).
 inline constexpr std::size_t max_spec_bytes = 64 * 1024;
 
@@ -51,6 +53,8 @@ void set_field(SpecReading& reading, std::string_view assignment);
 std::string write_spec(const RunSpec& spec);
 /// Every key with its default, unit, range and help as comments: what "accrue-run spec --defaults" prints.
 std::string annotated_defaults();
+/// The same of one key, below its section.
+std::string annotated_default(const SpecField& field);
 /// JSON Schema (draft 2020-12) of a spec: what "accrue-run spec --schema" prints.
 std::string json_schema();
 

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "accrue/run/printable.h"
-#include "bridge/event_pump.h"
-#include "models/preflight_runner.h"
-#include "models/run_control.h"
-#include "models/run_library.h"
-#include "pages/main_window.h"
-#include "pages/window_files.h"
+#include "live/run_control.h"
+#include "runs/run_library.h"
+#include "series/event_pump.h"
+#include "setup/preflight_runner.h"
+#include "setup/spec_files.h"
+#include "shell/main_window.h"
 
 namespace accrue::ui {
 

@@ -9,7 +9,7 @@
 #include "accrue/run/standard_streams.h"
 #include "accrue/run/version.h"
 #include "command_line.h"
-#include "models/app_paths.h"
+#include "kit/app_paths.h"
 #include "self_test.h"
 #include "single_instance.h"
 #include "wiring.h"

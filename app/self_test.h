@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "bridge/engine_bridge.h"
+#include "series/engine_bridge.h"
 
 namespace accrue::ui {
 

@@ -9,17 +9,17 @@
 #include <utility>
 
 #include "auto_run.h"
-#include "bridge/job_runner.h"
-#include "models/preflight_runner.h"
-#include "models/run_control.h"
-#include "models/run_library.h"
-#include "models/spec_document.h"
-#include "pages/close_guard.h"
-#include "pages/dialogs.h"
-#include "pages/main_window.h"
+#include "kit/job_runner.h"
+#include "kit/theme.h"
+#include "live/close_guard.h"
+#include "live/run_control.h"
+#include "runs/run_library.h"
 #include "session_signals.h"
+#include "setup/preflight_runner.h"
+#include "setup/spec_document.h"
+#include "shell/dialogs.h"
+#include "shell/main_window.h"
 #include "single_instance.h"
-#include "style/theme.h"
 
 namespace accrue::ui {
 

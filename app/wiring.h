@@ -4,9 +4,9 @@
 
 #include <memory>
 
-#include "bridge/engine_bridge.h"
 #include "command_line.h"
-#include "models/app_paths.h"
+#include "kit/app_paths.h"
+#include "series/engine_bridge.h"
 
 class QApplication;
 

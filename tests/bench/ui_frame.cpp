@@ -18,9 +18,9 @@
 #include "accrue/run/event_queue.h"
 #include "accrue/run/lr_curve.h"
 #include "bench/limits.h"
-#include "models/event_log_model.h"
+#include "kit/theme.h"
 #include "plots/plot_area.h"
-#include "style/theme.h"
+#include "runs/event_log_model.h"
 #include "ui/made_run.h"
 
 using namespace accrue;

@@ -2,8 +2,8 @@
 // What the tests of the set-up form do with it.
 #pragma once
 
+#include "setup/field_form.h"
 #include "studio_fixture.h"
-#include "widgets/field_form.h"
 
 namespace accrue::ui {
 

@@ -21,8 +21,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "pages/start_page.h"
-#include "style/theme_colors.h"
+#include "kit/theme_colors.h"
+#include "shell/start_page.h"
 
 namespace accrue::ui {
 

@@ -8,12 +8,12 @@
 #include <cmath>
 #include <memory>
 
+#include "kit/theme.h"
 #include "made_run.h"
 #include "plots/learning_rate_plot.h"
 #include "plots/loss_plot.h"
 #include "plots/plot_area.h"
 #include "plots/sync_strip.h"
-#include "style/theme.h"
 
 namespace accrue::ui {
 

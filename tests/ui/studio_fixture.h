@@ -10,14 +10,14 @@
 #include <functional>
 #include <memory>
 
-#include "bridge/engine_bridge.h"
-#include "models/preflight_runner.h"
-#include "models/run_control.h"
-#include "models/run_library.h"
-#include "models/spec_document.h"
-#include "pages/dialogs.h"
-#include "pages/main_window.h"
-#include "style/theme.h"
+#include "kit/theme.h"
+#include "live/run_control.h"
+#include "runs/run_library.h"
+#include "series/engine_bridge.h"
+#include "setup/preflight_runner.h"
+#include "setup/spec_document.h"
+#include "shell/dialogs.h"
+#include "shell/main_window.h"
 #include "support/places.h"
 
 inline void initAccrueResources() {

@@ -13,8 +13,8 @@
 #include <QSignalSpy>
 #include <QToolBar>
 
-#include "models/smoothing.h"
 #include "plots/plot_area.h"
+#include "series/smoothing.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
 

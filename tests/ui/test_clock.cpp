@@ -5,9 +5,9 @@
 #include <limits>
 #include <random>
 
-#include "models/clock.h"
-#include "models/number_text.h"
-#include "models/series_store.h"
+#include "kit/clock.h"
+#include "kit/number_text.h"
+#include "series/series_store.h"
 #include "support/table.h"
 #include "support/test_program.h"
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "accrue/run/host_command.h"
-#include "pages/close_guard.h"
-#include "pages/detached_run.h"
+#include "live/close_guard.h"
+#include "live/detached_run.h"
 #include "pair_studio.h"
 #include "support/test_program.h"
 

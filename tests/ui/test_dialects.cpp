@@ -7,16 +7,16 @@
 #include <QSignalSpy>
 #include <QTreeView>
 
-#include "models/dialect_runner.h"
-#include "models/run_queue.h"
-#include "models/run_table_model.h"
-#include "pages/dialect_panel.h"
-#include "pages/runs_panel.h"
+#include "compare/dialect_panel.h"
+#include "compare/dialect_runner.h"
+#include "compare/dialect_strip.h"
+#include "kit/message_bar.h"
+#include "live/run_queue.h"
 #include "plots/plot_area.h"
+#include "runs/run_table_model.h"
+#include "runs/runs_panel.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
-#include "widgets/dialect_strip.h"
-#include "widgets/message_bar.h"
 
 namespace test_dialects {
 

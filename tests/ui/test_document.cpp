@@ -5,10 +5,10 @@
 #include <QTemporaryDir>
 #include <QTest>
 
-#include "models/findings_model.h"
-#include "models/run_actions.h"
-#include "models/run_text.h"
-#include "models/spec_document.h"
+#include "live/run_actions.h"
+#include "series/run_text.h"
+#include "setup/findings_model.h"
+#include "setup/spec_document.h"
 
 #include <QAbstractItemModelTester>
 #include "support/test_program.h"

@@ -18,15 +18,15 @@
 
 #include "accrue/run/code_export.h"
 #include "accrue/run/tensorboard_file.h"
-#include "models/run_notebook.h"
-#include "models/run_table_model.h"
-#include "pages/figure_dialog.h"
-#include "pages/runs_panel.h"
-#include "pages/window_arrangement.h"
+#include "exchange/figure_dialog.h"
+#include "kit/message_bar.h"
 #include "plots/plot_area.h"
+#include "runs/run_notebook.h"
+#include "runs/run_table_model.h"
+#include "runs/runs_panel.h"
+#include "shell/arrangement.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
-#include "widgets/message_bar.h"
 
 namespace test_exchange {
 

@@ -13,12 +13,12 @@
 #include <atomic>
 #include <memory>
 
-#include "pages/exchange_jobs.h"
+#include "exchange/exchange_jobs.h"
+#include "kit/message_bar.h"
 #include "plots/plot_area.h"
 #include "plots/plot_export.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
-#include "widgets/message_bar.h"
 
 namespace test_exports {
 

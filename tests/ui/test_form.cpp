@@ -12,17 +12,17 @@
 
 #include "accrue/run/megatron_fields.h"
 #include "form_fixture.h"
-#include "models/run_text.h"
-#include "style/text_scale.h"
+#include "kit/fold_button.h"
+#include "kit/number_edit.h"
+#include "kit/text_scale.h"
+#include "series/run_text.h"
+#include "setup/arithmetic_panel.h"
+#include "setup/field_row.h"
+#include "setup/field_section.h"
+#include "setup/finding_note.h"
+#include "setup/window_preview.h"
 #include "support/table.h"
 #include "support/test_program.h"
-#include "widgets/arithmetic_panel.h"
-#include "widgets/field_row.h"
-#include "widgets/field_section.h"
-#include "widgets/finding_note.h"
-#include "widgets/fold_button.h"
-#include "widgets/number_edit.h"
-#include "widgets/window_preview.h"
 
 namespace test_form {
 

@@ -15,16 +15,16 @@
 #include <QTemporaryDir>
 #include <QTextBrowser>
 
-#include "models/glossary.h"
-#include "models/manual.h"
-#include "pages/glossary_sheet.h"
-#include "pages/narrator.h"
-#include "pages/view_size.h"
+#include "kit/text_scale.h"
 #include "plots/loss_plot.h"
 #include "plots/plot_canvas.h"
+#include "shell/view_size.h"
 #include "studio_fixture.h"
-#include "style/text_scale.h"
 #include "support/test_program.h"
+#include "teach/glossary.h"
+#include "teach/glossary_sheet.h"
+#include "teach/manual.h"
+#include "teach/narrator.h"
 
 namespace test_legible {
 

@@ -8,14 +8,14 @@
 #include <QScrollBar>
 #include <QTemporaryDir>
 
-#include "models/lesson_player.h"
-#include "pages/runs_panel.h"
-#include "pages/window_files.h"
 #include "plots/plot_area.h"
+#include "runs/runs_panel.h"
+#include "setup/field_form.h"
+#include "setup/field_row.h"
+#include "setup/spec_files.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
-#include "widgets/field_form.h"
-#include "widgets/field_row.h"
+#include "teach/lesson_player.h"
 
 namespace test_lesson_desk {
 

@@ -13,14 +13,14 @@
 #include <QSignalSpy>
 #include <QTemporaryDir>
 
-#include "models/lesson_player.h"
-#include "pages/runs_panel.h"
 #include "plots/plot_area.h"
 #include "plots/plot_view.h"
+#include "runs/runs_panel.h"
+#include "setup/field_form.h"
+#include "setup/field_row.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
-#include "widgets/field_form.h"
-#include "widgets/field_row.h"
+#include "teach/lesson_player.h"
 
 namespace test_lessons {
 

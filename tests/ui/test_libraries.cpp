@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "accrue/run/run_order.h"
-#include "models/run_text.h"
-#include "pages/window_files.h"
+#include "series/run_text.h"
+#include "setup/finding_note.h"
+#include "setup/spec_files.h"
 #include "studio_fixture.h"
 #include "support/programs.h"
 #include "support/table.h"
 #include "support/test_program.h"
-#include "widgets/finding_note.h"
 
 namespace test_libraries {
 

@@ -11,7 +11,7 @@
 
 #include "accrue/run/run_store.h"
 #include "made_run.h"
-#include "models/run_library.h"
+#include "runs/run_library.h"
 #include "support/test_program.h"
 
 namespace test_library {

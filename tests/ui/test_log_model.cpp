@@ -5,7 +5,7 @@
 #include <random>
 
 #include "made_run.h"
-#include "models/event_log_model.h"
+#include "runs/event_log_model.h"
 #include "support/test_program.h"
 
 namespace test_log_model {

@@ -6,10 +6,10 @@
 #include <QTest>
 
 #include "accrue/run/preflight.h"
-#include "models/plan_outline.h"
-#include "models/preflight_runner.h"
-#include "models/run_series.h"
-#include "models/spec_document.h"
+#include "series/plan_outline.h"
+#include "series/run_series.h"
+#include "setup/preflight_runner.h"
+#include "setup/spec_document.h"
 #include "support/long_plans.h"
 #include "support/test_program.h"
 

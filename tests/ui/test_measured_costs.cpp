@@ -8,9 +8,9 @@
 #include <QTemporaryDir>
 
 #include "accrue/run/iso_batch.h"
+#include "plan/memory_bar.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
-#include "widgets/memory_bar.h"
 
 namespace test_measured_costs {
 

@@ -2,9 +2,9 @@
 // What the narrator tells of a run besides its states and its progress, in which order and how often.
 #include <QElapsedTimer>
 
-#include "pages/narrator.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
+#include "teach/narrator.h"
 
 namespace test_narrator {
 

@@ -10,15 +10,15 @@
 #include <QTimer>
 #include <cstring>
 
-#include "models/lesson_player.h"
+#include "kit/message_bar.h"
+#include "kit/text_scale.h"
 #include "page_audit.h"
-#include "pages/centre_page.h"
-#include "pages/runs_panel.h"
 #include "plots/plot_area.h"
+#include "runs/runs_panel.h"
+#include "shell/centre_page.h"
 #include "studio_fixture.h"
-#include "style/text_scale.h"
 #include "support/test_program.h"
-#include "widgets/message_bar.h"
+#include "teach/lesson_player.h"
 
 namespace test_pages {
 

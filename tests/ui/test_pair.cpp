@@ -3,10 +3,10 @@
 #include <QDialog>
 #include <cstdint>
 
-#include "models/run_pair.h"
 #include "pair_studio.h"
 #include "plots/difference_plot.h"
 #include "plots/plot_area.h"
+#include "series/run_pair.h"
 #include "support/test_program.h"
 
 namespace test_pair {

@@ -9,8 +9,8 @@
 #include <array>
 #include <cmath>
 
-#include "style/studio_style.h"
-#include "style/theme.h"
+#include "kit/studio_style.h"
+#include "kit/theme.h"
 #include "support/test_program.h"
 
 namespace test_palette {

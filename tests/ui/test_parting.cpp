@@ -3,10 +3,10 @@
 #include <QTreeView>
 
 #include "made_run.h"
-#include "models/run_pair.h"
-#include "pages/runs_panel.h"
 #include "plots/parting_mark.h"
 #include "plots/plot_area.h"
+#include "runs/runs_panel.h"
+#include "series/run_pair.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
 

@@ -12,11 +12,11 @@
 
 #include "accrue/run/iso_batch.h"
 #include "accrue/run/rank_cost.h"
-#include "models/run_text.h"
+#include "plan/memory_bar.h"
+#include "series/run_text.h"
+#include "setup/sample_lock_row.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
-#include "widgets/memory_bar.h"
-#include "widgets/sample_lock_row.h"
 
 namespace test_planning {
 

@@ -9,14 +9,14 @@
 #include <QTimer>
 #include <map>
 
-#include "models/number_text.h"
-#include "models/run_text.h"
-#include "models/sync_timeline.h"
+#include "kit/number_text.h"
 #include "plots/curve_layer.h"
 #include "plots/lane_clock.h"
 #include "plots/plot_header.h"
 #include "plots/plot_table.h"
 #include "plots_fixture.h"
+#include "series/run_text.h"
+#include "series/sync_timeline.h"
 #include "support/test_program.h"
 
 namespace test_plot_stack {

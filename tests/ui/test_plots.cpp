@@ -8,13 +8,13 @@
 #include <QTest>
 #include <limits>
 
-#include "models/group_curve.h"
-#include "models/number_text.h"
-#include "models/run_text.h"
-#include "models/smoothing.h"
+#include "kit/number_text.h"
 #include "plots/curve_layer.h"
 #include "plots/series_swatch.h"
 #include "plots_fixture.h"
+#include "series/group_curve.h"
+#include "series/run_text.h"
+#include "series/smoothing.h"
 #include "support/test_program.h"
 
 namespace test_plots {

@@ -5,12 +5,12 @@
 #include <QTest>
 #include <QToolTip>
 
+#include "kit/text_scale.h"
+#include "live/gradient_pool.h"
 #include "made_run.h"
-#include "models/event_text.h"
-#include "models/rank_status.h"
-#include "style/text_scale.h"
+#include "series/event_text.h"
+#include "series/rank_status.h"
 #include "support/test_program.h"
-#include "widgets/gradient_pool.h"
 
 namespace test_pool {
 

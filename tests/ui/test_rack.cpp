@@ -6,13 +6,13 @@
 #include <QScrollArea>
 
 #include "accrue/run/plugins.h"
-#include "pages/centre_page.h"
+#include "plan/memory_bar.h"
+#include "plan/plugin_card.h"
+#include "plan/plugin_matrix.h"
+#include "plan/rank_cells.h"
+#include "shell/centre_page.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
-#include "widgets/memory_bar.h"
-#include "widgets/plugin_card.h"
-#include "widgets/plugin_matrix.h"
-#include "widgets/rank_cells.h"
 
 namespace test_rack {
 

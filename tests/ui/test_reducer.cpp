@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "models/column_reducer.h"
+#include "series/column_reducer.h"
 #include "support/test_program.h"
 
 namespace test_reducer {

@@ -2,7 +2,7 @@
 #include <QTest>
 
 #include "accrue/run/loss_difference.h"
-#include "models/run_name.h"
+#include "series/run_name.h"
 #include "support/test_program.h"
 
 namespace test_run_name {

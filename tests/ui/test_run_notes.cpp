@@ -9,10 +9,10 @@
 
 #include "accrue/run/run_store.h"
 #include "made_run.h"
-#include "models/run_filter.h"
-#include "models/run_library.h"
-#include "models/run_notebook.h"
-#include "models/run_trash.h"
+#include "runs/run_filter.h"
+#include "runs/run_library.h"
+#include "runs/run_notebook.h"
+#include "runs/run_trash.h"
 #include "support/test_program.h"
 
 namespace test_run_notes {

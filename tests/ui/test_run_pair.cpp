@@ -5,12 +5,12 @@
 #include <cmath>
 #include <memory>
 
+#include "kit/no_value.h"
 #include "made_run.h"
-#include "models/group_curve.h"
-#include "models/no_value.h"
-#include "models/run_groups.h"
-#include "models/run_pair.h"
-#include "models/run_series.h"
+#include "series/group_curve.h"
+#include "series/run_groups.h"
+#include "series/run_pair.h"
+#include "series/run_series.h"
 #include "support/test_program.h"
 
 namespace test_run_pair {

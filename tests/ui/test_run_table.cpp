@@ -6,10 +6,10 @@
 #include <random>
 
 #include "accrue/run/run_store.h"
+#include "kit/number_text.h"
 #include "made_run.h"
-#include "models/number_text.h"
-#include "models/run_table_model.h"
-#include "models/run_text.h"
+#include "runs/run_table_model.h"
+#include "series/run_text.h"
 #include "support/places.h"
 #include "support/test_program.h"
 

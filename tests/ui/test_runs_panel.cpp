@@ -18,16 +18,16 @@
 #include <QTreeWidget>
 
 #include "accrue/run/bug_gallery.h"
+#include "kit/message_bar.h"
+#include "live/run_queue.h"
 #include "made_run.h"
-#include "models/run_queue.h"
-#include "pages/run_swatch_delegate.h"
-#include "pages/run_tag.h"
-#include "pages/runs_panel.h"
 #include "plots/difference_plot.h"
 #include "plots/plot_area.h"
+#include "runs/run_swatch_delegate.h"
+#include "runs/run_tag.h"
+#include "runs/runs_panel.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
-#include "widgets/message_bar.h"
 
 namespace test_runs_panel {
 

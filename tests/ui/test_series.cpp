@@ -13,14 +13,14 @@
 #include <thread>
 #include <tuple>
 
+#include "kit/no_value.h"
+#include "kit/number_text.h"
 #include "made_run.h"
-#include "models/no_value.h"
-#include "models/number_text.h"
-#include "models/rank_status.h"
-#include "models/run_series.h"
-#include "models/run_text.h"
-#include "models/series_export.h"
-#include "models/smoothing.h"
+#include "series/rank_status.h"
+#include "series/run_series.h"
+#include "series/run_text.h"
+#include "series/series_export.h"
+#include "series/smoothing.h"
 #include "support/test_program.h"
 
 namespace test_series {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <random>
 
-#include "models/smoothing.h"
+#include "series/smoothing.h"
 #include "support/test_program.h"
 
 namespace test_smoothing {

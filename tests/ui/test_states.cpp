@@ -9,18 +9,18 @@
 #include <QTreeView>
 #include <fstream>
 
+#include "kit/message_bar.h"
+#include "kit/state_chip.h"
+#include "live/run_actions.h"
+#include "live/status_row.h"
 #include "made_run.h"
-#include "models/event_log_model.h"
-#include "models/event_text.h"
-#include "models/run_actions.h"
-#include "models/run_table_model.h"
-#include "models/run_text.h"
-#include "pages/runs_panel.h"
-#include "pages/status_row.h"
+#include "runs/event_log_model.h"
+#include "runs/run_table_model.h"
+#include "runs/runs_panel.h"
+#include "series/event_text.h"
+#include "series/run_text.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
-#include "widgets/message_bar.h"
-#include "widgets/state_chip.h"
 
 namespace test_states {
 

@@ -6,9 +6,9 @@
 #include <QSignalSpy>
 #include <QTemporaryDir>
 
-#include "models/run_queue.h"
-#include "models/run_table_model.h"
-#include "models/run_text.h"
+#include "live/run_queue.h"
+#include "runs/run_table_model.h"
+#include "series/run_text.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
 

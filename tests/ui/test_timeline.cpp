@@ -4,7 +4,7 @@
 #include <random>
 
 #include "made_run.h"
-#include "models/sync_timeline.h"
+#include "series/sync_timeline.h"
 #include "support/test_program.h"
 
 namespace test_timeline {

@@ -16,12 +16,12 @@
 
 #include "accrue/run/event_reader.h"
 #include "accrue/run/run_store.h"
-#include "pages/close_guard.h"
-#include "pages/window_files.h"
+#include "kit/message_bar.h"
+#include "live/close_guard.h"
 #include "plots/plot_area.h"
+#include "setup/spec_files.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
-#include "widgets/message_bar.h"
 
 namespace test_window {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plots/axis_tickers.h"
+#include "axis_tickers.h"
 
 #include <array>
 #include <cmath>
 
-#include "models/number_text.h"
+#include "kit/number_text.h"
 
 namespace accrue::ui {
 

@@ -4,8 +4,8 @@
 
 #include <limits>
 
-#include "models/clock.h"
-#include "plots/qcp.h"
+#include "kit/clock.h"
+#include "qcp.h"
 
 namespace accrue::ui {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plots/curve_layer.h"
+#include "curve_layer.h"
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 
-#include "plots/series_swatch.h"
+#include "series_swatch.h"
 
 namespace accrue::ui {
 

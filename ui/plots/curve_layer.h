@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "models/column_reducer.h"
-#include "plots/qcp.h"
+#include "qcp.h"
+#include "series/column_reducer.h"
 
 namespace accrue::ui {
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/number_text.h"
-#include "models/run_text.h"
-#include "style/theme.h"
+#include "kit/number_text.h"
+#include "kit/theme.h"
+#include "series/run_text.h"
 
 namespace accrue::ui {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "accrue/run/curve_comparison.h"
-#include "models/clock.h"
+#include "kit/clock.h"
 
 namespace accrue::ui {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plots/lane_clock.h"
+#include "lane_clock.h"
 
 #include <algorithm>
 

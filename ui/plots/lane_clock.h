@@ -4,7 +4,7 @@
 // clock in proportion to their time, so that micro-steps are equal blocks. Pauses have no place there.
 #pragma once
 
-#include "models/run_series.h"
+#include "series/run_series.h"
 
 namespace accrue::ui {
 

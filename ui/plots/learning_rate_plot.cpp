@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plots/learning_rate_plot.h"
+#include "learning_rate_plot.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "plots/curve_layer.h"
+#include "curve_layer.h"
 
 namespace accrue::ui {
 

@@ -2,7 +2,7 @@
 // LearningRatePlot: the planned curve in dots, and over it, as a line, the rate that each update used.
 #pragma once
 
-#include "plots/metric_plot.h"
+#include "metric_plot.h"
 
 namespace accrue::ui {
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plots/loss_plot.h"
+#include "loss_plot.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "models/group_curve.h"
-#include "models/number_text.h"
-#include "models/run_text.h"
-#include "plots/axis_tickers.h"
-#include "plots/curve_layer.h"
-#include "plots/mark_track.h"
+#include "axis_tickers.h"
+#include "curve_layer.h"
+#include "kit/number_text.h"
+#include "mark_track.h"
+#include "series/group_curve.h"
+#include "series/run_text.h"
 
 namespace accrue::ui {
 

@@ -8,9 +8,9 @@
 #include <map>
 #include <memory>
 
-#include "models/group_curve.h"
-#include "models/smoothing.h"
-#include "plots/plot_view.h"
+#include "plot_view.h"
+#include "series/group_curve.h"
+#include "series/smoothing.h"
 
 namespace accrue::ui {
 

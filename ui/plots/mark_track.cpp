@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plots/mark_track.h"
+#include "mark_track.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "models/series_store.h"
-#include "plots/qcp.h"
+#include "qcp.h"
+#include "series/series_store.h"
 
 namespace accrue::ui {
 

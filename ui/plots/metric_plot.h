@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "models/column_reducer.h"
-#include "plots/plot_view.h"
+#include "plot_view.h"
+#include "series/column_reducer.h"
 
 namespace accrue::ui {
 

@@ -3,9 +3,9 @@
 
 #include <QPainter>
 
-#include "plots/plot_canvas.h"
-#include "plots/qcp.h"
-#include "style/theme.h"
+#include "kit/theme.h"
+#include "plot_canvas.h"
+#include "qcp.h"
 
 namespace accrue::ui {
 

@@ -5,7 +5,7 @@
 #include <QWidget>
 #include <optional>
 
-#include "models/clock.h"
+#include "kit/clock.h"
 
 namespace accrue::ui {
 

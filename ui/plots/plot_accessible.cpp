@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plots/plot_accessible.h"
+#include "plot_accessible.h"
 
 #include <QAccessibleWidget>
 
-#include "plots/plot_view.h"
+#include "plot_view.h"
 
 namespace accrue::ui {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plots/plot_area.h"
-#include "plots/parting_mark.h"
+#include "plot_area.h"
+#include "parting_mark.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -18,19 +18,19 @@
 #include <map>
 #include <utility>
 
-#include "models/group_curve.h"
-#include "models/run_name.h"
-#include "models/smoothing.h"
-#include "plots/learning_rate_plot.h"
-#include "plots/loss_plot.h"
-#include "plots/metric_plot.h"
-#include "plots/plot_accessible.h"
-#include "plots/plot_export.h"
-#include "plots/plot_hub.h"
-#include "plots/plot_table.h"
-#include "plots/run_key.h"
-#include "plots/sync_strip.h"
-#include "style/theme.h"
+#include "kit/theme.h"
+#include "learning_rate_plot.h"
+#include "loss_plot.h"
+#include "metric_plot.h"
+#include "plot_accessible.h"
+#include "plot_export.h"
+#include "plot_hub.h"
+#include "plot_table.h"
+#include "run_key.h"
+#include "series/group_curve.h"
+#include "series/run_name.h"
+#include "series/smoothing.h"
+#include "sync_strip.h"
 
 namespace accrue::ui {
 

@@ -14,10 +14,10 @@
 #include <optional>
 #include <vector>
 
-#include "models/clock.h"
-#include "models/run_series.h"
-#include "models/series_export.h"
-#include "plots/plot_export.h"
+#include "kit/clock.h"
+#include "plot_export.h"
+#include "series/run_series.h"
+#include "series/series_export.h"
 
 class QSplitter;
 class QStackedLayout;

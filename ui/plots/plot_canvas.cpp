@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plots/plot_canvas.h"
+#include "plot_canvas.h"
 
 #include <cmath>
 #include <limits>
 
-#include "plots/series_swatch.h"
-#include "style/text_scale.h"
-#include "style/theme.h"
+#include "kit/text_scale.h"
+#include "kit/theme.h"
+#include "series_swatch.h"
 
 namespace accrue::ui {
 

@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "plots/plot_hub.h"
-#include "plots/qcp.h"
-#include "style/theme_colors.h"
+#include "kit/theme_colors.h"
+#include "plot_hub.h"
+#include "qcp.h"
 
 namespace accrue::ui {
 

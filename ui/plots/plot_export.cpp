@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plots/plot_export.h"
+#include "plot_export.h"
 
 #include <QBuffer>
 #include <QCoreApplication>
@@ -15,9 +15,9 @@
 #include <numeric>
 #include <utility>
 
-#include "plots/plot_view.h"
-#include "plots/series_swatch.h"
-#include "style/theme.h"
+#include "kit/theme.h"
+#include "plot_view.h"
+#include "series_swatch.h"
 
 namespace accrue::ui {
 

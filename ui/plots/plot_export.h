@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
-#include "plots/figure_size.h"
-#include "plots/plot_header.h"
+#include "figure_size.h"
+#include "plot_header.h"
 
 namespace accrue::ui {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plots/plot_header.h"
+#include "plot_header.h"
 
 #include <QFontMetrics>
 #include <algorithm>
 #include <cmath>
 
-#include "models/number_text.h"
-#include "plots/series_swatch.h"
-#include "style/theme.h"
+#include "kit/number_text.h"
+#include "kit/theme.h"
+#include "series_swatch.h"
 
 namespace accrue::ui {
 

@@ -9,7 +9,7 @@
 #include <QWidget>
 #include <vector>
 
-#include "style/theme_colors.h"
+#include "kit/theme_colors.h"
 
 namespace accrue::ui {
 

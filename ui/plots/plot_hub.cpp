@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plots/plot_hub.h"
+#include "plot_hub.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "models/group_curve.h"
-#include "models/smoothing.h"
+#include "series/group_curve.h"
+#include "series/smoothing.h"
 
 namespace accrue::ui {
 

@@ -12,8 +12,8 @@
 #include <tuple>
 #include <vector>
 
-#include "models/clock.h"
-#include "models/run_series.h"
+#include "kit/clock.h"
+#include "series/run_series.h"
 
 namespace accrue::ui {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plots/plot_table.h"
+#include "plot_table.h"
 
 #include <QClipboard>
 #include <QGuiApplication>
@@ -13,11 +13,11 @@
 #include <memory>
 #include <utility>
 
-#include "models/no_value.h"
-#include "models/number_text.h"
-#include "models/run_text.h"
-#include "plots/plot_view.h"
-#include "style/theme.h"
+#include "kit/no_value.h"
+#include "kit/number_text.h"
+#include "kit/theme.h"
+#include "plot_view.h"
+#include "series/run_text.h"
 
 namespace accrue::ui {
 

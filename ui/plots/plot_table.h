@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "models/run_series.h"
+#include "series/run_series.h"
 
 class QTableView;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plots/plot_view.h"
+#include "plot_view.h"
 
 #include <QContextMenuEvent>
 #include <QPainter>
@@ -8,10 +8,10 @@
 #include <cmath>
 #include <limits>
 
-#include "models/number_text.h"
-#include "models/run_text.h"
-#include "plots/axis_tickers.h"
-#include "style/theme.h"
+#include "axis_tickers.h"
+#include "kit/number_text.h"
+#include "kit/theme.h"
+#include "series/run_text.h"
 
 namespace accrue::ui {
 

@@ -7,10 +7,10 @@
 #include <memory>
 #include <vector>
 
-#include "plots/plot_canvas.h"
-#include "plots/plot_header.h"
-#include "plots/plot_hub.h"
-#include "plots/plot_table.h"
+#include "plot_canvas.h"
+#include "plot_header.h"
+#include "plot_hub.h"
+#include "plot_table.h"
 
 namespace accrue::ui {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plots/run_key.h"
+#include "run_key.h"
 
 #include <QEvent>
 #include <QFontMetrics>
 #include <QPainter>
 #include <algorithm>
 
-#include "plots/series_swatch.h"
-#include "style/theme.h"
+#include "kit/theme.h"
+#include "series_swatch.h"
 
 namespace accrue::ui {
 

@@ -5,7 +5,7 @@
 #include <QWidget>
 #include <vector>
 
-#include "plots/plot_header.h"
+#include "plot_header.h"
 
 namespace accrue::ui {
 

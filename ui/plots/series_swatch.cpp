@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plots/series_swatch.h"
+#include "series_swatch.h"
 
 #include <QPainterPath>
 #include <QPolygonF>

@@ -8,7 +8,7 @@
 #include <QRectF>
 #include <QString>
 
-#include "style/theme_colors.h"
+#include "kit/theme_colors.h"
 
 namespace accrue::ui {
 

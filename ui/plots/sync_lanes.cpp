@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plots/sync_lanes.h"
+#include "sync_lanes.h"
 
 #include <algorithm>
 #include <cmath>

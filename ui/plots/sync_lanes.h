@@ -7,10 +7,10 @@
 
 #include <QPointer>
 
-#include "models/run_series.h"
-#include "plots/lane_clock.h"
-#include "plots/qcp.h"
-#include "style/theme_colors.h"
+#include "kit/theme_colors.h"
+#include "lane_clock.h"
+#include "qcp.h"
+#include "series/run_series.h"
 
 namespace accrue::ui {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plots/sync_strip.h"
+#include "sync_strip.h"
 
 #include <QScrollBar>
 #include <algorithm>
@@ -9,10 +9,10 @@
 #include <iterator>
 #include <numeric>
 
-#include "models/number_text.h"
-#include "models/run_text.h"
-#include "plots/lane_clock.h"
-#include "style/theme.h"
+#include "kit/number_text.h"
+#include "kit/theme.h"
+#include "lane_clock.h"
+#include "series/run_text.h"
 
 namespace accrue::ui {
 

@@ -5,8 +5,8 @@
 // reached by a scroll bar.
 #pragma once
 
-#include "plots/plot_view.h"
-#include "plots/sync_lanes.h"
+#include "plot_view.h"
+#include "sync_lanes.h"
 
 class QScrollBar;
 

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "queue_commands.h"
+
+#include <QWidget>
+#include <utility>
+
+#include "kit/actions.h"
+#include "kit/message_bar.h"
+#include "live/run_control.h"
+#include "live/run_queue.h"
+#include "queue_message.h"
+#include "runs/groups_sheet.h"
+#include "runs/run_library.h"
+#include "seed_runner.h"
+#include "seed_runs.h"
+#include "setup/preflight_runner.h"
+#include "setup/spec_document.h"
+#include "shell/dialogs.h"
+
+namespace accrue::ui {
+
+QueueCommands::QueueCommands(const WindowActions& actions, const Parts& parts, QWidget* window)
+    : QObject(window),
+      actions_(actions),
+      parts_(parts),
+      window_(window),
+      seeds_(new SeedRunner(parts.document, parts.preflight, this)),
+      seed_runs_(new SeedRuns(parts.document, seeds_, parts.queue, parts.bar, this)) {
+  connect(actions.groupRuns, &QAction::triggered, this, &QueueCommands::showGroups);
+  connect(parts_.preflight, &PreflightRunner::finished, this, [this] {
+    if (adding_) addSetUp();
+  });
+  connect(parts_.queue, &RunQueue::changed, this, &QueueCommands::showEnabled);
+  connect(parts_.queue, &RunQueue::changed, this, &QueueCommands::showAdded);
+  connect(parts_.queue, &RunQueue::finished, this, &QueueCommands::showAdded);
+  connect(parts_.control, &RunControl::stateChanged, this, &QueueCommands::showEnabled);
+  showEnabled();
+}
+
+void QueueCommands::showEnabled() {
+  actions_.runSeeds->setEnabled(!parts_.control->isLive() && !parts_.queue->isActive());
+}
+
+void QueueCommands::addSetUp() {
+  adding_ = !parts_.preflight->isCurrent();
+  if (adding_) {
+    parts_.preflight->refresh();
+    return;
+  }
+  const Preflight& checked = parts_.preflight->result();
+  if (!checked.plan || has_errors(checked.findings)) {
+    parts_.bar->post({QLatin1String("refused"),
+                      RunState::failed,
+                      tr("The set-up was not queued: its errors must be fixed first"),
+                      {},
+                      {}});
+    return;
+  }
+  QString name = QString::fromStdString(checked.plan->spec.run.name);
+  if (name.isEmpty()) name = parts_.document->displayName().section(QLatin1Char('.'), 0, 0);
+  added_ = true;
+  parts_.queue->add({*checked.plan, tr("%1, N = %2").arg(name).arg(checked.plan->window.steps)});
+}
+
+void QueueCommands::showAdded() {
+  if (!added_) return;
+  added_ = parts_.queue->isActive();
+  postQueue(parts_.bar, parts_.queue, {}, {}, [this] {
+    added_ = true;
+    parts_.queue->goOn();
+  });
+}
+
+void QueueCommands::runSeeds() {
+  const auto count = parts_.dialogs->askSeeds(window_);
+  if (!count) return;
+  seeds_->setCount(*count);
+  seed_runs_->start();
+}
+
+void QueueCommands::showGroups() {
+  if (!groups_) groups_ = new GroupsSheet(parts_.library, window_);
+  groups_->refresh();
+  groups_->show();
+  groups_->raise();
+  groups_->activateWindow();
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+#include <QStringList>
+#include <QTimer>
+#include <chrono>
+#include <vector>
+
+#include "hosted_run.h"
+#include "series/engine_bridge.h"
+#include "shell/dialogs.h"
+
+class QSettings;
+class QWidget;
+
+namespace accrue::ui {
+
+class RunQueue;
+
+/// Lets the window close only when no rank of a run hosted in it is left: asks what to do with the runs and waits while
+/// the event loop runs. After a deadline it kills runs that were to stop now, and asks again about those that are
+/// saving.
+///
+/// A question whose runs have ended is withdrawn, and the window closes.
+///
+/// What closing does with each run, wherever in the window it is:
+///
+///   hosting | keep running          | checkpoint and stop | stop now
+///   --------|-----------------------|---------------------|--------------
+///   none    | nothing               | nothing             | nothing
+///   begins  | ends once it begins   | as at the left      | as at the left
+///   trains  | saved, then continued | saved               | ends unsaved
+///   ends    | waited for            | waited for          | ends unsaved
+///
+/// Continued: from its checkpoint, by a process of its own. If a run fails while the others are to go on, they do, but
+/// the window stays and shows the failure, unless the user has ended the wait. A run that was killed does not go on.
+class CloseGuard : public QObject {
+  Q_OBJECT
+
+ public:
+  /// `options`: of the runs that are continued.
+  CloseGuard(BridgeOptions options, Dialogs* dialogs, QSettings* settings, QWidget* window);
+
+  /// The runs there are asked about and waited for.
+  void watch(std::vector<HostedRun*> places);
+  /// True: the window may close now. False: it stays open, because the user cancelled or until readyToClose().
+  bool mayClose();
+  bool isWaiting() const { return waiting_; }
+  /// From now on nothing is asked: closing saves the runs and ends them, and kills what has not ended after 20 s.
+  void endSession();
+  /// Ends the runs that the window waits for, even while they save.
+  void stopNow();
+  bool remembersAnswer() const;
+  /// Closing during a run asks again from now on.
+  void forgetAnswer();
+  /// The window says how many of its runs wait, and will not begin once it has closed.
+  void setQueue(const RunQueue* queue) { queue_ = queue; }
+  void setDeadline(std::chrono::milliseconds deadline) { usual_deadline_ = deadline; }
+
+ Q_SIGNALS:
+  /// The window waits for the runs to end.
+  void waitingFor(const QString& sentence);
+  void readyToClose();
+  /// The deadline has passed and the ranks are still saving; the wait continues.
+  void stillSaving(const QString& sentence);
+  /// The window stays open after all; `why` is empty if the message about a run's end explains it.
+  void stays(const QString& why);
+  void rememberedChanged();
+
+ private:
+  struct Awaited {
+    HostedRun* place;
+    bool goes_on;  ///< afterwards, elsewhere
+  };
+  std::size_t count(Hosting hosting) const;
+  bool hosts() const;
+  CloseAnswer ask();
+  void carryOut();
+  void startDeadline();
+  void sayWaiting();
+  void review();
+  void letGoOn(const HostedRun& place);
+  void passDeadline();
+  void force();
+
+  BridgeOptions options_;
+  std::vector<HostedRun*> places_;
+  const RunQueue* queue_ = nullptr;
+  Dialogs* dialogs_;
+  QSettings* settings_;
+  QWidget* window_;
+  QTimer deadline_;
+  std::chrono::milliseconds usual_deadline_ = std::chrono::seconds(30);
+  CloseAnswer answer_ = CloseAnswer::cancel;
+  std::vector<Awaited> awaited_;
+  QStringList refusals_;  ///< why runs could not go on
+  bool failed_ = false;   ///< one of those that were to go on
+  bool asking_ = false;   ///< and there are still runs that the question is about
+  bool waiting_ = false;
+  bool session_ends_ = false;
+  bool killed_ = false;
+  bool given_up_ = false;  ///< even the kill had no effect
+};
+
+}  // namespace accrue::ui

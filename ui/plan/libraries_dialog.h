@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QDialog>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "accrue/run/plugin_facts.h"
+#include "kit/job_runner.h"
+
+class QDialogButtonBox;
+class QLabel;
+class QPushButton;
+class QTableWidget;
+
+namespace accrue::ui {
+
+class Dialogs;
+class LibraryProbe;
+
+/// What a choice of plug-in libraries is for.
+struct LibraryQuestion {
+  std::vector<PluginRecord> libraries;  ///< to begin with
+  /// What is still missing with these libraries, as a sentence; empty: nothing.
+  std::function<QString(const std::vector<PluginFacts>&)> missing;
+  bool whole = false;  ///< the choice can be made only when nothing is missing
+};
+
+/// Which plug-in libraries ranks are to load: what each registers, who wrote it, and what loads it. They are described
+/// by accrue-rank in the background; no library is loaded here.
+class LibrariesDialog : public QDialog {
+  Q_OBJECT
+
+ public:
+  LibrariesDialog(const std::string& rank_program, LibraryQuestion question, Dialogs* dialogs, QWidget* parent);
+
+  /// The libraries as they were described.
+  const std::vector<PluginFacts>& described() const { return facts_; }
+
+ private:
+  void add();
+  void remove();
+  void renew();
+  void ask();
+  void show(const std::vector<PluginFacts>& facts);
+  void showButtons();
+
+  LibraryQuestion question_;
+  Dialogs* dialogs_;
+  std::shared_ptr<LibraryProbe> probe_;
+  std::vector<PluginRecord> rows_;
+  std::vector<PluginFacts> facts_;  ///< of the rows, once they are described
+  quint64 request_ = 0;
+  QTableWidget* table_;
+  QLabel* missing_;
+  QPushButton* add_;
+  QPushButton* remove_;
+  QPushButton* renew_;
+  QDialogButtonBox* buttons_;
+  JobRunner jobs_;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+#include <QPointer>
+#include <QString>
+#include <functional>
+#include <vector>
+
+#include "accrue/run/plugin_facts.h"
+#include "accrue/run/result.h"
+#include "kit/job_runner.h"
+#include "live/run_control.h"
+
+class QSettings;
+class QWidget;
+
+namespace accrue::ui {
+
+class Dialogs;
+class LibrariesDialog;
+class LibraryMemory;
+class MessageBar;
+class PreflightRunner;
+class RunLibrary;
+class RunSeries;
+class SpecDocument;
+class WindowFiles;
+struct LibraryQuestion;
+
+/// Where the user chooses plug-in libraries: for the set-up, and for a run whose libraries have moved.
+class LibraryDesk : public QObject {
+  Q_OBJECT
+
+ public:
+  struct Parts {
+    SpecDocument* document;
+    PreflightRunner* preflight;
+    RunControl* control;
+    RunLibrary* library;
+    WindowFiles* files;
+    Dialogs* dialogs;
+    QSettings* settings;
+    MessageBar* bar;
+    QWidget* window;
+  };
+  explicit LibraryDesk(const Parts& parts);
+
+  /// Asks for the libraries of the set-up.
+  void choose();
+
+ private:
+  using Taken = std::function<void(std::vector<PluginFacts>)>;
+  void open(LibraryQuestion question, Taken taken);
+  void offer(const QString& folder, const std::vector<PluginRecord>& recorded, const Error& error, GoOn wanted);
+  void chooseAgain(const QString& folder, const std::vector<PluginRecord>& recorded, GoOn wanted);
+  void takeRecorded(const RunSeries& run);
+
+  Parts parts_;
+  LibraryMemory* memory_;
+  QPointer<LibrariesDialog> dialog_;
+  JobRunner jobs_;
+};
+
+}  // namespace accrue::ui

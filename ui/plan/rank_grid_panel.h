@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QPointer>
+#include <QWidget>
+#include <optional>
+
+#include "accrue/run/run_plan.h"
+#include "series/run_series.h"
+
+class QLabel;
+
+namespace accrue::ui {
+
+class MemoryBar;
+class PreflightRunner;
+class RankCells;
+class RunControl;
+
+/// The ranks dock: the grid of the set-up, or of the focused run while it trains, and of one rank its place, its groups
+/// and what it holds.
+class RankGridPanel : public QWidget {
+  Q_OBJECT
+
+ public:
+  RankGridPanel(PreflightRunner* preflight, RunControl* control, QWidget* parent = nullptr);
+  void setRun(RunSeries* run);
+  /// The focused run while its grid is shown; nullptr while that of the set-up is.
+  const RunSeries* liveRun() const;
+  /// Call at most once per frame.
+  void refresh();
+  void focusCells();
+
+ protected:
+  void changeEvent(QEvent* event) override;
+
+ private:
+  struct Shown {
+    std::int64_t memory_per_rank = 0;
+    std::vector<RankCost> stages;
+    bool cost_known = true;
+  };
+  void showPlan();
+  void showRank();
+  QString stateText(std::int64_t rank) const;
+
+  PreflightRunner* preflight_;
+  RunControl* control_;
+  QPointer<RunSeries> run_;
+  QLabel* title_;
+  RankCells* cells_;
+  QLabel* more_;
+  QLabel* rank_;
+  QLabel* groups_;
+  QLabel* state_;
+  MemoryBar* memory_;
+  QLabel* share_;
+  QWidget* detail_;
+  QLabel* empty_;
+  std::optional<Shown> shown_;
+  QString shown_run_;  ///< folder of the run whose grid it is; empty: that of the set-up
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// MicroStepJoin: makes points of the loss curve from the micro-steps of all replicas. One rank of each replica reports
+// the mean loss over its items; a point is the mean over the items of all replicas. It is complete once all have
+// reported. If too many later micro-steps wait for it, it is emitted without the slow replica.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "accrue/run/run_event.h"
+#include "kit/clock.h"
+
+namespace accrue::ui {
+
+struct JoinedMicroStep {
+  std::int64_t microStep = 0;
+  double loss = 0.0;  ///< mean over the items of all ranks; noValue where there are none
+  ClockPoint at;
+  std::int64_t windowPosition = 0;  ///< from 1
+  std::int64_t windowSize = 0;
+};
+
+/// Thread: GUI.
+class MicroStepJoin {
+ public:
+  /// Batches of an epoch, for the epoch clock; 0 = not known: the clock then moves with the updates only.
+  void setEpochLength(std::int64_t batches) { epochLength_ = batches; }
+  /// How many ranks' losses make a point, by the plan: one of each replica. If addRank() names more, it waits for
+  /// those.
+  void expectRanks(std::int64_t count);
+  /// Ranks that hold the same samples as another (tensor axis, pipeline stages without the loss) are left out.
+  void addRank(std::int64_t rank, bool reportsLoss);
+  void take(std::int64_t rank, const accrue::MicroSteps& body);
+  /// The exact clock positions at an update: later points count on from here.
+  void takeUpdate(const accrue::Update& body);
+  /// No more events will come: emits the points that still wait.
+  void flush();
+  /// Starts over after an update, because the run was resumed from its checkpoint.
+  void rewind(const ClockPoint& at);
+  void reset();
+
+  /// Seconds to add to the ranks' times: the duration of a resumed run before its resume.
+  void setTimeOffset(double seconds) { timeOffset_ = seconds; }
+
+  /// Points completed since the last call, in order.
+  std::vector<JoinedMicroStep> takeJoined();
+
+  /// Points that may wait for a slower rank; beyond this many the oldest is emitted as far as it was reported.
+  static constexpr std::size_t patience = 1024;
+
+ private:
+  struct Partial {
+    std::int64_t update = 0;
+    std::int64_t position = 0;
+    std::int64_t size = 0;
+    std::int64_t epoch = 0;
+    std::int64_t batch = 0;
+    double lossSum = 0.0;
+    std::int64_t items = 0;
+    std::int64_t samples = 0;
+    int count = 0;
+    double end = 0.0;      // seconds, the slowest rank's
+    double compute = 0.0;  // seconds, of the lowest rank
+    std::int64_t lowestRank = -1;
+  };
+  void emitReady();
+  void emitPoint(std::int64_t microStep, const Partial& partial);
+  void place(JoinedMicroStep& point, const Partial& partial) const;
+  void anchorTo(const ClockPoint& truth);
+  std::size_t needed() const;
+
+  std::int64_t epochLength_ = 0;
+  std::int64_t expected_ = 1;
+  std::set<std::int64_t> lossRanks_;
+  std::set<std::int64_t> silentRanks_;
+
+  std::map<std::int64_t, Partial> waiting_;
+  std::map<std::int64_t, ClockPoint> anchors_;  // by boundary micro-step
+  std::vector<JoinedMicroStep> ready_;
+  ClockPoint last_;
+  std::int64_t emitted_ = 0;  // micro-step of the newest point
+  double timeOffset_ = 0.0;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "field_editor.h"
+#include "kit/number_edit.h"
+
+namespace accrue::ui {
+
+/// Integers and reals; an optional one may be left empty.
+class NumberEditor : public FieldEditor {
+  Q_OBJECT
+
+ public:
+  NumberEditor(const SpecField& field, QWidget* parent);
+  QWidget* widget() const override { return edit_; }
+  void show(const RunSpec& spec) override;
+
+ private:
+  void takeText();
+
+  const SpecField& field_;
+  NumberEdit* edit_;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// PlanFollower: works something out about the current spec in the background whenever preflight has finished, but only
+// while the answer is shown.
+#pragma once
+
+#include <QObject>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "accrue/run/data_facts.h"
+#include "accrue/run/host_facts.h"
+#include "accrue/run/plugin_facts.h"
+#include "kit/job_runner.h"
+
+namespace accrue::ui {
+
+class PreflightRunner;
+class SpecDocument;
+
+/// Thread: GUI; the work is done on a JobRunner.
+class PlanFollower : public QObject {
+  Q_OBJECT
+
+ public:
+  /// While wanted, every preflight result is followed by an answer.
+  void setWanted(bool wanted);
+  /// Answers once, wanted or not; finished() follows.
+  void refresh();
+  /// Whether the answer belongs to the current document.
+  bool isCurrent() const;
+
+ Q_SIGNALS:
+  void finished();
+
+ protected:
+  struct Question {
+    RunSpec spec;
+    HostFacts host;
+    std::optional<DataFacts> data;  ///< empty while the data cannot be read
+    std::filesystem::path base_dir;
+    std::vector<PluginFacts> libraries;  ///< that the spec can name
+  };
+  /// Runs in the background, and returns what keeps the answer, which is called on the GUI thread.
+  using Work = std::function<std::function<void()>(const Question&)>;
+
+  PlanFollower(SpecDocument* document, PreflightRunner* preflight, Work work, QObject* parent);
+
+ private:
+  struct Answer {
+    quint64 request = 0;
+    quint64 revision = 0;
+    std::function<void()> keep;
+  };
+  void start();
+
+  SpecDocument* document_;
+  PreflightRunner* preflight_;
+  Work work_;
+  quint64 request_ = 0;
+  quint64 result_revision_ = ~quint64{0};
+  bool wanted_ = false;
+  bool asked_ = false;
+  JobRunner jobs_;
+};
+
+}  // namespace accrue::ui

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "layouts.h"
+
+#include <QDockWidget>
+#include <QEvent>
+#include <QStringList>
+#include <QTimer>
+#include <chrono>
+
+namespace accrue::ui {
+
+namespace {
+
+/// What a layout shows: docks by name, those that come to the front last. Shares are of the window's width, and of its
+/// height for the bottom docks.
+struct Arrangement {
+  QStringList left, right, bottom;
+  double left_share, right_share, bottom_share;
+};
+
+Arrangement arrangementOf(WindowLayout layout) {
+  const auto names = [](std::initializer_list<const char*> docks) {
+    QStringList list;
+    for (const char* dock : docks) list << QLatin1String(dock);
+    return list;
+  };
+  switch (layout) {
+    case WindowLayout::compare:
+      return {{}, {}, names({"eventsDock", "runsDock"}), 0.0, 0.0, 0.42};
+    case WindowLayout::debug:
+      return {{}, names({"ranksDock", "windowDock"}), names({"eventsDock", "pipelineDock"}), 0.0, 0.36, 0.36};
+    case WindowLayout::lesson:
+      return {names({"setupDock"}), names({"windowDock"}), {}, 0.3, 0.28, 0.0};
+    case WindowLayout::studio:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+void applyLayout(QMainWindow* window, WindowLayout layout) {
+  if (layout == WindowLayout::studio) return;
+  const Arrangement wanted = arrangementOf(layout);
+  const QStringList shown = wanted.left + wanted.right + wanted.bottom;
+  for (QDockWidget* dock : window->findChildren<QDockWidget*>()) dock->setVisible(shown.contains(dock->objectName()));
+  const auto give = [window](const QStringList& names, double share, Qt::Orientation direction) {
+    QDockWidget* front = nullptr;
+    for (const QString& name : names) {
+      auto* dock = window->findChild<QDockWidget*>(name);
+      if (!dock) continue;
+      front = dock;
+      dock->raise();
+    }
+    const int whole = direction == Qt::Horizontal ? window->width() : window->height();
+    if (front) window->resizeDocks({front}, {static_cast<int>(share * whole)}, direction);
+  };
+  give(wanted.left, wanted.left_share, Qt::Horizontal);
+  give(wanted.right, wanted.right_share, Qt::Horizontal);
+  give(wanted.bottom, wanted.bottom_share, Qt::Vertical);
+}
+
+LayoutRestorer::LayoutRestorer(QMainWindow* window, QSize size, std::function<void()> restore)
+    : QObject(window), window_(window), size_(size), restore_(std::move(restore)) {
+  window->installEventFilter(this);
+}
+
+bool LayoutRestorer::eventFilter(QObject* object, QEvent* event) {
+  switch (event->type()) {
+    case QEvent::Show:
+    case QEvent::Resize:
+      if (restore_ && window_->isVisible() && window_->size() == size_) {
+        // After the layout that the new size brings.
+        QTimer::singleShot(0, this, [this] {
+          if (!restore_ || window_->size() != size_) return;
+          restore_();
+          // A window manager may give the size more than once, but not for long.
+          QTimer::singleShot(std::chrono::seconds(1), this, &LayoutRestorer::disarm);
+        });
+      }
+      break;
+    case QEvent::KeyPress:
+    case QEvent::MouseButtonPress:
+    case QEvent::Close:
+      disarm();
+      break;
+    default:
+      break;
+  }
+  return QObject::eventFilter(object, event);
+}
+
+void LayoutRestorer::disarm() {
+  restore_ = nullptr;
+  window_->removeEventFilter(this);
+  deleteLater();
+}
+
+void forgetSavedLayout(QMainWindow* window) {
+  for (auto* restorer : window->findChildren<LayoutRestorer*>()) restorer->disarm();
+}
+
+}  // namespace accrue::ui

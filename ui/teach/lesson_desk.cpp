@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "lesson_desk.h"
+
+#include <QAction>
+#include <QApplication>
+#include <QDialog>
+#include <QDockWidget>
+#include <QFile>
+#include <QLabel>
+#include <QMainWindow>
+#include <QScrollArea>
+#include <QSettings>
+#include <QShortcut>
+#include <QStringList>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "accrue/run/spec_fields.h"
+#include "kit/actions.h"
+#include "kit/message_bar.h"
+#include "kit/theme.h"
+#include "lesson_panel.h"
+#include "lesson_player.h"
+#include "plots/plot_area.h"
+#include "runs/runs_panel.h"
+#include "series/run_series.h"
+#include "setup/field_form.h"
+#include "setup/spec_files.h"
+#include "shell/centre_page.h"
+#include "shell/layouts.h"
+
+namespace accrue::ui {
+
+namespace {
+
+constexpr auto refused_id = "lockedKey";
+constexpr auto done_key = "lessons/done";
+
+/// The lines of a file joined into paragraphs, which an empty line ends.
+QString flowing(const std::string& lines) {
+  QStringList paragraphs = QString::fromStdString(lines).trimmed().split(QStringLiteral("\n\n"));
+  for (QString& paragraph : paragraphs) paragraph = paragraph.simplified();
+  return paragraphs.join(QStringLiteral("\n\n"));
+}
+
+}  // namespace
+
+LessonDesk::LessonDesk(LessonPlayer* player, LessonPanel* panel, const LessonDeskParts& parts)
+    : QObject(parts.window), player_(player), panel_(panel), parts_(parts) {
+  connect(panel_, &LessonPanel::chosen, this, &LessonDesk::openFile);
+  connect(player_, &LessonPlayer::begun, this, &LessonDesk::begin);
+  connect(player_, &LessonPlayer::closed, this, &LessonDesk::restore);
+  connect(player_, &LessonPlayer::stepChanged, parts_.files, &WindowFiles::markBuiltIn);
+  connect(player_, &LessonPlayer::stepChanged, this, &LessonDesk::enableActions);
+  connect(player_, &LessonPlayer::failed, this, &LessonDesk::say);
+  connect(player_, &LessonPlayer::editRefused, this, &LessonDesk::sayRefused);
+  connect(player_, &LessonPlayer::stepChanged, this, &LessonDesk::withdrawRefusal);
+  connect(player_, &LessonPlayer::stepChanged, this, &LessonDesk::showField);
+  connect(parts_.files, &WindowFiles::lessonRequested, this, &LessonDesk::openFile);
+  // Another document ends the lesson: its form would hide the fields of that one.
+  connect(parts_.files, &WindowFiles::documentOpened, this, [this] { player_->close(); });
+  connect(player_, &LessonPlayer::judged, this, &LessonDesk::keepDone);
+  const PlotArea* plots = parts_.centre->plots();
+  player_->setClock(clockKey(plots->clock()));
+  connect(plots, &PlotArea::clockChanged, this, [this](Clock clock) { player_->setClock(clockKey(clock)); });
+  showDone();
+  connectActions();
+  guardStepKeys();
+  enableActions();
+}
+
+void LessonDesk::guardStepKeys() {
+  const auto guard = [this](const QAction* action, const QString& what) {
+    auto* key = new QShortcut(action->shortcut(), parts_.window);
+    connect(key, &QShortcut::activated, this, [this, what] {
+      parts_.centre->messages()->post({QStringLiteral("lesson"), RunState::idle, what, {}, {}});
+    });
+    return key;
+  };
+  no_next_ = guard(parts_.actions->nextStep, tr("This is the last step of the lesson."));
+  no_previous_ = guard(parts_.actions->previousStep, tr("This is the first step of the lesson."));
+}
+
+/// A lesson that was done stays done.
+void LessonDesk::keepDone() {
+  const Lesson* lesson = player_->lesson();
+  if (!lesson || lesson->number <= 0 || player_->stepsDone() < lesson->steps.size()) return;
+  QStringList done = parts_.settings->value(QLatin1String(done_key)).toStringList();
+  const QString number = QString::number(lesson->number);
+  if (done.contains(number)) return;
+  done.append(number);
+  parts_.settings->setValue(QLatin1String(done_key), done);
+  showDone();
+}
+
+void LessonDesk::showDone() {
+  QSet<int> numbers;
+  for (const QString& number : parts_.settings->value(QLatin1String(done_key)).toStringList())
+    numbers.insert(number.toInt());
+  panel_->setDone(numbers);
+}
+
+void LessonDesk::connectActions() {
+  const WindowActions& actions = *parts_.actions;
+  connect(actions.openLesson, &QAction::triggered, this, &LessonDesk::show);
+  connect(actions.nextStep, &QAction::triggered, player_, &LessonPlayer::next);
+  connect(actions.previousStep, &QAction::triggered, player_, &LessonPlayer::previous);
+  connect(actions.checkLesson, &QAction::triggered, panel_, &LessonPanel::check);
+  connect(actions.lessonHint, &QAction::triggered, panel_, &LessonPanel::showHint);
+  connect(actions.resetLesson, &QAction::triggered, this, &LessonDesk::reset);
+  connect(actions.leaveLesson, &QAction::triggered, this, &LessonDesk::leave);
+  connect(actions.instructorNotes, &QAction::triggered, this, &LessonDesk::showNotes);
+}
+
+void LessonDesk::enableActions() {
+  const WindowActions& actions = *parts_.actions;
+  const Lesson* lesson = player_->lesson();
+  for (QAction* action : {actions.checkLesson, actions.resetLesson, actions.leaveLesson, actions.instructorNotes})
+    action->setEnabled(lesson);
+  actions.lessonHint->setEnabled(lesson && !player_->step().hint.empty());
+  const bool in_panel = panel_->isAncestorOf(QApplication::focusWidget());
+  actions.previousStep->setEnabled(lesson && player_->stepIndex() > 0);
+  actions.nextStep->setEnabled(lesson && player_->stepIndex() + 1 < lesson->steps.size());
+  // A button that is greyed hands the focus to the plots, or in a floating panel to the one behind it, which would
+  // begin the lesson again.
+  const bool left = !panel_->isAncestorOf(QApplication::focusWidget());
+  if (lesson && in_panel && (left || !actions.nextStep->isEnabled())) panel_->focusFirst();
+  no_next_->setEnabled(lesson && !actions.nextStep->isEnabled());
+  no_previous_->setEnabled(lesson && !actions.previousStep->isEnabled());
+  parts_.centre->messages()->withdraw(QStringLiteral("lesson"));
+}
+
+void LessonDesk::say(const QString& text) {
+  parts_.centre->messages()->post({QStringLiteral("lesson"), RunState::failed, text, {}, {}});
+}
+
+void LessonDesk::sayRefused(const QString& sentence) {
+  parts_.centre->messages()->post(
+      {QLatin1String(refused_id), RunState::paused, sentence, tr("Leave the lesson"), [this] { leave(); }});
+}
+
+void LessonDesk::withdrawRefusal() {
+  parts_.centre->messages()->withdraw(QLatin1String(refused_id));
+}
+
+void LessonDesk::openFirst() {
+  if (const QStringList lessons = builtInLessons(); !lessons.isEmpty()) openFile(lessons.front());
+}
+
+void LessonDesk::openFile(const QString& path) {
+  QFile file(path);
+  if (!file.open(QIODevice::ReadOnly)) return say(tr("%1 cannot be read: %2").arg(path, file.errorString()));
+  LessonReading reading = parse_lesson(file.readAll().toStdString(), path.toStdString());
+  QStringList problems;
+  for (const Finding& finding : reading.findings)
+    if (finding.severity == Severity::error && problems.size() < 5)
+      problems.append(QString::fromStdString(finding.text()));
+  if (!problems.isEmpty()) return say(problems.join(QLatin1Char('\n')));
+  if (player_->isTakenByAnother()) {
+    QAction* stop = parts_.actions->stop;
+    return parts_.centre->messages()->post({QStringLiteral("taken"), RunState::failed,
+                                            tr("A run has not ended. Stop it before a lesson begins."), tr("Stop"),
+                                            [stop] { stop->trigger(); }});
+  }
+  if (!parts_.files->mayReplace()) return;
+  for (const char* message : {"lesson", "draft"}) parts_.centre->messages()->withdraw(QLatin1String(message));
+  player_->open(std::move(reading.lesson));
+  if (player_->canTakeResetBack())
+    parts_.centre->messages()->post({QStringLiteral("lesson"), RunState::idle,
+                                     tr("You left this lesson with work in it."), tr("Go on there"),
+                                     [this] { takeResetBack(); }});
+}
+
+void LessonDesk::show() {
+  const bool in_front = dock_->isVisible() && !panel_->visibleRegion().isEmpty();
+  dock_->show();
+  dock_->raise();
+  panel_->showList(in_front && !panel_->isListShown());
+  panel_->focusFirst();
+}
+
+void LessonDesk::reset() {
+  const QList<RunSeries*> shown = parts_.runs->shownRuns();
+  if (!shown.isEmpty()) runs_at_reset_ = QList<QPointer<RunSeries>>(shown.begin(), shown.end());
+  player_->reset();
+  if (!player_->canTakeResetBack()) return;
+  parts_.centre->messages()->post(
+      {QStringLiteral("lesson"), RunState::idle,
+       tr("The lesson began again, without your edits; what was seen before is not counted."), tr("Take it back"),
+       [this] { takeResetBack(); }});
+}
+
+void LessonDesk::takeResetBack() {
+  player_->takeResetBack();
+  QList<RunSeries*> runs = parts_.runs->shownRuns();
+  for (const auto& run : std::exchange(runs_at_reset_, {}))
+    if (run) runs.append(run);
+  parts_.runs->showOnly(runs);
+}
+
+void LessonDesk::leave() {
+  player_->close();
+}
+
+bool LessonDesk::isOpen() const {
+  return player_->lesson();
+}
+
+void LessonDesk::begin() {
+  parts_.actions->presenter->setChecked(false);  // the layout to come back to is the one from before it
+  if (layout_before_.isEmpty()) {
+    layout_before_ = parts_.window->saveState();
+    clock_before_ = parts_.centre->plots()->clock();
+    start_before_ = parts_.centre->isStartShown();
+    runs_before_.clear();
+    for (RunSeries* run : parts_.runs->shownRuns()) runs_before_.append(run);
+  }
+  arrange();
+  for (const char* message : {"end", "degraded", "refused"})
+    parts_.centre->messages()->withdraw(QLatin1String(message));
+  parts_.centre->showPlots();
+  parts_.runs->showOnly({});
+  const std::string& clock = player_->lesson()->clock;
+  if (!clock.empty()) parts_.centre->plots()->setClock(clockFromKey(QString::fromStdString(clock)));
+  restrictForm();
+  panel_->focusFirst();
+}
+
+void LessonDesk::arrange() {
+  forgetSavedLayout(parts_.window);
+  const Lesson& lesson = *player_->lesson();
+  const auto needed = [&lesson](const QDockWidget* dock) {
+    return std::ranges::any_of(lesson.panels, [dock](const std::string& panel) {
+      return dock->objectName() == QStringLiteral("%1Dock").arg(QString::fromStdString(panel));
+    });
+  };
+  QDockWidget* setup = nullptr;
+  for (QDockWidget* dock : parts_.window->findChildren<QDockWidget*>()) {
+    if (dock->objectName() == QLatin1String("setupDock")) setup = dock;
+    dock->setVisible(dock == dock_ || dock == setup || needed(dock));
+    // The left column has no room for a third panel; leaving the lesson brings it back there.
+    if (needed(dock) && parts_.window->dockWidgetArea(dock) == Qt::LeftDockWidgetArea)
+      parts_.window->addDockWidget(Qt::RightDockWidgetArea, dock);
+  }
+  dock_->setFloating(false);
+  parts_.window->addDockWidget(Qt::LeftDockWidgetArea, dock_);
+  if (setup) {
+    parts_.window->splitDockWidget(dock_, setup, Qt::Vertical);
+    const int height = parts_.window->height();
+    parts_.window->resizeDocks({dock_, setup}, {height / 2, height / 2}, Qt::Vertical);
+  }
+  dock_->raise();
+}
+
+void LessonDesk::restrictForm() {
+  const Lesson& lesson = *player_->lesson();
+  std::vector<const SpecField*> fields;
+  for (const std::string& key : lesson.fields) fields.push_back(find_field(key));
+  for (const auto& [key, why] : lesson.locked) fields.push_back(find_field(key));
+  parts_.form->restrictTo(std::move(fields));
+}
+
+/// The first key that the learner sets, else one that the step has set itself, else one that its checks ask for, else
+/// the first of the lesson: the field of the step before would say nothing about this one.
+void LessonDesk::showField() {
+  const LessonStep& step = player_->step();
+  std::vector<std::string> settings;
+  for (const auto& answer : step.answer) settings.insert(settings.end(), answer.begin(), answer.end());
+  settings.insert(settings.end(), step.set.begin(), step.set.end());
+  for (const LessonCheck& check : step.checks) settings.insert(settings.end(), check.where.begin(), check.where.end());
+  const auto& shown = player_->lesson()->fields;
+  for (const std::string& setting : settings) {
+    const std::string key = setting.substr(0, setting.find('='));
+    if (std::ranges::find(shown, key) != shown.end()) return parts_.form->reveal(QString::fromStdString(key));
+  }
+  if (!shown.empty()) parts_.form->reveal(QString::fromStdString(shown.front()));
+}
+
+void LessonDesk::restore() {
+  parts_.actions->presenter->setChecked(false);
+  parts_.form->restrictTo({});
+  withdrawRefusal();
+  if (!layout_before_.isEmpty()) parts_.window->restoreState(layout_before_);
+  layout_before_.clear();
+  parts_.centre->plots()->setClock(clock_before_);
+  restoreCentre();
+  if (notes_) notes_->close();
+  enableActions();
+  if (dock_->isVisible())
+    show();
+  else if (!parts_.centre->isStartShown())
+    parts_.centre->plots()->setFocus(Qt::OtherFocusReason);
+}
+
+/// Runs of the lesson stay drawn, and one that still trains stays in sight. An empty page of plots is nothing to come
+/// back to.
+void LessonDesk::restoreCentre() {
+  QList<RunSeries*> before;
+  for (const auto& run : std::exchange(runs_before_, {}))
+    if (run) before.append(run);
+  if (parts_.runs->shownRuns().isEmpty() && !before.isEmpty()) parts_.runs->showOnly(before);
+  const QList<RunSeries*> shown = parts_.runs->shownRuns();
+  const bool trains = std::ranges::any_of(shown, [](const RunSeries* run) { return run->isLive(); });
+  if (!trains && (start_before_ || shown.isEmpty())) parts_.centre->showStart();
+}
+
+/// In a window of their own, which a teacher can keep on another screen.
+void LessonDesk::showNotes() {
+  const Lesson& lesson = *player_->lesson();
+  QString text = flowing(lesson.notes);
+  for (const LessonStep& step : lesson.steps)
+    if (!step.notes.empty())
+      text += QStringLiteral("\n\n%1\n%2").arg(QString::fromStdString(step.title), flowing(step.notes));
+  if (notes_) notes_->close();
+  notes_ = new QDialog(parts_.window);
+  notes_->setObjectName(QStringLiteral("instructorNotes"));
+  notes_->setAttribute(Qt::WA_DeleteOnClose);
+  notes_->setWindowTitle(tr("Instructor notes: %1").arg(QString::fromStdString(lesson.title)));
+  auto* words = new QLabel(text, notes_);
+  words->setObjectName(QStringLiteral("instructorText"));
+  words->setWordWrap(true);
+  words->setTextFormat(Qt::PlainText);
+  words->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  words->setContentsMargins(space::page, space::page, space::page, space::page);
+  words->setAlignment(Qt::AlignTop);
+  auto* scroll = new QScrollArea(notes_);
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setWidgetResizable(true);
+  scroll->setFocusPolicy(Qt::NoFocus);
+  scroll->setWidget(words);
+  auto* layout = new QVBoxLayout(notes_);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->addWidget(scroll);
+  notes_->resize(480, 360);
+  notes_->show();
+}
+
+}  // namespace accrue::ui

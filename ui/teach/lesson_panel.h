@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QLabel>
+#include <QSet>
+#include <QWidget>
+#include <vector>
+
+#include "kit/theme.h"
+
+class QAction;
+class QListWidget;
+class QListWidgetItem;
+class QPushButton;
+class QScrollArea;
+class QStackedLayout;
+class QVBoxLayout;
+
+namespace accrue::ui {
+
+class LessonPlayer;
+struct WindowActions;
+
+/// The lesson dock: the list of lessons while none is open, else the current step with its checks.
+class LessonPanel : public QWidget {
+  Q_OBJECT
+
+ public:
+  LessonPanel(LessonPlayer* player, const WindowActions& actions, QWidget* parent = nullptr);
+
+  /// The list of lessons in front of the open one, or that again; the list alone while none is open.
+  void showList(bool shown);
+  bool isListShown() const;
+  /// The list, or the open step: where the keyboard goes.
+  void focusFirst();
+  void showHint();
+  /// Marks the lessons that were done, by their numbers, and the next one, which becomes the current row.
+  void setDone(const QSet<int>& numbers);
+  /// Says of each check what is missing, too.
+  void check();
+
+ Q_SIGNALS:
+  /// A built-in lesson was chosen: its resource.
+  void chosen(const QString& resource);
+
+ protected:
+  void changeEvent(QEvent* event) override;
+
+ private:
+  /// One thing to be seen: icon and word, the sentence, and what was found.
+  struct CheckRow {
+    QLabel* icon;
+    QLabel* says;
+    QLabel* found;
+  };
+
+  QWidget* buildList();
+  QWidget* buildStep(const WindowActions& actions);
+  QLabel* addText(QVBoxLayout* column, const char* name, TextSize size);
+  void showStep();
+  void showChecks();
+  void setHintShown(bool shown);
+  CheckRow addCheckRow();
+  /// The lesson after the open one in the list; nullptr after the last, and while none of the list is open.
+  const QListWidgetItem* following() const;
+
+  LessonPlayer* player_;
+  QStackedLayout* stack_;
+  QListWidget* list_;
+  QPushButton* back_;
+  QScrollArea* scroll_;
+  QLabel* place_;
+  QLabel* title_;
+  QLabel* text_;
+  QLabel* hint_;
+  QLabel* processor_;
+  QLabel* done_;
+  QPushButton* hint_button_;
+  QPushButton* next_lesson_;
+  QVBoxLayout* checks_;
+  std::vector<CheckRow> rows_;
+  bool asked_ = false;
+  std::size_t asked_step_ = 0;  ///< whose checks are shown
+};
+
+}  // namespace accrue::ui

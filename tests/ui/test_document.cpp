@@ -6,11 +6,11 @@
 #include <QTest>
 
 #include "live/run_actions.h"
-#include "series/run_text.h"
 #include "setup/findings_model.h"
 #include "setup/spec_document.h"
 
 #include <QAbstractItemModelTester>
+#include "kit/number_text.h"
 #include "support/test_program.h"
 
 namespace test_document {

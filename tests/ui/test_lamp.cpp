@@ -2,10 +2,10 @@
 // The lamp: the worst check counts, a resumed run's later checks are told again, and the table shows it where it burns.
 #include <QTest>
 
+#include "kit/number_text.h"
 #include "runs/run_table_model.h"
 #include "series/exactness_lamp.h"
 #include "series/run_series.h"
-#include "series/run_text.h"
 #include "support/test_program.h"
 
 namespace test_lamp {

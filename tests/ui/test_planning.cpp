@@ -12,8 +12,9 @@
 
 #include "accrue/run/iso_batch.h"
 #include "accrue/run/rank_cost.h"
+#include "kit/number_text.h"
+#include "kit/text.h"
 #include "plan/memory_bar.h"
-#include "series/run_text.h"
 #include "setup/sample_lock_row.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"

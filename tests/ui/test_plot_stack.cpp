@@ -15,7 +15,6 @@
 #include "plots/plot_header.h"
 #include "plots/plot_table.h"
 #include "plots_fixture.h"
-#include "series/run_text.h"
 #include "series/sync_timeline.h"
 #include "support/test_program.h"
 

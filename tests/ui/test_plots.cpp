@@ -13,7 +13,6 @@
 #include "plots/series_swatch.h"
 #include "plots_fixture.h"
 #include "series/group_curve.h"
-#include "series/run_text.h"
 #include "series/smoothing.h"
 #include "support/test_program.h"
 

@@ -8,7 +8,6 @@
 
 #include "live/run_queue.h"
 #include "runs/run_table_model.h"
-#include "series/run_text.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
 

@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "kit/number_text.h"
+#include "kit/text.h"
 #include "kit/theme.h"
 #include "plots/difference_plot.h"
 #include "series/run_pair.h"

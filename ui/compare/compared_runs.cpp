@@ -6,7 +6,6 @@
 #include "kit/message_bar.h"
 #include "live/run_queue.h"
 #include "queue_message.h"
-#include "series/run_text.h"
 #include "setup/plan_follower.h"
 #include "setup/spec_document.h"
 

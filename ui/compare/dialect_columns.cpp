@@ -6,9 +6,8 @@
 #include <utility>
 
 #include "kit/number_text.h"
+#include "kit/text.h"
 #include "kit/theme.h"
-#include "kit/tr.h"
-#include "series/run_text.h"
 
 namespace accrue::ui {
 

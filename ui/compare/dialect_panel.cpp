@@ -19,6 +19,7 @@
 #include "dialect_runner.h"
 #include "dialect_runs.h"
 #include "dialect_strip.h"
+#include "kit/text.h"
 #include "kit/theme.h"
 #include "live/run_queue.h"
 #include "series/run_series.h"

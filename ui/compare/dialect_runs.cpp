@@ -3,7 +3,7 @@
 
 #include "accrue/run/choice_names.h"
 #include "dialect_runner.h"
-#include "series/run_text.h"
+#include "kit/text.h"
 #include "setup/findings_model.h"
 
 namespace accrue::ui {

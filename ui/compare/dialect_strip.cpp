@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "kit/number_text.h"
 #include "kit/theme.h"
-#include "series/run_text.h"
 
 namespace accrue::ui {
 

@@ -22,7 +22,6 @@
 #include "live/run_queue.h"
 #include "plan/measured_cost.h"
 #include "runs/run_library.h"
-#include "series/run_text.h"
 #include "setup/findings_model.h"
 #include "setup/spec_document.h"
 

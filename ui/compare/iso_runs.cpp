@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "iso_runner.h"
-#include "series/run_text.h"
+#include "kit/number_text.h"
 
 namespace accrue::ui {
 

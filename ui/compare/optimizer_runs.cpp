@@ -2,8 +2,8 @@
 #include "optimizer_runs.h"
 
 #include "accrue/run/choice_names.h"
+#include "kit/text.h"
 #include "optimizer_runner.h"
-#include "series/run_text.h"
 #include "setup/findings_model.h"
 
 namespace accrue::ui {

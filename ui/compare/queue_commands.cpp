@@ -11,11 +11,11 @@
 #include "queue_message.h"
 #include "runs/groups_sheet.h"
 #include "runs/run_library.h"
+#include "seed_dialogs.h"
 #include "seed_runner.h"
 #include "seed_runs.h"
 #include "setup/preflight_runner.h"
 #include "setup/spec_document.h"
-#include "shell/dialogs.h"
 
 namespace accrue::ui {
 

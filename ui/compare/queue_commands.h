@@ -5,7 +5,7 @@
 
 namespace accrue::ui {
 
-class Dialogs;
+class SeedDialogs;
 class GroupsSheet;
 class MainWindow;
 class MessageBar;
@@ -29,7 +29,7 @@ class QueueCommands : public QObject {
     RunControl* control;
     RunLibrary* library;
     RunQueue* queue;
-    Dialogs* dialogs;
+    SeedDialogs* dialogs;
     MessageBar* bar;
   };
   QueueCommands(const WindowActions& actions, const Parts& parts, QWidget* window);

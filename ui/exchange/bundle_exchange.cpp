@@ -14,6 +14,7 @@
 
 #include "accrue/run/bundle.h"
 #include "accrue/run/spec_io.h"
+#include "exchange_dialogs.h"
 #include "exchange_jobs.h"
 #include "kit/actions.h"
 #include "kit/message_bar.h"
@@ -23,7 +24,6 @@
 #include "series/run_series.h"
 #include "setup/spec_document.h"
 #include "setup/spec_files.h"
-#include "shell/dialogs.h"
 
 namespace accrue::ui {
 

@@ -13,7 +13,7 @@ struct BundleContents;
 
 namespace accrue::ui {
 
-class Dialogs;
+class ExchangeDialogs;
 class ExchangeJobs;
 class MessageBar;
 class RunLibrary;
@@ -30,7 +30,7 @@ struct BundleParts {
   RunLibrary* library = nullptr;
   RunNotebook* notebook = nullptr;
   WindowFiles* files = nullptr;
-  Dialogs* dialogs = nullptr;
+  ExchangeDialogs* dialogs = nullptr;
   MessageBar* messages = nullptr;
   ExchangeJobs* jobs = nullptr;
   QWidget* window = nullptr;

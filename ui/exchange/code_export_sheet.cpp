@@ -16,12 +16,12 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "kit/file_dialogs.h"
+#include "kit/text.h"
 #include "kit/theme.h"
 #include "series/run_series.h"
-#include "series/run_text.h"
 #include "setup/preflight_runner.h"
 #include "setup/spec_document.h"
-#include "shell/dialogs.h"
 
 namespace accrue::ui {
 
@@ -33,7 +33,8 @@ constexpr int run_row = 1;
 
 }  // namespace
 
-CodeExportSheet::CodeExportSheet(SpecDocument* document, PreflightRunner* preflight, Dialogs* dialogs, QWidget* parent)
+CodeExportSheet::CodeExportSheet(SpecDocument* document, PreflightRunner* preflight, FileDialogs* dialogs,
+                                 QWidget* parent)
     : QDialog(parent),
       document_(document),
       preflight_(preflight),

@@ -15,7 +15,7 @@ class QPushButton;
 
 namespace accrue::ui {
 
-class Dialogs;
+class FileDialogs;
 class PreflightRunner;
 class RunSeries;
 class SpecDocument;
@@ -26,7 +26,7 @@ class CodeExportSheet : public QDialog {
   Q_OBJECT
 
  public:
-  CodeExportSheet(SpecDocument* document, PreflightRunner* preflight, Dialogs* dialogs, QWidget* parent);
+  CodeExportSheet(SpecDocument* document, PreflightRunner* preflight, FileDialogs* dialogs, QWidget* parent);
 
   /// Offers this run beside the form; nullptr, or a run without a plan: the form alone. choose: exports the run, else
   /// the form.
@@ -40,7 +40,7 @@ class CodeExportSheet : public QDialog {
 
   SpecDocument* document_;
   PreflightRunner* preflight_;
-  Dialogs* dialogs_;
+  FileDialogs* dialogs_;
   QPointer<RunSeries> run_;
   QComboBox* source_;
   QComboBox* target_;

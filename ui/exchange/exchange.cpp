@@ -11,12 +11,12 @@
 #include "code_export_sheet.h"
 #include "exchange_jobs.h"
 #include "kit/actions.h"
+#include "kit/file_dialogs.h"
 #include "kit/message_bar.h"
 #include "runs/run_library.h"
 #include "series/run_series.h"
 #include "setup/spec_document.h"
 #include "setup/spec_files.h"
-#include "shell/dialogs.h"
 
 namespace accrue::ui {
 

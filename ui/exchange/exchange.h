@@ -12,7 +12,7 @@ class QWidget;
 namespace accrue::ui {
 
 class CodeExportSheet;
-class Dialogs;
+class FileDialogs;
 class ExchangeJobs;
 class MessageBar;
 class PreflightRunner;
@@ -26,7 +26,7 @@ struct ExchangeParts {
   SpecDocument* document = nullptr;
   PreflightRunner* preflight = nullptr;
   RunLibrary* library = nullptr;
-  Dialogs* dialogs = nullptr;
+  FileDialogs* dialogs = nullptr;
   MessageBar* messages = nullptr;
   ExchangeJobs* jobs = nullptr;
   QWidget* window = nullptr;

@@ -10,7 +10,7 @@ class QWidget;
 
 namespace accrue::ui {
 
-class Dialogs;
+class ExchangeDialogs;
 class ExchangeJobs;
 class MessageBar;
 class PlotArea;
@@ -28,7 +28,7 @@ class FigureExport : public QObject {
   struct Parts {
     PlotArea* plots = nullptr;
     MessageBar* messages = nullptr;
-    Dialogs* dialogs = nullptr;
+    ExchangeDialogs* dialogs = nullptr;
     QSettings* settings = nullptr;  ///< remembers the figure's size
     const SpecDocument* document = nullptr;
     const RunLibrary* library = nullptr;

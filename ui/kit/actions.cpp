@@ -5,8 +5,8 @@
 #include <QKeySequence>
 #include <tuple>
 
+#include "text.h"
 #include "theme.h"
-#include "tr.h"
 
 namespace accrue::ui {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "clock.h"
 
-#include "tr.h"
+#include "text.h"
 
 namespace accrue::ui {
 

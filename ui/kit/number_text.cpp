@@ -3,9 +3,12 @@
 
 #include <QCoreApplication>
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 
 #include "no_value.h"
+#include "text.h"
 
 namespace accrue::ui {
 
@@ -147,6 +150,34 @@ QString spanText(double seconds) {
   if (size < 1e-3) return text(seconds * 1e6) + thinSpace + QStringLiteral("µs");
   if (size < 1.0) return text(seconds * 1e3) + thinSpace + QStringLiteral("ms");
   return text(seconds) + thinSpace + QStringLiteral("s");
+}
+
+QString groupedNumber(std::int64_t value) {
+  QString digits = QString::number(value);
+  const qsizetype first = value < 0 ? 1 : 0;
+  if (digits.size() - first <= 4) return digits;
+  for (qsizetype at = digits.size() - 3; at > first; at -= 3) digits.insert(at, QChar(0x2009));
+  return digits;
+}
+
+QString bytesText(std::int64_t bytes) {
+  static constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024.0 && unit + 1 < units.size()) {
+    value /= 1024.0;
+    ++unit;
+  }
+  const int decimals = unit > 0 && value < 99.95 ? 1 : 0;
+  //: A number of bytes and its unit
+  return tr("%1 %2").arg(QString::number(value, 'f', decimals), QLatin1String(units[unit]));
+}
+
+QString durationText(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::llround(std::max(0.0, seconds)));
+  if (whole < 60) return tr("%1 s").arg(whole);
+  if (whole < 3600) return tr("%1 min %2 s").arg(whole / 60).arg(whole % 60);
+  return tr("%1 h %2 min").arg(whole / 3600).arg(whole % 3600 / 60);
 }
 
 }  // namespace accrue::ui

@@ -5,6 +5,7 @@
 
 #include <QChar>
 #include <QString>
+#include <cstdint>
 
 namespace accrue::ui {
 
@@ -27,5 +28,11 @@ QString durationShort(double seconds);
 QString tickText(double value, double step);
 /// A duration: "812 µs", "2.1 ms", "1.24 s".
 QString spanText(double seconds);
+/// 1 234 567 with thin spaces (four digits stay together).
+QString groupedNumber(std::int64_t value);
+/// "3.2 MiB"
+QString bytesText(std::int64_t bytes);
+/// "1 min 20 s"
+QString durationText(double seconds);
 
 }  // namespace accrue::ui

@@ -28,7 +28,7 @@ constexpr std::pair<CloseAnswer, const char*> remembered_words[] = {
 
 }  // namespace
 
-CloseGuard::CloseGuard(BridgeOptions options, Dialogs* dialogs, QSettings* settings, QWidget* window)
+CloseGuard::CloseGuard(BridgeOptions options, RunDialogs* dialogs, QSettings* settings, QWidget* window)
     : QObject(window), options_(std::move(options)), dialogs_(dialogs), settings_(settings), window_(window) {
   deadline_.setSingleShot(true);
   connect(&deadline_, &QTimer::timeout, this, &CloseGuard::passDeadline);

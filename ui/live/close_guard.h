@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "hosted_run.h"
+#include "run_dialogs.h"
 #include "series/engine_bridge.h"
-#include "shell/dialogs.h"
 
 class QSettings;
 class QWidget;
@@ -40,7 +40,7 @@ class CloseGuard : public QObject {
 
  public:
   /// `options`: of the runs that are continued.
-  CloseGuard(BridgeOptions options, Dialogs* dialogs, QSettings* settings, QWidget* window);
+  CloseGuard(BridgeOptions options, RunDialogs* dialogs, QSettings* settings, QWidget* window);
 
   /// The runs there are asked about and waited for.
   void watch(std::vector<HostedRun*> places);
@@ -87,7 +87,7 @@ class CloseGuard : public QObject {
   BridgeOptions options_;
   std::vector<HostedRun*> places_;
   const RunQueue* queue_ = nullptr;
-  Dialogs* dialogs_;
+  RunDialogs* dialogs_;
   QSettings* settings_;
   QWidget* window_;
   QTimer deadline_;

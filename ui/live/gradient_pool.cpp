@@ -8,11 +8,10 @@
 #include <cmath>
 
 #include "kit/number_text.h"
+#include "kit/text.h"
 #include "kit/text_scale.h"
 #include "kit/theme.h"
 #include "kit/tip_text.h"
-#include "kit/tr.h"
-#include "series/run_text.h"
 
 namespace accrue::ui {
 

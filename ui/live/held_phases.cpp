@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "kit/number_text.h"
-#include "kit/tr.h"
+#include "kit/text.h"
 
 namespace accrue::ui {
 

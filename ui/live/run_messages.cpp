@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kit/message_bar.h"
+#include "kit/number_text.h"
 #include "run_control.h"
 #include "runs/run_library.h"
 #include "series/chunk_file.h"

@@ -9,6 +9,7 @@
 #include <initializer_list>
 
 #include "kit/elided_label.h"
+#include "kit/number_text.h"
 #include "kit/state_chip.h"
 #include "kit/theme.h"
 #include "runs/run_tag.h"

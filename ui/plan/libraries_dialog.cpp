@@ -14,15 +14,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "kit/file_dialogs.h"
 #include "kit/theme.h"
 #include "setup/library_probe.h"
-#include "shell/dialogs.h"
 
 namespace accrue::ui {
 
 namespace {
 
-enum Column { library_column, registers_column, written_column, hash_column, columns };
+enum Column { library_column, registers_column, written_column, hash_column, column_count };
 
 constexpr qsizetype shown_digits = 12;
 
@@ -53,14 +53,14 @@ QString written(const QFileInfo& file) {
 
 }  // namespace
 
-LibrariesDialog::LibrariesDialog(const std::string& rank_program, LibraryQuestion question, Dialogs* dialogs,
+LibrariesDialog::LibrariesDialog(const std::string& rank_program, LibraryQuestion question, FileDialogs* dialogs,
                                  QWidget* parent)
     : QDialog(parent),
       question_(std::move(question)),
       dialogs_(dialogs),
       probe_(std::make_shared<LibraryProbe>(rank_program)),
       rows_(question_.libraries),
-      table_(new QTableWidget(0, columns, this)),
+      table_(new QTableWidget(0, column_count, this)),
       missing_(new QLabel(this)),
       add_(new QPushButton(tr("&Add\u2026"), this)),
       remove_(new QPushButton(tr("&Remove"), this)),
@@ -147,7 +147,8 @@ void LibrariesDialog::ask() {
   for (int row = 0; row < table_->rowCount(); ++row) {
     const QString file = QString::fromStdString(rows_[static_cast<std::size_t>(row)].file);
     const QStringList texts{file, tr("asking accrue-rank\u2026"), written(QFileInfo(file)), QString()};
-    for (int column = 0; column < columns; ++column) table_->setItem(row, column, new QTableWidgetItem(texts[column]));
+    for (int column = 0; column < column_count; ++column)
+      table_->setItem(row, column, new QTableWidgetItem(texts[column]));
   }
   if (!rows_.empty()) table_->selectRow(std::clamp(selected, 0, table_->rowCount() - 1));
   showButtons();

@@ -17,7 +17,7 @@ class QTableWidget;
 
 namespace accrue::ui {
 
-class Dialogs;
+class FileDialogs;
 class LibraryProbe;
 
 /// What a choice of plug-in libraries is for.
@@ -34,7 +34,7 @@ class LibrariesDialog : public QDialog {
   Q_OBJECT
 
  public:
-  LibrariesDialog(const std::string& rank_program, LibraryQuestion question, Dialogs* dialogs, QWidget* parent);
+  LibrariesDialog(const std::string& rank_program, LibraryQuestion question, FileDialogs* dialogs, QWidget* parent);
 
   /// The libraries as they were described.
   const std::vector<PluginFacts>& described() const { return facts_; }
@@ -48,7 +48,7 @@ class LibrariesDialog : public QDialog {
   void showButtons();
 
   LibraryQuestion question_;
-  Dialogs* dialogs_;
+  FileDialogs* dialogs_;
   std::shared_ptr<LibraryProbe> probe_;
   std::vector<PluginRecord> rows_;
   std::vector<PluginFacts> facts_;  ///< of the rows, once they are described

@@ -8,10 +8,10 @@
 
 #include "accrue/run/spec_fields.h"
 #include "kit/message_bar.h"
+#include "kit/text.h"
 #include "libraries_dialog.h"
 #include "library_memory.h"
 #include "runs/run_library.h"
-#include "series/run_text.h"
 #include "setup/findings_model.h"
 #include "setup/library_probe.h"
 #include "setup/preflight_runner.h"

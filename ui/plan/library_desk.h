@@ -17,7 +17,7 @@ class QWidget;
 
 namespace accrue::ui {
 
-class Dialogs;
+class FileDialogs;
 class LibrariesDialog;
 class LibraryMemory;
 class MessageBar;
@@ -39,7 +39,7 @@ class LibraryDesk : public QObject {
     RunControl* control;
     RunLibrary* library;
     WindowFiles* files;
-    Dialogs* dialogs;
+    FileDialogs* dialogs;
     QSettings* settings;
     MessageBar* bar;
     QWidget* window;

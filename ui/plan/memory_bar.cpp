@@ -4,8 +4,8 @@
 #include <QPainter>
 #include <algorithm>
 
+#include "kit/number_text.h"
 #include "kit/theme.h"
-#include "series/run_text.h"
 
 namespace accrue::ui {
 

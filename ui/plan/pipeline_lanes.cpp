@@ -6,8 +6,8 @@
 #include <limits>
 #include <map>
 
+#include "kit/number_text.h"
 #include "series/run_series.h"
-#include "series/run_text.h"
 
 namespace accrue::ui {
 

@@ -13,12 +13,12 @@
 
 #include "accrue/run/accumulation_knobs.h"
 #include "kit/number_text.h"
+#include "kit/text.h"
 #include "kit/theme.h"
 #include "kit/value_drag.h"
 #include "kit/wheel_guard.h"
 #include "plots/plot_header.h"
 #include "series/run_series.h"
-#include "series/run_text.h"
 #include "setup/field_editor.h"
 #include "setup/preflight_runner.h"
 #include "setup/spec_document.h"

@@ -16,6 +16,7 @@ class QCheckBox;
 class QHBoxLayout;
 class QLabel;
 class QSpinBox;
+class QVBoxLayout;
 
 namespace accrue {
 struct SpecField;

@@ -14,6 +14,8 @@
 #include "accrue/run/accumulation_knobs.h"
 #include "accrue/run/forecast.h"
 #include "accrue/run/sample_lock.h"
+#include "kit/number_text.h"
+#include "kit/text.h"
 #include "kit/theme.h"
 #include "kit/wheel_guard.h"
 #include "measured_cost.h"

@@ -8,14 +8,14 @@
 #include <QToolTip>
 #include <algorithm>
 
+#include "kit/text.h"
 #include "kit/theme.h"
-#include "series/run_text.h"
 
 namespace accrue::ui {
 
 namespace {
 
-constexpr int least_side = 13, most_side = 18;  ///< of a cell
+constexpr int least_cell = 13, most_cell = 18;  ///< the side
 constexpr int rows = static_cast<int>(plugin_count);
 constexpr int columns = static_cast<int>(all_capabilities.size());
 
@@ -65,15 +65,15 @@ QString PluginMatrix::sentence() const {
 }
 
 int PluginMatrix::side() const {
-  return std::clamp((width() - names_width_ - 1) / columns, least_side, most_side);
+  return std::clamp((width() - names_width_ - 1) / columns, least_cell, most_cell);
 }
 
 QSize PluginMatrix::sizeHint() const {
-  return {names_width_ + columns * most_side + 1, heads_height_ + rows * most_side + 1};
+  return {names_width_ + columns * most_cell + 1, heads_height_ + rows * most_cell + 1};
 }
 
 QSize PluginMatrix::minimumSizeHint() const {
-  return {names_width_ + columns * least_side + 1, sizeHint().height()};
+  return {names_width_ + columns * least_cell + 1, sizeHint().height()};
 }
 
 QRect PluginMatrix::cell(int row, int column) const {

@@ -2,6 +2,7 @@
 #include "plugin_rack.h"
 
 #include <QCheckBox>
+#include <QEvent>
 #include <QFrame>
 #include <QLabel>
 #include <QScrollArea>
@@ -10,6 +11,7 @@
 
 #include "accrue/run/forecast.h"
 #include "kit/fold_button.h"
+#include "kit/number_text.h"
 #include "kit/theme.h"
 #include "plugin_card.h"
 #include "plugin_matrix.h"

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "kit/text.h"
 #include "kit/theme.h"
 #include "memory_bar.h"
-#include "series/run_text.h"
 
 namespace accrue::ui {
 

@@ -12,6 +12,8 @@
 
 namespace accrue::ui {
 
+struct ThemeColors;
+
 /// The ranks of a run as cells: the hue says the stage, the shade the tensor rank, a bar at the top what the rank holds
 /// by kind, where the fullest rank's ends at the cell's edge, and one at the bottom what it does now.
 /// The cell that is pointed at, or that the arrow keys have reached, lights its groups along every axis.

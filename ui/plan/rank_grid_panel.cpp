@@ -8,6 +8,8 @@
 #include <algorithm>
 
 #include "accrue/run/forecast.h"
+#include "kit/number_text.h"
+#include "kit/text.h"
 #include "kit/theme.h"
 #include "live/run_control.h"
 #include "memory_bar.h"

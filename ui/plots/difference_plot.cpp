@@ -8,7 +8,6 @@
 
 #include "kit/number_text.h"
 #include "kit/theme.h"
-#include "series/run_text.h"
 
 namespace accrue::ui {
 

@@ -9,7 +9,6 @@
 #include "curve_layer.h"
 #include "kit/number_text.h"
 #include "mark_track.h"
-#include "series/run_text.h"
 
 namespace accrue::ui {
 

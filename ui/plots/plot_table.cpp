@@ -17,7 +17,6 @@
 #include "kit/number_text.h"
 #include "kit/theme.h"
 #include "plot_view.h"
-#include "series/run_text.h"
 
 namespace accrue::ui {
 

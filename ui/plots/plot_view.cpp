@@ -11,7 +11,6 @@
 #include "axis_tickers.h"
 #include "kit/number_text.h"
 #include "kit/theme.h"
-#include "series/run_text.h"
 
 namespace accrue::ui {
 

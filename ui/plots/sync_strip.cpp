@@ -12,7 +12,6 @@
 #include "kit/number_text.h"
 #include "kit/theme.h"
 #include "lane_clock.h"
-#include "series/run_text.h"
 
 namespace accrue::ui {
 

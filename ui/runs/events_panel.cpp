@@ -13,9 +13,9 @@
 #include <algorithm>
 
 #include "event_log_model.h"
+#include "kit/number_text.h"
 #include "kit/theme.h"
 #include "series/run_series.h"
-#include "series/run_text.h"
 
 namespace accrue::ui {
 

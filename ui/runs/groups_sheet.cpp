@@ -12,10 +12,10 @@
 
 #include "accrue/run/spec_fields.h"
 #include "kit/number_text.h"
+#include "kit/text.h"
 #include "kit/theme.h"
 #include "run_library.h"
 #include "series/run_groups.h"
-#include "series/run_text.h"
 
 namespace accrue::ui {
 

@@ -8,6 +8,7 @@
 
 #include "accrue/run/spec_fields.h"
 #include "kit/number_text.h"
+#include "kit/text.h"
 #include "series/run_name.h"
 #include "series/run_text.h"
 
@@ -521,32 +522,6 @@ QVariant RunTableModel::headerData(int section, Qt::Orientation orientation, int
       default:
         return {};
     }
-  }
-  return {};
-}
-
-QString stateName(accrue::RunState state) {
-  switch (state) {
-    case accrue::RunState::idle:
-      return RunTableModel::tr("Ready");
-    case accrue::RunState::preflight:
-      return RunTableModel::tr("Checking");
-    case accrue::RunState::starting:
-      return RunTableModel::tr("Starting");
-    case accrue::RunState::running:
-      return RunTableModel::tr("Running");
-    case accrue::RunState::paused:
-      return RunTableModel::tr("Paused");
-    case accrue::RunState::degraded:
-      return RunTableModel::tr("Running, degraded");
-    case accrue::RunState::restarting:
-      return RunTableModel::tr("Restarting");
-    case accrue::RunState::stopping:
-      return RunTableModel::tr("Stopping");
-    case accrue::RunState::failed:
-      return RunTableModel::tr("Failed");
-    case accrue::RunState::finished:
-      return RunTableModel::tr("Finished");
   }
   return {};
 }

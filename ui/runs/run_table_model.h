@@ -110,8 +110,6 @@ class RunTableModel : public QAbstractTableModel {
   QTimer naming_;  ///< once for however many runs have come
 };
 
-/// "Ready", "Running", "Paused", ...
-QString stateName(accrue::RunState state);
 /// Name of a state's icon in resources/icons: "state-running", ...
 QString stateIconName(accrue::RunState state);
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "kit/app_paths.h"
-#include "run_text.h"
+#include "kit/number_text.h"
 
 namespace accrue::ui {
 

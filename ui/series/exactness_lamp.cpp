@@ -3,8 +3,7 @@
 
 #include "accrue/run/lamp.h"
 #include "kit/number_text.h"
-#include "kit/tr.h"
-#include "run_text.h"
+#include "kit/text.h"
 
 namespace accrue::ui {
 

@@ -7,8 +7,8 @@
 
 #include "accrue/run/spec_fields.h"
 #include "kit/number_text.h"
+#include "kit/text.h"
 #include "run_series.h"
-#include "run_text.h"
 
 namespace accrue::ui {
 
@@ -41,7 +41,7 @@ QList<RunSeries*> endedOf(const QList<RunSeries*>& runs) {
   return ended;
 }
 
-std::vector<std::string> differingKeys(const QList<RunSeries*>& runs) {
+std::vector<std::string> differingKeysOf(const QList<RunSeries*>& runs) {
   std::set<std::string> keys;
   for (const RunSeries* run : runs)
     for (const SpecDifference& difference : diff_specs(*runs.first()->spec(), *run->spec()))
@@ -90,7 +90,7 @@ std::vector<RunGroup> groupsBySpec(const QList<RunSeries*>& runs) {
   QList<RunSeries*> one_of_each;
   for (const RunGroup& group : groups) one_of_each.append(group.runs.first());
   const std::vector<std::string> keys =
-      one_of_each.size() > 1 ? differingKeys(one_of_each) : std::vector<std::string>();
+      one_of_each.size() > 1 ? differingKeysOf(one_of_each) : std::vector<std::string>();
   for (RunGroup& group : groups) {
     QStringList parts;
     for (const std::string& key : keys) {
@@ -109,7 +109,7 @@ QStringList groupKeys(const QList<RunSeries*>& runs) {
   const QList<RunSeries*> ended = endedOf(runs);
   QStringList keys;
   if (ended.isEmpty()) return keys;
-  for (const std::string& key : differingKeys(ended)) keys << QString::fromStdString(key);
+  for (const std::string& key : differingKeysOf(ended)) keys << QString::fromStdString(key);
   return keys;
 }
 

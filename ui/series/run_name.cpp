@@ -9,7 +9,7 @@
 #include <set>
 
 #include "accrue/run/spec_fields.h"
-#include "kit/tr.h"
+#include "kit/text.h"
 #include "run_text.h"
 
 namespace accrue::ui {

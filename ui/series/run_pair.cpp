@@ -8,9 +8,9 @@
 #include "accrue/run/curve_parting.h"
 #include "kit/no_value.h"
 #include "kit/number_text.h"
+#include "kit/text.h"
 #include "run_name.h"
 #include "run_series.h"
-#include "run_text.h"
 
 namespace accrue::ui {
 

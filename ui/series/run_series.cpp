@@ -9,7 +9,8 @@
 #include "accrue/run/run_store.h"
 #include "accrue/run/steps_record.h"
 #include "kit/no_value.h"
-#include "run_text.h"
+#include "kit/number_text.h"
+#include "kit/text.h"
 
 namespace accrue::ui {
 

@@ -7,9 +7,8 @@
 #include <cmath>
 
 #include "kit/number_text.h"
-#include "kit/tr.h"
+#include "kit/text.h"
 #include "run_series.h"
-#include "runs/run_table_model.h"
 
 namespace accrue::ui {
 
@@ -90,6 +89,32 @@ QString stateSentence(const RunSeries& run, RunState state) {
   return {};
 }
 
+QString stateName(accrue::RunState state) {
+  switch (state) {
+    case accrue::RunState::idle:
+      return tr("Ready");
+    case accrue::RunState::preflight:
+      return tr("Checking");
+    case accrue::RunState::starting:
+      return tr("Starting");
+    case accrue::RunState::running:
+      return tr("Running");
+    case accrue::RunState::paused:
+      return tr("Paused");
+    case accrue::RunState::degraded:
+      return tr("Running, degraded");
+    case accrue::RunState::restarting:
+      return tr("Restarting");
+    case accrue::RunState::stopping:
+      return tr("Stopping");
+    case accrue::RunState::failed:
+      return tr("Failed");
+    case accrue::RunState::finished:
+      return tr("Finished");
+  }
+  return {};
+}
+
 QString phaseName(accrue::StepPhase phase) {
   static constexpr std::array names = {"",
                                        QT_TRANSLATE_NOOP("RunText", "forward"),
@@ -140,40 +165,8 @@ QString inSwitchWords(const SpecField* field, QString text) {
   return text;
 }
 
-QString groupedNumber(std::int64_t value) {
-  QString digits = QString::number(value);
-  const qsizetype first = value < 0 ? 1 : 0;
-  if (digits.size() - first <= 4) return digits;
-  for (qsizetype at = digits.size() - 3; at > first; at -= 3) digits.insert(at, QChar(0x2009));
-  return digits;
-}
-
-QString bytesText(std::int64_t bytes) {
-  static constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  while (value >= 1024.0 && unit + 1 < units.size()) {
-    value /= 1024.0;
-    ++unit;
-  }
-  const int decimals = unit > 0 && value < 99.95 ? 1 : 0;
-  //: A number of bytes and its unit
-  return tr("%1 %2").arg(QString::number(value, 'f', decimals), QLatin1String(units[unit]));
-}
-
-QString durationText(double seconds) {
-  const auto whole = static_cast<std::int64_t>(std::llround(std::max(0.0, seconds)));
-  if (whole < 60) return tr("%1 s").arg(whole);
-  if (whole < 3600) return tr("%1 min %2 s").arg(whole / 60).arg(whole % 60);
-  return tr("%1 h %2 min").arg(whole / 3600).arg(whole % 3600 / 60);
-}
-
 QString unknownCostText() {
   return tr("The model is a library\u2019s: its memory and its traffic are known once it has run");
-}
-
-QString fromView(std::string_view text) {
-  return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
 }  // namespace accrue::ui

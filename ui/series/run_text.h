@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sentences and numbers about a run, as the window shows them.
+// Words and sentences about a run.
 #pragma once
 
 #include <QString>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -18,6 +17,8 @@ class RunSeries;
 
 /// The words after the state's: "at micro 2 of 4, in update 18" after "Paused".
 QString stateSentence(const RunSeries& run, RunState state);
+/// "Ready", "Running", "Paused", ...
+QString stateName(accrue::RunState state);
 /// The user ended the run before its planned end.
 bool isStopped(const RunSeries* run, RunState state);
 /// "Stopped" if the user stopped the run, else the state's name.
@@ -30,15 +31,8 @@ QString lastWeightsText(const RunSeries& run, std::size_t most = 4);
 /// Seconds to the planned end at the mean speed so far; empty before two updates.
 std::optional<double> secondsLeft(const RunSeries& run);
 
-/// 1 234 567 with thin spaces (four digits stay together).
-QString groupedNumber(std::int64_t value);
-/// "3.2 MiB"
-QString bytesText(std::int64_t bytes);
-/// "1 min 20 s"
-QString durationText(double seconds);
 /// Said in place of numbers where !cost_is_known().
 QString unknownCostText();
-QString fromView(std::string_view text);
 /// "on" or "off", as the form says of a switch.
 QString switchWord(bool on);
 /// A text about a field, where a yes/no field's "true" and "false" are "on" and "off".

@@ -10,6 +10,8 @@
 #include "accrue/run/forecast.h"
 #include "accrue/run/spec_fields.h"
 #include "findings_model.h"
+#include "kit/number_text.h"
+#include "kit/text.h"
 #include "kit/theme.h"
 #include "series/run_text.h"
 #include "window_preview.h"

@@ -7,6 +7,7 @@
 
 #include "accrue/run/choice_names.h"
 #include "choice_notes_delegate.h"
+#include "kit/text.h"
 #include "kit/theme.h"
 #include "series/run_text.h"
 

@@ -12,9 +12,10 @@
 #include <limits>
 #include <utility>
 
+#include "kit/number_text.h"
+#include "kit/text.h"
 #include "kit/theme.h"
 #include "preflight_runner.h"
-#include "series/run_text.h"
 #include "spec_document.h"
 
 namespace accrue::ui {

@@ -4,9 +4,9 @@
 #include <QWidget>
 
 #include "choice_editor.h"
+#include "kit/text.h"
 #include "kit/wheel_guard.h"
 #include "number_editor.h"
-#include "series/run_text.h"
 #include "text_editor.h"
 #include "undo_guard.h"
 

@@ -15,8 +15,8 @@
 #include "accrue/run/program.h"
 #include "field_row.h"
 #include "field_section.h"
+#include "kit/text.h"
 #include "kit/theme.h"
-#include "series/run_text.h"
 #include "spec_document.h"
 
 namespace accrue::ui {

@@ -14,6 +14,7 @@
 
 #include "field_editor.h"
 #include "finding_note.h"
+#include "kit/text.h"
 #include "kit/theme.h"
 #include "series/run_text.h"
 

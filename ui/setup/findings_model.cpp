@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "accrue/run/spec_fields.h"
+#include "kit/text.h"
 #include "series/run_text.h"
 
 namespace accrue::ui {

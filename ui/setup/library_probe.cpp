@@ -4,7 +4,7 @@
 #include <system_error>
 
 #include "accrue/run/probe_plugins.h"
-#include "kit/tr.h"
+#include "kit/text.h"
 
 namespace accrue::ui {
 

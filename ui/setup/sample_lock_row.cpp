@@ -8,10 +8,11 @@
 #include <QVBoxLayout>
 
 #include "accrue/run/sample_lock.h"
+#include "kit/number_text.h"
+#include "kit/text.h"
 #include "kit/theme.h"
 #include "kit/wheel_guard.h"
 #include "preflight_runner.h"
-#include "series/run_text.h"
 #include "spec_document.h"
 
 namespace accrue::ui {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "setup_panel.h"
 
+#include <QComboBox>
 #include <QEvent>
 #include <QFrame>
 #include <QLineEdit>
@@ -14,7 +15,6 @@
 #include "field_form.h"
 #include "field_row.h"
 #include "kit/theme.h"
-#include "live/run_control.h"
 #include "preflight_runner.h"
 #include "sample_lock_row.h"
 #include "spec_document.h"
@@ -29,11 +29,10 @@ constexpr int arithmetic_lines = 3;
 
 }  // namespace
 
-SetupPanel::SetupPanel(SpecDocument* document, PreflightRunner* preflight, RunControl* control, QWidget* parent)
+SetupPanel::SetupPanel(SpecDocument* document, PreflightRunner* preflight, QWidget* parent)
     : QWidget(parent),
       document_(document),
       preflight_(preflight),
-      control_(control),
       search_(new QLineEdit(this)),
       form_(new FieldForm(document, this)),
       arithmetic_(new ArithmeticPanel(this)),
@@ -63,10 +62,7 @@ SetupPanel::SetupPanel(SpecDocument* document, PreflightRunner* preflight, RunCo
   arithmetic_->installEventFilter(this);
   layout->addWidget(arithmetic_area_);
   connectSignals();
-  connect(document, &SpecDocument::changed, this, [this] {
-    arithmetic_->setChecking(true);
-    form_->setEditsWaiting(control_->editsWaiting());
-  });
+  connect(document, &SpecDocument::changed, this, [this] { arithmetic_->setChecking(true); });
   arithmetic_->setChecking(!preflight_->isCurrent());
 }
 
@@ -102,9 +98,6 @@ void SetupPanel::connectSignals() {
   connect(arithmetic_, &ArithmeticPanel::fieldRequested, form_, &FieldForm::focusField);
   connect(arithmetic_, &ArithmeticPanel::librariesWanted, this, &SetupPanel::librariesWanted);
   connect(form_, &FieldForm::librariesWanted, this, &SetupPanel::librariesWanted);
-  connect(control_, &RunControl::stateChanged, this, [this] { form_->setEditsWaiting(control_->editsWaiting()); });
-  connect(control_, &RunControl::changed, this,
-          [this] { arithmetic_->setEditsNotRun(control_->editsNotRun(), control_->lastRanAnother()); });
 }
 
 void SetupPanel::showPreflight() {

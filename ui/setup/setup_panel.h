@@ -11,7 +11,6 @@ namespace accrue::ui {
 class ArithmeticPanel;
 class FieldForm;
 class PreflightRunner;
-class RunControl;
 class SpecDocument;
 
 /// The set-up dock: the form, below it the plan's arithmetic, and in its title the search.
@@ -19,7 +18,7 @@ class SetupPanel : public QWidget {
   Q_OBJECT
 
  public:
-  SetupPanel(SpecDocument* document, PreflightRunner* preflight, RunControl* control, QWidget* parent = nullptr);
+  SetupPanel(SpecDocument* document, PreflightRunner* preflight, QWidget* parent = nullptr);
 
   FieldForm* form() const { return form_; }
   ArithmeticPanel* arithmetic() const { return arithmetic_; }
@@ -47,7 +46,6 @@ class SetupPanel : public QWidget {
 
   SpecDocument* document_;
   PreflightRunner* preflight_;
-  RunControl* control_;
   QLineEdit* search_;
   FieldForm* form_;
   ArithmeticPanel* arithmetic_;

@@ -12,7 +12,7 @@
 #include "accrue/run/megatron_lowering.h"
 #include "accrue/run/spec_io.h"
 #include "runs/run_library.h"
-#include "shell/dialogs.h"
+#include "spec_dialogs.h"
 #include "spec_document.h"
 
 namespace accrue::ui {
@@ -33,7 +33,7 @@ QString textOf(const std::vector<Finding>& findings) {
 
 }  // namespace
 
-WindowFiles::WindowFiles(SpecDocument* document, RunLibrary* library, Dialogs* dialogs, QSettings* settings,
+WindowFiles::WindowFiles(SpecDocument* document, RunLibrary* library, SpecDialogs* dialogs, QSettings* settings,
                          QWidget* window)
     : QObject(window), document_(document), library_(library), dialogs_(dialogs), settings_(settings), window_(window) {
   connect(document_, &SpecDocument::fileChanged, this, [this] {

@@ -16,7 +16,7 @@ class QWidget;
 
 namespace accrue::ui {
 
-class Dialogs;
+class SpecDialogs;
 class RunLibrary;
 class RunSeries;
 class SpecDocument;
@@ -33,7 +33,7 @@ class WindowFiles : public QObject {
  public:
   static constexpr int recent_limit = 10;
 
-  WindowFiles(SpecDocument* document, RunLibrary* library, Dialogs* dialogs, QSettings* settings, QWidget* window);
+  WindowFiles(SpecDocument* document, RunLibrary* library, SpecDialogs* dialogs, QSettings* settings, QWidget* window);
 
   void newSpec();
   /// The built-in demo as a new document; false (and a message) if it cannot be read.
@@ -93,7 +93,7 @@ class WindowFiles : public QObject {
 
   SpecDocument* document_;
   RunLibrary* library_;
-  Dialogs* dialogs_;
+  SpecDialogs* dialogs_;
   QSettings* settings_;
   QWidget* window_;
   bool built_in_ = false;  ///< the document came with the program

@@ -6,8 +6,9 @@
 #include <QToolTip>
 #include <algorithm>
 
+#include "kit/number_text.h"
+#include "kit/text.h"
 #include "kit/theme.h"
-#include "series/run_text.h"
 
 namespace accrue::ui {
 

@@ -13,8 +13,8 @@
 #include "dock_switch.h"
 #include "kit/actions.h"
 #include "kit/selection_tint.h"
+#include "kit/text.h"
 #include "kit/theme.h"
-#include "series/run_text.h"
 
 namespace accrue::ui {
 

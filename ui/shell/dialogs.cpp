@@ -13,7 +13,7 @@
 
 #include "accrue/run/spec_fields.h"
 #include "exchange/figure_dialog.h"
-#include "kit/tr.h"
+#include "kit/text.h"
 
 namespace accrue::ui {
 

@@ -2,10 +2,7 @@
 #include "layouts.h"
 
 #include <QDockWidget>
-#include <QEvent>
 #include <QStringList>
-#include <QTimer>
-#include <chrono>
 
 namespace accrue::ui {
 
@@ -58,46 +55,6 @@ void applyLayout(QMainWindow* window, WindowLayout layout) {
   give(wanted.left, wanted.left_share, Qt::Horizontal);
   give(wanted.right, wanted.right_share, Qt::Horizontal);
   give(wanted.bottom, wanted.bottom_share, Qt::Vertical);
-}
-
-LayoutRestorer::LayoutRestorer(QMainWindow* window, QSize size, std::function<void()> restore)
-    : QObject(window), window_(window), size_(size), restore_(std::move(restore)) {
-  window->installEventFilter(this);
-}
-
-bool LayoutRestorer::eventFilter(QObject* object, QEvent* event) {
-  switch (event->type()) {
-    case QEvent::Show:
-    case QEvent::Resize:
-      if (restore_ && window_->isVisible() && window_->size() == size_) {
-        // After the layout that the new size brings.
-        QTimer::singleShot(0, this, [this] {
-          if (!restore_ || window_->size() != size_) return;
-          restore_();
-          // A window manager may give the size more than once, but not for long.
-          QTimer::singleShot(std::chrono::seconds(1), this, &LayoutRestorer::disarm);
-        });
-      }
-      break;
-    case QEvent::KeyPress:
-    case QEvent::MouseButtonPress:
-    case QEvent::Close:
-      disarm();
-      break;
-    default:
-      break;
-  }
-  return QObject::eventFilter(object, event);
-}
-
-void LayoutRestorer::disarm() {
-  restore_ = nullptr;
-  window_->removeEventFilter(this);
-  deleteLater();
-}
-
-void forgetSavedLayout(QMainWindow* window) {
-  for (auto* restorer : window->findChildren<LayoutRestorer*>()) restorer->disarm();
 }
 
 }  // namespace accrue::ui

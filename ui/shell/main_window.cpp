@@ -30,12 +30,14 @@
 #include "compare/queue_commands.h"
 #include "compare/queue_list.h"
 #include "compare/seed_runs.h"
+#include "dialogs.h"
 #include "dock_switch.h"
 #include "exchange/exchange_jobs.h"
 #include "exchange/figure_export.h"
 #include "kit/dock_title.h"
 #include "kit/message_bar.h"
 #include "kit/panel_scroll.h"
+#include "kit/text.h"
 #include "kit/theme.h"
 #include "layouts.h"
 #include "live/accumulation_panel.h"
@@ -64,7 +66,7 @@
 #include "runs/run_tag.h"
 #include "runs/runs_panel.h"
 #include "series/event_pump.h"
-#include "series/run_text.h"
+#include "setup/arithmetic_panel.h"
 #include "setup/data_panel.h"
 #include "setup/draft_keeper.h"
 #include "setup/field_form.h"
@@ -85,7 +87,7 @@ MainWindow::MainWindow(const StudioParts& parts)
     : parts_(parts),
       actions_(this),
       centre_(new CentrePage(this)),
-      setup_(new SetupPanel(parts.document, parts.preflight, parts.control, this)),
+      setup_(new SetupPanel(parts.document, parts.preflight, this)),
       rack_(new PluginRack(parts.document, parts.preflight, this)),
       accumulation_panel_(new AccumulationPanel(parts.control, this)),
       rank_panel_(new RankGridPanel(parts.preflight, parts.control, this)),
@@ -181,7 +183,17 @@ void MainWindow::buildLessons() {
   lesson_panel_ = new LessonPanel(player, actions_, this);
   lesson_dock_ = addPanel(QStringLiteral("lessonDock"), tr("Lesson"), lesson_panel_, Qt::LeftDockWidgetArea);
   lesson_desk_ =
-      new LessonDesk(player, lesson_panel_, {this, &actions_, files_, centre_, setup_->form(), runs_, parts_.settings});
+      new LessonDesk(player, lesson_panel_,
+                     {.window = this,
+                      .actions = &actions_,
+                      .files = files_,
+                      .messages = centre_->messages(),
+                      .plots = centre_->plots(),
+                      .form = setup_->form(),
+                      .runs = runs_,
+                      .settings = parts_.settings,
+                      .is_start_shown = [this] { return centre_->isStartShown(); },
+                      .show_start = [this](bool start) { start ? centre_->showStart() : centre_->showPlots(); }});
   lesson_desk_->setDock(lesson_dock_);
   gallery_ = new BugGalleryPanel(parts_.document, parts_.control, parts_.library, files_, this);
   gallery_dock_ = addPanel(QStringLiteral("galleryDock"), tr("Bug gallery"), gallery_, Qt::LeftDockWidgetArea);
@@ -262,7 +274,10 @@ void MainWindow::connectDocument() {
 
 void MainWindow::connectRuns() {
   connect(parts_.control, &RunControl::stateChanged, this, &MainWindow::showState);
-  connect(parts_.control, &RunControl::changed, this, [this] { numbers_moved_ = true; });
+  connect(parts_.control, &RunControl::changed, this, [this] {
+    numbers_moved_ = true;
+    setup_->arithmetic()->setEditsNotRun(parts_.control->editsNotRun(), parts_.control->lastRanAnother());
+  });
   connect(parts_.control, &RunControl::ended, planner_, &PlannerPanel::refresh);
   connect(parts_.control, &RunControl::ended, this,
           [this] { centre_->messages()->withdraw(QStringLiteral("taken")); });  // the run that was in the way

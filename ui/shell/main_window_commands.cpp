@@ -16,6 +16,7 @@
 #include "compare/dialect_panel.h"
 #include "compare/iso_batch_panel.h"
 #include "kit/message_bar.h"
+#include "kit/number_text.h"
 #include "live/run_control.h"
 #include "live/status_row.h"
 #include "main_window.h"

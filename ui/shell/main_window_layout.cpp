@@ -14,6 +14,7 @@
 #include "dock_height.h"
 #include "dock_switch.h"
 #include "kit/clock.h"
+#include "kit/layout_restorer.h"
 #include "layouts.h"
 #include "live/accumulation_panel.h"
 #include "live/inspector_panel.h"

@@ -106,7 +106,9 @@ void MainWindow::showState() {
 }
 
 void MainWindow::showEditsWaiting() {
-  const auto count = parts_.control->editsWaiting().size();
+  const auto edits = parts_.control->editsWaiting();
+  setup_->form()->setEditsWaiting(edits);
+  const auto count = edits.size();
   actions_.run->setIconText(count == 0 ? tr("Run") : tr("Run (%1)").arg(count));
   const QString sentence = count == 0   ? tr("Check the spec and train")
                            : count == 1 ? tr("1 edit waits for the next run")

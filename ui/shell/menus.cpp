@@ -12,8 +12,8 @@
 
 #include "dock_switch.h"
 #include "kit/actions.h"
+#include "kit/text.h"
 #include "kit/theme.h"
-#include "kit/tr.h"
 
 namespace accrue::ui {
 

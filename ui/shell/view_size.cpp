@@ -17,9 +17,9 @@
 
 #include "dock_height.h"
 #include "kit/actions.h"
+#include "kit/layout_restorer.h"
 #include "kit/text_scale.h"
 #include "kit/theme.h"
-#include "layouts.h"
 
 namespace accrue::ui {
 

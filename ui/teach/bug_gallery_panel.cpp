@@ -11,10 +11,10 @@
 #include "accrue/run/bug_gallery.h"
 #include "accrue/run/choice_names.h"
 #include "kit/selection_tint.h"
+#include "kit/text.h"
 #include "kit/theme.h"
 #include "live/run_control.h"
 #include "runs/run_library.h"
-#include "series/run_text.h"
 #include "setup/spec_document.h"
 #include "setup/spec_files.h"
 

@@ -9,8 +9,8 @@
 
 #include "accrue/run/spec_io.h"
 #include "accrue/run/upstream_defects.h"
+#include "kit/text.h"
 #include "kit/theme.h"
-#include "series/run_text.h"
 #include "setup/preflight_runner.h"
 #include "setup/spec_document.h"
 

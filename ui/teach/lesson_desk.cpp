@@ -20,6 +20,7 @@
 
 #include "accrue/run/spec_fields.h"
 #include "kit/actions.h"
+#include "kit/layout_restorer.h"
 #include "kit/message_bar.h"
 #include "kit/theme.h"
 #include "lesson_panel.h"
@@ -29,8 +30,6 @@
 #include "series/run_series.h"
 #include "setup/field_form.h"
 #include "setup/spec_files.h"
-#include "shell/centre_page.h"
-#include "shell/layouts.h"
 
 namespace accrue::ui {
 
@@ -63,7 +62,7 @@ LessonDesk::LessonDesk(LessonPlayer* player, LessonPanel* panel, const LessonDes
   // Another document ends the lesson: its form would hide the fields of that one.
   connect(parts_.files, &WindowFiles::documentOpened, this, [this] { player_->close(); });
   connect(player_, &LessonPlayer::judged, this, &LessonDesk::keepDone);
-  const PlotArea* plots = parts_.centre->plots();
+  const PlotArea* plots = parts_.plots;
   player_->setClock(clockKey(plots->clock()));
   connect(plots, &PlotArea::clockChanged, this, [this](Clock clock) { player_->setClock(clockKey(clock)); });
   showDone();
@@ -76,7 +75,7 @@ void LessonDesk::guardStepKeys() {
   const auto guard = [this](const QAction* action, const QString& what) {
     auto* key = new QShortcut(action->shortcut(), parts_.window);
     connect(key, &QShortcut::activated, this, [this, what] {
-      parts_.centre->messages()->post({QStringLiteral("lesson"), RunState::idle, what, {}, {}});
+      parts_.messages->post({QStringLiteral("lesson"), RunState::idle, what, {}, {}});
     });
     return key;
   };
@@ -130,20 +129,20 @@ void LessonDesk::enableActions() {
   if (lesson && in_panel && (left || !actions.nextStep->isEnabled())) panel_->focusFirst();
   no_next_->setEnabled(lesson && !actions.nextStep->isEnabled());
   no_previous_->setEnabled(lesson && !actions.previousStep->isEnabled());
-  parts_.centre->messages()->withdraw(QStringLiteral("lesson"));
+  parts_.messages->withdraw(QStringLiteral("lesson"));
 }
 
 void LessonDesk::say(const QString& text) {
-  parts_.centre->messages()->post({QStringLiteral("lesson"), RunState::failed, text, {}, {}});
+  parts_.messages->post({QStringLiteral("lesson"), RunState::failed, text, {}, {}});
 }
 
 void LessonDesk::sayRefused(const QString& sentence) {
-  parts_.centre->messages()->post(
+  parts_.messages->post(
       {QLatin1String(refused_id), RunState::paused, sentence, tr("Leave the lesson"), [this] { leave(); }});
 }
 
 void LessonDesk::withdrawRefusal() {
-  parts_.centre->messages()->withdraw(QLatin1String(refused_id));
+  parts_.messages->withdraw(QLatin1String(refused_id));
 }
 
 void LessonDesk::openFirst() {
@@ -161,17 +160,16 @@ void LessonDesk::openFile(const QString& path) {
   if (!problems.isEmpty()) return say(problems.join(QLatin1Char('\n')));
   if (player_->isTakenByAnother()) {
     QAction* stop = parts_.actions->stop;
-    return parts_.centre->messages()->post({QStringLiteral("taken"), RunState::failed,
-                                            tr("A run has not ended. Stop it before a lesson begins."), tr("Stop"),
-                                            [stop] { stop->trigger(); }});
+    return parts_.messages->post({QStringLiteral("taken"), RunState::failed,
+                                  tr("A run has not ended. Stop it before a lesson begins."), tr("Stop"),
+                                  [stop] { stop->trigger(); }});
   }
   if (!parts_.files->mayReplace()) return;
-  for (const char* message : {"lesson", "draft"}) parts_.centre->messages()->withdraw(QLatin1String(message));
+  for (const char* message : {"lesson", "draft"}) parts_.messages->withdraw(QLatin1String(message));
   player_->open(std::move(reading.lesson));
   if (player_->canTakeResetBack())
-    parts_.centre->messages()->post({QStringLiteral("lesson"), RunState::idle,
-                                     tr("You left this lesson with work in it."), tr("Go on there"),
-                                     [this] { takeResetBack(); }});
+    parts_.messages->post({QStringLiteral("lesson"), RunState::idle, tr("You left this lesson with work in it."),
+                           tr("Go on there"), [this] { takeResetBack(); }});
 }
 
 void LessonDesk::show() {
@@ -187,10 +185,9 @@ void LessonDesk::reset() {
   if (!shown.isEmpty()) runs_at_reset_ = QList<QPointer<RunSeries>>(shown.begin(), shown.end());
   player_->reset();
   if (!player_->canTakeResetBack()) return;
-  parts_.centre->messages()->post(
-      {QStringLiteral("lesson"), RunState::idle,
-       tr("The lesson began again, without your edits; what was seen before is not counted."), tr("Take it back"),
-       [this] { takeResetBack(); }});
+  parts_.messages->post({QStringLiteral("lesson"), RunState::idle,
+                         tr("The lesson began again, without your edits; what was seen before is not counted."),
+                         tr("Take it back"), [this] { takeResetBack(); }});
 }
 
 void LessonDesk::takeResetBack() {
@@ -213,18 +210,17 @@ void LessonDesk::begin() {
   parts_.actions->presenter->setChecked(false);  // the layout to come back to is the one from before it
   if (layout_before_.isEmpty()) {
     layout_before_ = parts_.window->saveState();
-    clock_before_ = parts_.centre->plots()->clock();
-    start_before_ = parts_.centre->isStartShown();
+    clock_before_ = parts_.plots->clock();
+    start_before_ = parts_.is_start_shown();
     runs_before_.clear();
     for (RunSeries* run : parts_.runs->shownRuns()) runs_before_.append(run);
   }
   arrange();
-  for (const char* message : {"end", "degraded", "refused"})
-    parts_.centre->messages()->withdraw(QLatin1String(message));
-  parts_.centre->showPlots();
+  for (const char* message : {"end", "degraded", "refused"}) parts_.messages->withdraw(QLatin1String(message));
+  parts_.show_start(false);
   parts_.runs->showOnly({});
   const std::string& clock = player_->lesson()->clock;
-  if (!clock.empty()) parts_.centre->plots()->setClock(clockFromKey(QString::fromStdString(clock)));
+  if (!clock.empty()) parts_.plots->setClock(clockFromKey(QString::fromStdString(clock)));
   restrictForm();
   panel_->focusFirst();
 }
@@ -285,14 +281,14 @@ void LessonDesk::restore() {
   withdrawRefusal();
   if (!layout_before_.isEmpty()) parts_.window->restoreState(layout_before_);
   layout_before_.clear();
-  parts_.centre->plots()->setClock(clock_before_);
+  parts_.plots->setClock(clock_before_);
   restoreCentre();
   if (notes_) notes_->close();
   enableActions();
   if (dock_->isVisible())
     show();
-  else if (!parts_.centre->isStartShown())
-    parts_.centre->plots()->setFocus(Qt::OtherFocusReason);
+  else if (!parts_.is_start_shown())
+    parts_.plots->setFocus(Qt::OtherFocusReason);
 }
 
 /// Runs of the lesson stay drawn, and one that still trains stays in sight. An empty page of plots is nothing to come
@@ -304,7 +300,7 @@ void LessonDesk::restoreCentre() {
   if (parts_.runs->shownRuns().isEmpty() && !before.isEmpty()) parts_.runs->showOnly(before);
   const QList<RunSeries*> shown = parts_.runs->shownRuns();
   const bool trains = std::ranges::any_of(shown, [](const RunSeries* run) { return run->isLive(); });
-  if (!trains && (start_before_ || shown.isEmpty())) parts_.centre->showStart();
+  if (!trains && (start_before_ || shown.isEmpty())) parts_.show_start(true);
 }
 
 /// In a window of their own, which a teacher can keep on another screen.

@@ -6,6 +6,7 @@
 #include <QObject>
 #include <QPointer>
 #include <QString>
+#include <functional>
 
 #include "kit/clock.h"
 
@@ -17,10 +18,11 @@ class QShortcut;
 
 namespace accrue::ui {
 
-class CentrePage;
 class FieldForm;
 class LessonPanel;
 class LessonPlayer;
+class MessageBar;
+class PlotArea;
 class RunSeries;
 class RunsPanel;
 class WindowFiles;
@@ -31,10 +33,13 @@ struct LessonDeskParts {
   QMainWindow* window = nullptr;
   const WindowActions* actions = nullptr;
   WindowFiles* files = nullptr;
-  CentrePage* centre = nullptr;
+  MessageBar* messages = nullptr;
+  PlotArea* plots = nullptr;
   FieldForm* form = nullptr;
   RunsPanel* runs = nullptr;
-  QSettings* settings = nullptr;  ///< which lessons were done
+  QSettings* settings = nullptr;               ///< which lessons were done
+  std::function<bool()> is_start_shown;        ///< the start page stands in place of the plots
+  std::function<void(bool start)> show_start;  ///< the start page, else the plots
 };
 
 /// The window while a lesson is open: the panels and fields that it needs, and its commands. Leaving it brings back

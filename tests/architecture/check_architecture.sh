@@ -77,6 +77,18 @@ check_engine_arrows() {
     files '^ui/.*\.(h|cpp)$' | search '#include "accrue/run/engine_host\.h"' | breach one-host "one file of ui knows the engine's host"
 }
 
+# The rooms of ui, in the order of ui/CMakeLists.txt: a room includes itself and those before it.
+check_ui_rooms() {
+  local rooms room later
+  rooms=$(sed -n 's/^set(accrue_ui_rooms \(.*\))$/\1/p' ui/CMakeLists.txt)
+  later=${rooms// /|}
+  files '^ui/.*\.(h|cpp)$' | grep -vE "^ui/($later)/[^/]*$" | breach ui-parts "each source of ui is in a room that ui/CMakeLists.txt names"
+  for room in $rooms; do
+    later=${later#"$room"} later=${later#|}
+    [ -z "$later" ] || files "^ui/$room/" | search "$include(ui/)?($later)/"
+  done | breach ui-arrows "ui/CMakeLists.txt names the rooms of ui in order; these includes point to a later one"
+}
+
 check_terminal() {
   files '^app/cli/.*\.cpp$' | grep -vx 'app/cli/print\.cpp' | search '\b(printf|fprintf|puts|fputs|fputc|putchar|fwrite|cout|cerr|clog)\b' | grep -v 'gnu::format' |
     breach terminal "accrue-run prints by app/cli/print.h, which keeps control characters of files from the terminal"
@@ -128,6 +140,7 @@ check_sources() {
   all=$(list_files)
   check_includes
   check_engine_arrows
+  check_ui_rooms
   check_terminal
   check_archives
   check_licences

@@ -13,7 +13,8 @@ put() { mkdir -p "$(dirname "$work/$1")"; local f=$1; shift; printf '%s\n' "$@" 
 expect() { grep -q "^$1:" <<<"$report" && grep -qF "$2" <<<"$report" || { echo "not reported: $1 ($2)"; exit 1; }; }
 
 put engine/comm/good.cpp "$apache" '#include <ATen/core/Tensor.h>'
-put ui/good.cpp "$gpl" '#include <QWidget>' '#include "accrue/run/run_spec.h"'
+put ui/CMakeLists.txt '# SPDX-License-Identifier: GPL-3.0-or-later' 'set(accrue_ui_rooms kit plots shell)'
+put ui/plots/good.cpp "$gpl" '#include <QWidget>' '#include "accrue/run/run_spec.h"' '#include "good.h"' '#include "kit/theme.h"'
 bash "$checker" sources "$work" || { echo "a clean tree was refused"; exit 1; }
 
 put ui/torch.cpp "$gpl" '#include <ATen/core/Tensor.h>'
@@ -33,6 +34,9 @@ put engine/models/umbrella.cpp "$apache" '#include <torch/torch.h>'
 put engine/run/plan/include/accrue/run/parser.h "$apache" '#include <nlohmann/json.hpp>'
 put engine/comm/upward.cpp "$apache" '#include "accrue/train/trainer.h"'
 put engine/novel/part.cpp "$apache"
+put ui/kit/upward.cpp "$gpl" '#include "shell/main_window.h"'
+put ui/plots/relative.cpp "$gpl" '#include "../shell/main_window.h"'
+put ui/attic/window.cpp "$gpl"
 put ui/first_host.cpp "$gpl" '#include "accrue/run/engine_host.h"'
 put ui/second_host.cpp "$gpl" '#include "accrue/run/engine_host.h"'
 put engine/unlicensed.cpp 'int x;'
@@ -61,6 +65,9 @@ expect torch-umbrella engine/models/umbrella.cpp
 expect private-parsers engine/run/plan/include/accrue/run/parser.h
 expect engine-arrows engine/comm/upward.cpp
 expect engine-parts engine/novel/part.cpp
+expect ui-arrows ui/kit/upward.cpp
+expect ui-arrows ui/plots/relative.cpp
+expect ui-parts ui/attic/window.cpp
 expect one-host ui/second_host.cpp
 expect licence engine/unlicensed.cpp
 expect licence ui/permissive.cpp

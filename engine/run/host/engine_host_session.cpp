@@ -190,7 +190,10 @@ void RunSession::start_attempt() {
   auto started = check_data();
   if (started) started = check_unchanged(order_.plugins);
   if (started) started = leave_later_branch();
-  if (started && !own_loop_) started = writer_->write_plan(to_json(order_));
+  // Whoever makes a run's folder writes its plan, so that a start that cannot leaves nothing behind. Each later start
+  // changes the order.
+  if (started && !own_loop_ && (restarts_ > 0 || !writer_->wrote_plan()))
+    started = writer_->write_plan(to_json(order_));
   if (!starts_ranks_) adopt_all();
   if (started && starts_ranks_ && ending_ == Ending::none) started = spawn_all();
   if (!started) fail_run(started.error().code, started.error().text(), {});

@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "control_channel.h"
-#include "engine_host_agreement.h"
-#include "engine_host_liveness.h"
+#include "hold_agreement.h"
+#include "progress_watch.h"
 #include "process_launcher.h"
 #include "spawn_watch.h"
 #include "support/refusals.h"

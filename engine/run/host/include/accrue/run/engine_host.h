@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // EngineHost: the supervisor's whole interface. It owns one thread, which starts and watches the rank processes of one
 // run, is the only writer of the run's record, answers its control socket, and puts events into the queue. A lost
-// rank ends the others; the run then starts again from its newest checkpoint or fails (engine_host_failures.cpp).
+// rank ends the others; the run then starts again from its newest checkpoint or fails (session_failures.cpp).
 // The studio and accrue-run use the same host. A host runs one run at a time; make one for each run that is followed.
 // Thread: one thread owns a host and calls its methods. Each returns at once; its effects come back as events,
 // StateChanged first.

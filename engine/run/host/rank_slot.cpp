@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine_host_ranks.h"
+#include "rank_slot.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

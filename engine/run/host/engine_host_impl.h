@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "accrue/run/engine_host.h"
-#include "process_launcher.h"
+#include "rank_process.h"
 #include "run_session.h"
 
 namespace accrue {

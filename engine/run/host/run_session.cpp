@@ -183,7 +183,7 @@ Result<void> RunSession::leave_later_branch() {
 
 void RunSession::adopt_all() {
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-    ranks_[rank].process = RankProcess(-1, {}, std::move(channels_.at(rank)), {});
+    ranks_[rank].process = RankProcess{{}, std::move(channels_.at(rank)), {}};
     ranks_[rank].adopted = true;
   }
 }
@@ -212,9 +212,9 @@ Result<void> RunSession::spawn_all() {
 void RunSession::add_poll(std::vector<pollfd>& fds) const {
   for (const auto& slot : ranks_) {
     const short wanted = slot.outbox.empty() ? POLLIN : POLLIN | POLLOUT;
-    if (slot.process.events_fd() >= 0) fds.push_back({slot.process.events_fd(), wanted, 0});
-    if (slot.process.output_fd() >= 0) fds.push_back({slot.process.output_fd(), POLLIN, 0});
-    if (slot.process.pidfd() >= 0) fds.push_back({slot.process.pidfd(), POLLIN, 0});
+    if (slot.process.events.get() >= 0) fds.push_back({slot.process.events.get(), wanted, 0});
+    if (slot.process.output.get() >= 0) fds.push_back({slot.process.output.get(), POLLIN, 0});
+    if (slot.process.child.pidfd() >= 0) fds.push_back({slot.process.child.pidfd(), POLLIN, 0});
   }
   if (control_) control_->add_poll(fds);
 }
@@ -317,7 +317,7 @@ void RunSession::kill_ranks() {
 void RunSession::end_rank(RankSlot& slot) {
   if (!lets_ranks_go()) return slot.kill();
   slot.told_to_end = true;
-  slot.process.close_events();
+  slot.process.events.reset();
 }
 
 ControlAnswer RunSession::answer_control(const HostCommand& asked) {

@@ -12,15 +12,14 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/engine_host.h"
 #include "accrue/run/host_command.h"
+#include "accrue/run/run_state.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/run_tally.h"
 #include "control_channel.h"
 #include "failure_book.h"
 #include "folder_watch.h"
 #include "hold_agreement.h"
-#include "process_launcher.h"
 #include "progress_watch.h"
 #include "rank_slot.h"
 #include "run_end.h"

@@ -16,6 +16,8 @@
 
 #include "accrue/run/branch.h"
 #include "accrue/run/event_queue.h"
+#include "accrue/run/host_command.h"
+#include "accrue/run/rank_program.h"
 #include "accrue/run/result.h"
 #include "accrue/run/run_plan.h"
 #include "accrue/run/run_state.h"
@@ -29,9 +31,6 @@ struct EngineHostOptions {
   std::chrono::milliseconds stop_grace{5000};  ///< how long ranks may take to stop before they are killed
 };
 
-/// $ACCRUE_RANK_PROGRAM if it is set, else accrue-rank beside this program.
-std::string default_rank_program();
-
 struct RunRequest {
   RunPlan plan;
   std::filesystem::path run_dir;           ///< empty: a new folder in default_runs_dir()
@@ -41,10 +40,6 @@ struct RunRequest {
 
 /// Class of the warning that a command had no effect on the run.
 inline constexpr std::string_view refusal_class = "refused";
-
-/// How far a step goes. The last micro-step of a window ends with its backward, before the gradients are reduced; an
-/// update ends when they are cleared.
-enum class StepUnit { phase, micro_step, update };
 
 class EngineHost {
  public:

@@ -19,6 +19,7 @@
 #include "accrue/run/run_store.h"
 #include "accrue/run/spec_io.h"
 #include "accrue/run/system_error.h"
+#include "print.h"
 #include "tokenizer_process.h"
 #include "verbs.h"
 

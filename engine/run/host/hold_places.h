@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "accrue/run/rank_command.h"
 #include "accrue/run/run_plan.h"
+#include "accrue/run/step_phase.h"
 
 namespace accrue {
 

@@ -242,7 +242,7 @@ void RunSession::finish_attempt() {
   const auto most = order_.plan.spec.launch.max_restarts;
   finish_run(outcome_of({.ending = ladder_.ending(),
                          .failure = failures_.failure(),
-                         .no_restart = failures_.no_restart_text(most, Clock::now()),
+                         .no_restart = ladder_.restart_allowed() ? failures_.no_restart_text(most, Clock::now()) : "",
                          .reported = reported_end_,
                          .folder_lost = folder_.lost(),
                          .launched_here = launches_ranks()}));

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "accrue/run/owned_fd.h"
+
 namespace accrue::cli {
 
 /// Starts this program with the arguments and the hidden option --supervise-fd; waits until the ranks have joined or
@@ -16,17 +18,14 @@ int start_detached(std::vector<std::string> arguments);
 class DetachedReport {
  public:
   explicit DetachedReport(int fd) : fd_(fd) {}
-  ~DetachedReport();
-  DetachedReport(const DetachedReport&) = delete;
-  DetachedReport& operator=(const DetachedReport&) = delete;
-  bool active() const { return fd_ >= 0; }
+  bool active() const { return static_cast<bool>(fd_); }
   void folder(const std::string& dir);
   /// Training has begun: the starter may go, and the terminal with it.
   void training();
 
  private:
   void write_line(const std::string& line);
-  int fd_;
+  OwnedFd fd_;
 };
 
 }  // namespace accrue::cli

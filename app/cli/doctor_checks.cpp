@@ -13,8 +13,8 @@
 #include <filesystem>
 
 #include "accrue/run/counted.h"
-#include "accrue/run/engine_host.h"
 #include "accrue/run/host_facts.h"
+#include "accrue/run/rank_program.h"
 #include "accrue/run/run_limits.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/version.h"

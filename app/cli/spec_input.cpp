@@ -6,12 +6,12 @@
 #include <set>
 
 #include "accrue/run/data_facts.h"
-#include "accrue/run/engine_host.h"
 #include "accrue/run/host_facts.h"
 #include "accrue/run/plugin_facts.h"
 #include "accrue/run/preflight.h"
 #include "accrue/run/probe_plugins.h"
 #include "accrue/run/program.h"
+#include "accrue/run/rank_program.h"
 #include "accrue/run/spec_fields.h"
 #include "accrue/run/spec_io.h"
 #include "print.h"

@@ -3,10 +3,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,10 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "accrue/run/system_error.h"
 #include "accrue/run/utf8.h"
-
-extern char** environ;
 
 namespace accrue::cli {
 namespace {
@@ -61,38 +55,20 @@ Result<std::unique_ptr<TokenizerProcess>> TokenizerProcess::start(const std::str
   if (!program) return tl::unexpected(program.error());
   std::unique_ptr<TokenizerProcess> process(new TokenizerProcess());
   process->file_ = choice.substr(colon + 1);
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    return fail(ErrorCode::device, "no socket can be made: " + system_words(errno));
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  std::string keep = "keep-case";
-  char* arguments[] = {program->data(), kind.data(), process->file_.data(), keep_case ? keep.data() : nullptr, nullptr};
+  auto socket = socket_to_child("no socket can be made");
+  if (!socket) return tl::unexpected(socket.error());
   // A group of its own: Ctrl+C ends the build with a checkpoint first.
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  const int failed = ::posix_spawn(&process->pid_, program->c_str(), &actions, &attributes, arguments, environ);
-  ::posix_spawnattr_destroy(&attributes);
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::close(ends[1]);
-  process->socket_ = ends[0];
-  if (failed != 0) {
-    process->pid_ = -1;
-    return fail(ErrorCode::device, "the program cannot be started: " + system_words(failed), *program);
-  }
+  ProcessStart how{.command = {*program, kind, process->file_}, .group = ProcessStart::Group::own, .inherits = true};
+  if (keep_case) how.command.emplace_back("keep-case");
+  how.give(socket->theirs, STDIN_FILENO);
+  how.give(socket->theirs, STDOUT_FILENO);
+  auto started = start_process(std::move(how));
+  if (!started) return tl::unexpected(started.error());
+  process->process_ = std::move(*started);
+  process->socket_ = std::move(socket->ours);
+  socket->theirs.reset();  // with it we would not see the end of the process
   if (auto read = process->read_facts(); !read) return tl::unexpected(read.error());
   return process;
-}
-
-TokenizerProcess::~TokenizerProcess() {
-  if (socket_ >= 0) ::close(socket_);
-  if (pid_ <= 0) return;
-  ::kill(pid_, SIGKILL);
-  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
 }
 
 tl::unexpected<Error> TokenizerProcess::ended() const {
@@ -104,7 +80,7 @@ tl::unexpected<Error> TokenizerProcess::ended() const {
 
 Result<void> TokenizerProcess::send(const void* from, std::size_t bytes) {
   for (const auto* at = static_cast<const char*>(from); bytes > 0;) {
-    const auto count = ::send(socket_, at, bytes, MSG_NOSIGNAL);
+    const auto count = ::send(socket_.get(), at, bytes, MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return ended();
     at += count;
@@ -115,11 +91,11 @@ Result<void> TokenizerProcess::send(const void* from, std::size_t bytes) {
 
 Result<void> TokenizerProcess::receive(void* to, std::size_t bytes) {
   for (auto* at = static_cast<char*>(to); bytes > 0;) {
-    pollfd waiting{socket_, POLLIN, 0};
+    pollfd waiting{socket_.get(), POLLIN, 0};
     const int ready = ::poll(&waiting, 1, patience_ms);
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return ended();
-    const auto count = ::recv(socket_, at, bytes, 0);
+    const auto count = ::recv(socket_.get(), at, bytes, 0);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return ended();
     at += count;

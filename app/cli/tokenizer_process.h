@@ -2,11 +2,10 @@
 // accrue-tokenize as a TextTokenizer: the program is started once, and a text that it cannot bear ends it, not us.
 #pragma once
 
-#include <sys/types.h>
-
 #include <memory>
 #include <string>
 
+#include "accrue/run/child_process.h"
 #include "accrue/run/text_dataset.h"
 
 namespace accrue::cli {
@@ -16,9 +15,6 @@ class TokenizerProcess final : public TextTokenizer {
   /// choice: bpe:FILE, wordpiece:FILE or sentencepiece:FILE. keep_case: of a wordpiece. Errors: config for another
   /// choice; data for a file that is no such tokenizer's; device where the program is missing; protocol.
   static Result<std::unique_ptr<TokenizerProcess>> start(const std::string& choice, bool keep_case);
-  TokenizerProcess(const TokenizerProcess&) = delete;
-  TokenizerProcess& operator=(const TokenizerProcess&) = delete;
-  ~TokenizerProcess() override;
 
   const DatasetSidecar& facts() const override { return facts_; }
   /// Errors: data for a text that is not UTF-8, that the tokenizer cannot bear, or with which the program ended.
@@ -38,8 +34,8 @@ class TokenizerProcess final : public TextTokenizer {
   tl::unexpected<Error> ended() const;
 
   std::string file_;
-  pid_t pid_ = -1;
-  int socket_ = -1;
+  ChildProcess process_;
+  OwnedFd socket_;
   DatasetSidecar facts_;
   std::int64_t left_out_ = 0;
 };

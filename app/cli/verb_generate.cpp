@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // generate: this program computes nothing, so it becomes accrue-rank, which has the model. Where the tokens are those
 // of a tokenizer it stays, and stands between the text and accrue-rank.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,14 +14,14 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/engine_host.h"
+#include "accrue/run/child_process.h"
+#include "accrue/run/rank_program.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/spec_io.h"
 #include "accrue/run/system_error.h"
+#include "print.h"
 #include "tokenizer_process.h"
 #include "verbs.h"
-
-extern char** environ;
 
 namespace accrue::cli {
 namespace {
@@ -32,6 +29,8 @@ namespace {
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 using Tokens = std::vector<std::int64_t>;
+
+constexpr const char* doctor_hint = "accrue-run doctor checks the installation.";
 
 /// What the dataset of a run says of its tokens; none for data without a sidecar.
 Result<std::optional<DatasetSidecar>> sidecar_of_run(const fs::path& dir, fs::path& folder) {
@@ -95,45 +94,30 @@ Words rank_words(const GenerateOptions& options) {
   return words;
 }
 
-std::vector<char*> arguments_of(Words& words) {
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  return arguments;
-}
-
-int report_missing(const std::string& program, int failed) {
-  return report({.code = ErrorCode::device,
-                 .message = "the program that computes cannot be started: " + system_words(failed),
-                 .where = program,
-                 .hint = "accrue-run doctor checks the installation."});
-}
-
 /// Runs a program and takes what it prints; its errors go where ours go. The exit status, or 128 and the signal.
 Result<int> run_and_read(Words words, std::string& printed) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return fail(ErrorCode::device, "no pipe can be made: " + system_words(errno));
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  pid_t child = -1;
-  const int failed =
-      ::posix_spawn(&child, words.front().c_str(), &actions, nullptr, arguments_of(words).data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::close(ends[1]);
+  auto pipe = pipe_from_child("no pipe can be made");
+  if (!pipe) return tl::unexpected(pipe.error());
+  ProcessStart how{.what = "the program that computes",
+                   .command = std::move(words),
+                   .group = ProcessStart::Group::ours,
+                   .inherits = true};
+  how.give(pipe->theirs, STDOUT_FILENO);
+  auto process = start_process(std::move(how));
+  if (!process) {
+    process.error().hint = doctor_hint;
+    return tl::unexpected(process.error());
+  }
+  pipe->theirs.reset();
   char part[4096];
-  while (failed == 0) {
-    const auto count = ::read(ends[0], part, sizeof part);
+  for (;;) {
+    const auto count = ::read(pipe->ours.get(), part, sizeof part);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;
     printed.append(part, static_cast<std::size_t>(count));
   }
-  ::close(ends[0]);
-  if (failed != 0) return report_missing(words.front(), failed);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  const ExitReport end = process->wait();
+  return end.signal == 0 ? end.status : 128 + end.signal;
 }
 
 /// Of a line of numbers with commas between them.
@@ -207,10 +191,15 @@ int generate_text(const GenerateOptions& options) {
     if (*tokenizer) return generate_with(**tokenizer, options);
   }
   Words words = rank_words(options);
-  const auto arguments = arguments_of(words);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
   std::fflush(nullptr);
   ::execv(arguments.front(), arguments.data());
-  return report_missing(words.front(), errno);
+  return report({.code = ErrorCode::device,
+                 .message = "the program that computes cannot be started: " + system_words(errno),
+                 .where = words.front(),
+                 .hint = doctor_hint});
 }
 
 }  // namespace accrue::cli

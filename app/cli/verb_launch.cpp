@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "accrue/run/guard_programs.h"
 #include "accrue/run/program_group.h"
 #include "accrue/run/run_keeper.h"
 #include "accrue/run/run_store.h"

@@ -569,8 +569,7 @@ Result<std::unique_ptr<Communicator>> make_gloo_communicator(const CommGroup& gr
                 "Gloo could not connect the ranks within " + seconds_text(group.join_timeout) +
                     ". This one listens on " + listens + ": " + first_line(error.what()),
                 "backend gloo",
-                "The other hosts must reach that interface. GLOO_SOCKET_IFNAME names another one (\"ip address\" lists "
-                "them)");
+                unconnected_hint(group.one_host, std::getenv("GLOO_SOCKET_IFNAME")));
   }
 }
 

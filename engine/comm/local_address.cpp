@@ -107,4 +107,11 @@ Result<LocalAddress> address_towards(const std::string& host, bool one_machine) 
   return choose_address(host, one_machine, sources, own_addresses());
 }
 
+std::string unconnected_hint(bool one_host, const char* chosen) {
+  const std::string name = chosen == nullptr ? "" : chosen;
+  if (one_host && (name.empty() || name == "lo"))
+    return "All ranks are on this host: another one has ended, or is too slow to join. Its own message says why";
+  return std::string("The other ranks must reach that interface. ") + kChoose;
+}
+
 }  // namespace accrue

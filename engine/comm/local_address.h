@@ -34,4 +34,8 @@ Result<LocalAddress> choose_address(const std::string& host, bool one_machine, c
 /// The same of this host, whose addresses are looked up. Errors (rendezvous): likewise, and `host` does not resolve.
 Result<LocalAddress> address_towards(const std::string& host, bool one_machine);
 
+/// What to do where Gloo could not connect the ranks. `chosen`: GLOO_SOCKET_IFNAME, or null. On one host the ranks meet
+/// on loopback, which accrue-run names for those that it starts: nobody has to choose another.
+std::string unconnected_hint(bool one_host, const char* chosen);
+
 }  // namespace accrue

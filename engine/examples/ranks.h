@@ -3,9 +3,7 @@
 // torchrun, accrue-run, Slurm, Open MPI and MPICH are recognised by their environments; alone, a program is one rank.
 #pragma once
 
-#include <spawn.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +18,7 @@
 #include <vector>
 
 #include "accrue/comm/rendezvous.h"
+#include "accrue/run/child_process.h"
 #include "accrue/run/program.h"
 
 extern char** environ;
@@ -59,7 +58,7 @@ inline Ranks join(int argc, char** argv) {
 }
 
 /// store: memory in which the ranks meet; every rank inherits it.
-inline pid_t start_rank(int rank, int world, int store, std::vector<std::string> arguments) {
+inline accrue::ChildProcess start_rank(int rank, int world, int store, std::vector<std::string> arguments) {
   std::vector<std::string> variables;
   const auto set = [&](const char* name, const std::string& value) { variables.push_back(name + ("=" + value)); };
   for (const char* name : {"RANK", "LOCAL_RANK"}) set(name, std::to_string(rank));
@@ -69,29 +68,23 @@ inline pid_t start_rank(int rank, int world, int store, std::vector<std::string>
     variables.emplace_back(*entry);  // the first of a name counts
   arguments.insert(arguments.begin(), "/proc/self/exe");
   arguments.insert(arguments.end(), {"--store", std::to_string(store)});
-  std::vector<char*> argv, envp;
-  for (auto& each : arguments) argv.push_back(each.data());
-  for (auto& each : variables) envp.push_back(each.data());
-  argv.push_back(nullptr);
-  envp.push_back(nullptr);
-  pid_t pid = -1;
-  if (::posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr, argv.data(), envp.data()) != 0)
-    throw std::runtime_error("a rank could not be started");
-  return pid;
+  return accrue::must(accrue::start_process({.what = "a rank",
+                                             .command = std::move(arguments),
+                                             .variables = std::move(variables),
+                                             .group = accrue::ProcessStart::Group::ours,
+                                             .inherits = true}));
 }
 
 /// Starts this program `world` times on this machine and waits: 0 where all ranks ended well.
 inline int launch(int world, const std::vector<std::string>& arguments) {
-  const int store = ::memfd_create("store", 0);
-  if (store < 0) throw std::runtime_error(std::string("no memory for the ranks' store: ") + std::strerror(errno));
-  std::vector<pid_t> ranks;
-  for (int rank = 0; rank < world; ++rank) ranks.push_back(start_rank(rank, world, store, arguments));
-  ::close(store);
+  const accrue::OwnedFd store(::memfd_create("store", 0));
+  if (!store) throw std::runtime_error(std::string("no memory for the ranks' store: ") + std::strerror(errno));
+  std::vector<accrue::ChildProcess> ranks;
+  for (int rank = 0; rank < world; ++rank) ranks.push_back(start_rank(rank, world, store.get(), arguments));
   int worst = 0;
-  for (const pid_t rank : ranks) {
-    int status = 0;
-    const bool ended = ::waitpid(rank, &status, 0) == rank && WIFEXITED(status);
-    worst = std::max(worst, ended ? WEXITSTATUS(status) : 1);
+  for (accrue::ChildProcess& rank : ranks) {
+    const accrue::ExitReport end = rank.wait();
+    worst = std::max(worst, end.signal == 0 ? end.status : 1);
   }
   return worst;
 }

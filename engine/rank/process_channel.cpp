@@ -41,7 +41,7 @@ ProcessChannel::ProcessChannel(ChannelOptions options)
       outbox_(options_.rank, options_.origin_ns, options_.first_seq),
       gate_([this](const Holding& holding) { send(holding); }),
       wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (options_.end_signals) signal_fd_ = end_signal_fd();
+  if (options_.end_signals) signal_fd_ = OwnedFd(end_signal_fd());
   if (!options_.on_orphan_deadline) options_.on_orphan_deadline = [] { ::_exit(exit_status(ErrorCode::peer_lost)); };
   if (!options_.on_end_now) options_.on_end_now = options_.on_orphan_deadline;
   thread_ = std::thread([this] { run(); });
@@ -49,8 +49,6 @@ ProcessChannel::ProcessChannel(ChannelOptions options)
 
 ProcessChannel::~ProcessChannel() {
   close();
-  ::close(wake_fd_);
-  if (signal_fd_ >= 0) ::close(signal_fd_);
 }
 
 void ProcessChannel::send(EventBody body) {
@@ -75,7 +73,7 @@ void ProcessChannel::close() {
 
 void ProcessChannel::wake() {
   const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = ::write(wake_fd_, &one, sizeof one);
+  [[maybe_unused]] const auto written = ::write(wake_fd_.get(), &one, sizeof one);
 }
 
 void ProcessChannel::run() {
@@ -105,11 +103,11 @@ int ProcessChannel::timeout_ms() const {
 void ProcessChannel::poll_once(int timeout_ms) {
   const short socket_events = static_cast<short>((options_.commands ? POLLIN : 0) | (outgoing_.empty() ? 0 : POLLOUT));
   std::array<pollfd, 3> fds{
-      {{wake_fd_, POLLIN, 0}, {gone_ ? -1 : options_.fd, socket_events, 0}, {signal_fd_, POLLIN, 0}}};
+      {{wake_fd_.get(), POLLIN, 0}, {gone_ ? -1 : options_.fd, socket_events, 0}, {signal_fd_.get(), POLLIN, 0}}};
   if (::poll(fds.data(), fds.size(), timeout_ms) <= 0) return;
   if (fds[0].revents) {
     std::uint64_t count = 0;
-    [[maybe_unused]] const auto taken = ::read(wake_fd_, &count, sizeof count);
+    [[maybe_unused]] const auto taken = ::read(wake_fd_.get(), &count, sizeof count);
   }
   if (fds[2].revents) read_signal();
   if (options_.commands && (fds[1].revents & (POLLIN | POLLHUP | POLLERR))) read_commands();
@@ -189,7 +187,7 @@ void ProcessChannel::take_command_lines() {
 
 void ProcessChannel::read_signal() {
   signalfd_siginfo info;
-  while (::read(signal_fd_, &info, sizeof info) == sizeof info)
+  while (::read(signal_fd_.get(), &info, sizeof info) == sizeof info)
     gate_.apply({.kind = RankCommandKind::checkpoint_and_stop});
 }
 

@@ -14,6 +14,7 @@
 #include <string>
 #include <thread>
 
+#include "accrue/run/owned_fd.h"
 #include "accrue/train/rank_channel.h"
 #include "rank/event_outbox.h"
 #include "rank/hold_gate.h"
@@ -69,8 +70,8 @@ class ProcessChannel final : public RankChannel {
   ChannelOptions options_;
   EventOutbox outbox_;
   HoldGate gate_;
-  int wake_fd_ = -1;
-  int signal_fd_ = -1;
+  OwnedFd wake_fd_;
+  OwnedFd signal_fd_;
   std::string outgoing_;
   std::string incoming_;
   bool gone_ = false;

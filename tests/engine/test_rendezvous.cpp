@@ -316,6 +316,20 @@ class TestRendezvous : public QObject {
     QVERIFY2(chosen ? text == says : text.find(says) != std::string::npos, text.c_str());
   }
 
+  void an_interface_is_a_choice_where_there_are_other_hosts_or_the_user_has_made_one_data() {
+    const Rows<bool, std::string, bool> row;  // one host, GLOO_SOCKET_IFNAME, whether the message names that variable
+    row("one host", true, "", false);
+    row("one host, as accrue-run sets it", true, "lo", false);
+    row("one host, and an interface of the user's", true, "eth9", true);
+    row("several hosts", false, "", true);
+    row("several hosts, and an interface that reaches none", false, "lo", true);
+  }
+  void an_interface_is_a_choice_where_there_are_other_hosts_or_the_user_has_made_one() {
+    const auto [one_host, chosen, named] = current_row<bool, std::string, bool>();
+    const std::string hint = unconnected_hint(one_host, chosen.empty() ? nullptr : chosen.c_str());
+    QCOMPARE(hint.find("GLOO_SOCKET_IFNAME") != std::string::npos, named);
+  }
+
   void the_store_listens_where_it_is_told_and_nowhere_else() {
     const auto fd = listen_for_store("127.0.0.1", 0);
     QVERIFY(fd);

@@ -16,7 +16,7 @@
 
 #include "accrue/run/event_reader.h"
 #include "accrue/run/run_store.h"
-#include "process_launcher.h"
+#include "rank_process.h"
 #include "run/host_fixture.h"
 #include "support/places.h"
 #include "support/table.h"

@@ -69,6 +69,35 @@ class TestEngineOutside : public QObject {
     }
   }
 
+  void a_loss_is_reported_once_and_looked_for_once_an_interval() {
+    const auto dir = home_.fresh();
+    fs::create_directories(dir);
+    for (const char* file : {"run.lock", "events.jsonl"}) std::ofstream(dir / file) << "x";
+    FolderWatch watch(dir);
+    const FolderWatch::Clock::time_point start(1h);
+    QVERIFY(!watch.look_if_due(start));
+    fs::remove(dir / "run.lock");
+    QVERIFY(!watch.look_if_due(start + FolderWatch::interval - 1ms));
+    QVERIFY(!watch.lost());
+    QVERIFY(watch.look_if_due(start + FolderWatch::interval));
+    QVERIFY(watch.lost());
+    QVERIFY(!watch.look_if_due(start + 1h));
+    QVERIFY(!watch.look_once());
+  }
+
+  void a_disk_that_fails_ends_the_run_once_and_an_end_that_is_not_recorded_is_kept() {
+    const auto error = [](const char* message) { return Error{ErrorCode::disk, message, {}, {}}; };
+    FolderWatch watch;
+    QVERIFY(watch.disk_failed(error("first")));
+    QVERIFY(!watch.disk_failed(error("second")));
+    QVERIFY(watch.disk_has_failed() && !watch.end_error());
+    watch.begin_end();
+    QVERIFY(!watch.end_error());
+    QVERIFY(!watch.disk_failed(error("third")));
+    QVERIFY(!watch.disk_failed(error("fourth")));
+    QCOMPARE(watch.end_error()->message, std::string("third"));
+  }
+
   void what_is_removed_from_the_folder_of_a_live_run_ends_it_saved_and_with_a_word_data() {
     const test::Rows<QString, bool> row;
     for (const char* name : {"run.lock", "events.jsonl"}) row(name, name, true);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs that go on: restarted by the supervisor, resumed by a user, replayed, and refused where they must not go on.
+#include <sys/stat.h>
+
 #include <QTest>
 #include <filesystem>
 #include <fstream>
@@ -32,6 +34,28 @@ class TestEngineResume : public QObject {
 
  private Q_SLOTS:
   void cleanup() { QCOMPARE(home_.leftovers(), std::string()); }
+
+  void each_start_of_a_run_writes_its_plan_once() {
+    // A file that is written again is another file.
+    const auto file_of = [](const fs::path& dir) {
+      struct stat facts {};
+      return ::stat((dir / "plan.json").c_str(), &facts) == 0 ? facts.st_ino : 0;
+    };
+    const auto dir = fresh();
+    WatchedHost host("micro_ms=5", dir, {.updates = 12});
+    const auto begun = file_of(dir);
+    QVERIFY(begun != 0);  // start() has written it
+    VERIFY_STORY(host.wait_for<Update>());
+    QCOMPARE(file_of(dir), begun);
+    host.stop();
+    VERIFY_STORY(host.ends("stopped", 130));
+    host.forget();
+    QVERIFY(host.resume(dir).has_value());
+    VERIFY_STORY(host.wait_for<Update>());
+    QVERIFY(file_of(dir) != begun);
+    QVERIFY(read_run_order(dir / "plan.json")->first_seq.front() > 0);
+    VERIFY_STORY(host.ends("finished", 0));
+  }
 
   void restarts_after_a_lost_rank_and_finishes() {
     const auto dir = fresh();

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <QTemporaryDir>
@@ -13,10 +12,9 @@
 #include <thread>
 
 #include "control_channel.h"
-#include "engine_host_agreement.h"
-#include "engine_host_liveness.h"
-#include "process_launcher.h"
-#include "spawn_watch.h"
+#include "hold_agreement.h"
+#include "progress_watch.h"
+#include "rank_process.h"
 #include "support/refusals.h"
 #include "support/test_program.h"
 
@@ -45,15 +43,12 @@ class TestSupervision : public QObject {
     QTemporaryDir folder;
     const std::string gate = folder.filePath("gate").toStdString();
     QVERIFY(::mkfifo(gate.c_str(), 0600) == 0);
-    pid_t pid = -1;
+    Result<ChildProcess> started;
     std::atomic<pid_t> spawner{0};
     std::thread starts([&] {
       spawner = ::gettid();
-      SpawnSettings settings;
       // Nobody opens its other end, so that is how far the child comes.
-      ::posix_spawn_file_actions_addopen(&settings.actions, 0, gate.c_str(), O_RDONLY, 0);
-      std::vector<std::string> arguments{"/bin/true"}, environment;
-      spawn_in_time(pid, "/bin/true", settings, arguments, environment, 100ms);
+      started = start_process({.command = {"/bin/true"}, .files = {{0, -1, gate, O_RDONLY}}, .patience = 100ms});
     });
     const auto child = [&] {
       std::ifstream file("/proc/self/task/" + std::to_string(spawner) + "/children");
@@ -63,9 +58,8 @@ class TestSupervision : public QObject {
     QTRY_VERIFY(child() > 0);
     ::kill(child(), SIGSTOP);
     starts.join();
-    int status = 0;
-    QCOMPARE(::waitpid(pid, &status, 0), pid);
-    QVERIFY(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    QVERIFY(started.has_value());
+    QCOMPARE(started->wait().signal, SIGKILL);
   }
 
   void ranks_stand_still_after_the_latest_micro_step() {

@@ -43,4 +43,10 @@ std::string system_hint(int error, FileUse use) {
   }
 }
 
+tl::unexpected<Error> system_error(std::string_view what, int error) {
+  const bool too_many = error == EMFILE || error == ENFILE;
+  return fail(too_many ? ErrorCode::device : ErrorCode::internal, fmt::format("{}: {}", what, system_words(error)), {},
+              too_many ? system_hint(error) : "");
+}
+
 }  // namespace accrue

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "accrue/run/host_command.h"
+#include "accrue/run/owned_fd.h"
 #include "accrue/run/result.h"
-#include "process_launcher.h"
 
 namespace accrue {
 

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "accrue/run/engine_host.h"
-#include "engine_host_session.h"
-#include "process_launcher.h"
+#include "rank_process.h"
+#include "run_session.h"
 
 namespace accrue {
 

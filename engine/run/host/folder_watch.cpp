@@ -43,4 +43,24 @@ std::optional<FolderWatch::Loss> FolderWatch::look() const {
   return std::nullopt;
 }
 
+std::optional<FolderWatch::Loss> FolderWatch::look_once() {
+  if (lost_) return std::nullopt;
+  auto loss = look();
+  lost_ = loss.has_value();
+  return loss;
+}
+
+std::optional<FolderWatch::Loss> FolderWatch::look_if_due(Clock::time_point now) {
+  if (now < next_look_) return std::nullopt;
+  next_look_ = now + interval;
+  return look_once();
+}
+
+bool FolderWatch::disk_failed(const Error& error) {
+  if (disk_ == Disk::ending && !end_error_) end_error_ = error;
+  if (disk_ != Disk::works) return false;
+  disk_ = Disk::failed;
+  return true;
+}
+
 }  // namespace accrue

@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // What only LibTorch knows is asked of a rank program in a process of its own, so that neither its libraries nor a
-// crash in a driver reach the caller. posix_spawn, not fork: the caller may have threads. Both outputs are drained
-// until they close, under one deadline; past it the process is killed.
-#include <fcntl.h>
+// crash in a driver reach the caller. Both outputs are drained until they close, under one deadline; past it the
+// process is killed.
+#include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 
+#include "accrue/run/child_process.h"
 #include "accrue/run/host_facts.h"
 #include "accrue/run/probe_plugins.h"
-
-extern char** environ;
 
 namespace accrue {
 
@@ -31,50 +27,11 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds probe_deadline{10};
 constexpr std::size_t max_output = 1 << 20;
 
-struct Pipe {
-  std::array<int, 2> ends{-1, -1};
-  bool open() { return ::pipe2(ends.data(), O_CLOEXEC) == 0; }
-  void close(std::size_t end) {
-    if (ends[end] >= 0) ::close(ends[end]);
-    ends[end] = -1;
-  }
-  ~Pipe() {
-    close(0);
-    close(1);
-  }
-};
-
 struct Outcome {
   std::string output;
   std::string errors;
-  bool in_time = true;
-  int status = 0;
+  std::optional<ExitReport> end;  ///< none: not in time, so it was killed
 };
-
-int spawn(const std::string& program, const std::vector<std::string>& words, const Pipe& output, const Pipe& errors,
-          pid_t& pid) {
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, output.ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, errors.ends[1], STDERR_FILENO);
-  sigset_t none;
-  sigset_t all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  std::vector<char*> arguments{const_cast<char*>(program.c_str())};
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  const int error = ::posix_spawn(&pid, program.c_str(), &actions, &attributes, arguments.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  return error;
-}
 
 // Reads what is there; false once the other side has closed.
 bool drain(int fd, std::string& text) {
@@ -90,34 +47,19 @@ int milliseconds_left(Clock::time_point deadline) {
   return static_cast<int>(std::max<std::chrono::milliseconds::rep>(left.count(), 0));
 }
 
-Outcome collect(pid_t pid, Pipe& output, Pipe& errors) {
+Outcome collect(ChildProcess& process, const OwnedFd& output, const OwnedFd& errors) {
   const auto deadline = Clock::now() + probe_deadline;
   Outcome outcome;
-  std::array<pollfd, 2> fds = {{{output.ends[0], POLLIN, 0}, {errors.ends[0], POLLIN, 0}}};
+  std::array<pollfd, 2> fds = {{{output.get(), POLLIN, 0}, {errors.get(), POLLIN, 0}}};
   while (fds[0].fd >= 0 || fds[1].fd >= 0) {
     const int left = milliseconds_left(deadline);
-    if (left == 0) {
-      outcome.in_time = false;
-      ::kill(pid, SIGKILL);
-      break;
-    }
+    if (left == 0) return outcome;
     if (::poll(fds.data(), fds.size(), left) <= 0) continue;
     if (fds[0].revents != 0 && !drain(fds[0].fd, outcome.output)) fds[0].fd = -1;
     if (fds[1].revents != 0 && !drain(fds[1].fd, outcome.errors)) fds[1].fd = -1;
   }
-  // Its outputs are closed: it has ended, or is killed at the deadline.
-  while (outcome.in_time) {
-    const pid_t ended = ::waitpid(pid, &outcome.status, WNOHANG);
-    if (ended == pid || (ended < 0 && errno != EINTR)) return outcome;
-    if (milliseconds_left(deadline) == 0) {
-      outcome.in_time = false;
-      ::kill(pid, SIGKILL);
-    } else {
-      ::poll(nullptr, 0, 2);
-    }
-  }
-  while (::waitpid(pid, &outcome.status, 0) < 0 && errno == EINTR) {
-  }
+  // It has closed its outputs, so its end is near.
+  while (!(outcome.end = process.reap()) && milliseconds_left(deadline) > 0) ::poll(nullptr, 0, 2);
   return outcome;
 }
 
@@ -139,30 +81,35 @@ Result<std::string> ask(const std::string& program, const Question& question) {
   if (!std::filesystem::is_regular_file(program, error))
     return fail(ErrorCode::device, "there is no rank program", program,
                 "Build accrue-rank, or install it beside this program.");
-  Pipe output;
-  Pipe errors;
-  if (!output.open() || !errors.open())
-    return fail(ErrorCode::device, std::string("no pipe could be made: ") + std::strerror(errno), program);
-  pid_t pid = -1;
-  if (const int failure = spawn(program, question.words, output, errors, pid); failure != 0)
-    return fail(ErrorCode::device, std::string("the rank program cannot be started: ") + std::strerror(failure),
-                program, "Check that it is executable and built for this machine.");
-  output.close(1);
-  errors.close(1);
-  const Outcome outcome = collect(pid, output, errors);
+  auto output = pipe_from_child("no pipe can be made");
+  if (!output) return tl::unexpected(output.error());
+  auto errors = pipe_from_child("no pipe can be made");
+  if (!errors) return tl::unexpected(errors.error());
+  ProcessStart how{.what = "the rank program", .command = question.words, .group = ProcessStart::Group::ours};
+  how.command.insert(how.command.begin(), program);
+  how.mute({0});
+  how.give(output->theirs, 1);
+  how.give(errors->theirs, 2);
+  auto process = start_process(std::move(how));
+  if (!process) {
+    process.error().hint = "Check that it is executable and built for this machine.";
+    return tl::unexpected(process.error());
+  }
+  output->theirs.reset();
+  errors->theirs.reset();
+  const Outcome outcome = collect(*process, output->ours, errors->ours);
   const auto refuse = [&](std::string message, const char* hint) {
     if (const std::string said = last_line(outcome.errors); !said.empty()) message += ": " + said;
     return fail(ErrorCode::device, message, program, hint);
   };
-  if (!outcome.in_time)
+  if (!outcome.end)
     return refuse("the rank program did not answer within " + std::to_string(probe_deadline.count()) + " s",
                   question.when_it_hangs);
-  if (WIFSIGNALED(outcome.status))
-    return refuse("the rank program was ended by signal " + std::to_string(WTERMSIG(outcome.status)) + " (" +
-                      ::strsignal(WTERMSIG(outcome.status)) + ")",
+  if (const int signal = outcome.end->signal; signal != 0)
+    return refuse(fmt::format("the rank program was ended by signal {} ({})", signal, ::strsignal(signal)),
                   question.when_it_fails);
-  if (WEXITSTATUS(outcome.status) != 0)
-    return refuse("the rank program failed with exit status " + std::to_string(WEXITSTATUS(outcome.status)),
+  if (outcome.end->status != 0)
+    return refuse(fmt::format("the rank program failed with exit status {}", outcome.end->status),
                   question.when_it_fails);
   return last_line(outcome.output);
 }

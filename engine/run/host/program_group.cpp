@@ -16,7 +16,6 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,11 +27,10 @@
 #include <string_view>
 #include <utility>
 
+#include "accrue/run/child_process.h"
 #include "posix_file.h"
-#include "process_launcher.h"
 #include "program_guard.h"
-#include "spawn_support.h"
-#include "spawn_watch.h"
+#include "rank_environment.h"
 
 namespace accrue {
 namespace {
@@ -161,7 +159,7 @@ struct Stream {
 };
 
 struct Program {
-  RankProcess process;
+  ChildProcess process;
   std::array<Stream, 2> streams;  // by ProgramStream
   OwnedFd log;
   bool told_to_end = false;
@@ -211,22 +209,17 @@ class LiveGroup final : public ProgramGroup {
 
  private:
   Result<void> start_rank(std::int64_t rank, const std::string& program, Environment environment) {
-    auto output = output_pair();
+    auto output = pipe_from_child("no pipe for a rank's output can be made");
     if (!output) return tl::unexpected(output.error());
-    auto errors = output_pair();
+    auto errors = pipe_from_child("no pipe for a rank's output can be made");
     if (!errors) return tl::unexpected(errors.error());
+    for (const OwnedFd* ours : {&output->ours, &errors->ours}) ::fcntl(ours->get(), F_SETFL, O_NONBLOCK);
     Program started;
     if (!options_.log_dir.empty()) {
       const auto path = options_.log_dir / fmt::format("{}.log", rank);
       started.log = OwnedFd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
       if (!started.log) return disk_error(path, "cannot be written", errno);
     }
-    SpawnSettings settings;
-    ::posix_spawn_file_actions_addopen(&settings.actions, 0, "/dev/null", O_RDONLY, 0);
-    settings.give(output->theirs.get(), 1);
-    settings.give(errors->theirs.get(), 2);
-    ::posix_spawn_file_actions_addclosefrom_np(&settings.actions, 3);
-
     environment.set_rank(rank, options_.ranks, threads_of_a_rank(options_));
     environment.set("MASTER_ADDR", "127.0.0.1");
     environment.set("MASTER_PORT", std::to_string(port_.port));
@@ -234,15 +227,16 @@ class LiveGroup final : public ProgramGroup {
     environment.hand_on("OMP_");  // the caller's own settings go before ours
     environment.set("OMP_NUM_THREADS", std::to_string(threads_of_a_rank(options_)));
     environment.set("ACCRUE_RUN_ID", fmt::format("launch-{}-{}", ::getpid(), port_.port));
-    auto entries = std::move(environment).entries();
-    auto arguments = options_.command;
-    pid_t pid = -1;
-    const int error = spawn_in_time(pid, program, settings, arguments, entries, std::chrono::minutes(1));
-    if (error != 0)
-      return fail(ErrorCode::device, fmt::format("rank {} cannot be started: {}", rank, std::strerror(error)), program,
-                  error == ENOEXEC ? "A script needs a first line that names its interpreter (#!/bin/sh)" : "");
-    guard_.watch(pid);
-    started.process = RankProcess(pid, OwnedFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))), {}, {});
+    ProcessStart how{.what = fmt::format("rank {}", rank), .command = options_.command, .program = program};
+    how.variables = std::move(environment).entries();
+    how.patience = std::chrono::minutes(1);
+    how.mute({0});
+    how.give(output->theirs, 1);
+    how.give(errors->theirs, 2);
+    auto process = start_process(std::move(how));
+    if (!process) return tl::unexpected(process.error());
+    started.process = std::move(*process);
+    guard_.watch(started.process.pid());
     started.streams[0].fd = std::move(output->ours);
     started.streams[1].fd = std::move(errors->ours);
     programs_.push_back(std::move(started));
@@ -327,7 +321,7 @@ class LiveGroup final : public ProgramGroup {
     for (Program& each : programs_) {
       if (!each.process.running()) continue;
       each.told_to_end = true;
-      each.process.signal_group(signal);
+      each.process.signal(signal);
     }
   }
 

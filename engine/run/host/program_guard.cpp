@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program_guard.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <string_view>
 #include <utility>
 
-#include "accrue/run/program_group.h"
 #include "posix_file.h"
-#include "spawn_support.h"
+#include "rank_environment.h"
 
 namespace accrue {
 namespace {
@@ -37,26 +33,17 @@ void follow(std::string_view line, std::vector<pid_t>& alive) {
 }  // namespace
 
 Result<ProgramGuard> ProgramGuard::start(std::vector<std::string> command) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return system_error("no pipe to the ranks' guard can be made", errno);
-  OwnedFd read_low(ends[0]);
-  OwnedFd write_low(ends[1]);
-  const OwnedFd read_end = lifted(read_low.get());
+  auto pipe = pipe_to_child("no pipe to the ranks' guard can be made");
+  if (!pipe) return tl::unexpected(pipe.error());
+  ProcessStart how{.what = "the ranks' guard", .command = std::move(command)};
+  how.variables = Environment::allowed().entries();
+  how.mute({0, 1, 2});
+  how.give(pipe->theirs, child_pipe_fd);
+  auto process = start_process(std::move(how));
+  if (!process) return tl::unexpected(process.error());
   ProgramGuard guard;
-  guard.pipe_ = lifted(write_low.get());
-  if (!read_end || !guard.pipe_) return system_error("no pipe to the ranks' guard can be made", errno);
-
-  SpawnSettings settings;
-  ::posix_spawn_file_actions_addopen(&settings.actions, 0, "/dev/null", O_RDONLY, 0);
-  for (const int out : {1, 2}) ::posix_spawn_file_actions_addopen(&settings.actions, out, "/dev/null", O_WRONLY, 0);
-  settings.give(read_end.get(), child_pipe_fd);
-  ::posix_spawn_file_actions_addclosefrom_np(&settings.actions, child_pipe_fd + 1);
-  auto environment = Environment::allowed().entries();
-  pid_t pid = -1;
-  const int error = ::posix_spawn(&pid, command.front().c_str(), &settings.actions, &settings.attributes,
-                                  pointers(command).data(), pointers(environment).data());
-  if (error != 0) return system_error("the ranks' guard cannot be started", error);
-  guard.process_ = RankProcess(pid, OwnedFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))), {}, {});
+  guard.pipe_ = std::move(pipe->ours);
+  guard.process_ = std::move(*process);
   return guard;
 }
 

@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "process_launcher.h"
+#include "accrue/run/child_process.h"
+#include "accrue/run/guard_programs.h"
 
 namespace accrue {
 
@@ -24,7 +25,7 @@ class ProgramGuard {
  private:
   void tell(char sign, pid_t pid);
 
-  RankProcess process_;
+  ChildProcess process_;
   OwnedFd pipe_;
 };
 

@@ -7,8 +7,8 @@
 #include "accrue/run/host_facts.h"
 #include "accrue/run/sha256.h"
 #include "accrue/run/spec_io.h"
-#include "engine_host_session.h"
 #include "run_folder.h"
+#include "run_session.h"
 
 namespace accrue {
 

@@ -161,6 +161,7 @@ RunWriter& RunWriter::operator=(RunWriter&& other) noexcept {
   std::swap(events_fd_, other.events_fd_);
   std::swap(reserve_fd_, other.reserve_fd_);
   std::swap(reserve_spent_, other.reserve_spent_);
+  std::swap(wrote_plan_, other.wrote_plan_);
   std::swap(dirty_, other.dirty_);
   std::swap(torn_, other.torn_);
   std::swap(last_sync_, other.last_sync_);
@@ -256,7 +257,9 @@ Result<void> RunWriter::sync_if_due(std::chrono::steady_clock::time_point now) {
 }
 
 Result<void> RunWriter::write_plan(const std::string& json) {
-  return write_plan_file(json, dir_ / "plan.json");
+  auto written = write_plan_file(json, dir_ / "plan.json");
+  wrote_plan_ = written.has_value();
+  return written;
 }
 
 Result<void> RunWriter::write_summary(const RunSummary& summary) {

@@ -4,6 +4,9 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+
+#include "accrue/run/result.h"
 
 namespace accrue {
 
@@ -13,5 +16,8 @@ std::string system_words(int error);
 enum class FileUse { read, write };
 /// What to do about it; empty if there is no advice.
 std::string system_hint(int error, FileUse use = FileUse::write);
+
+/// "no pipe can be made: Too many open files: ...". Class device where too many files are open, else internal.
+tl::unexpected<Error> system_error(std::string_view what, int error);
 
 }  // namespace accrue

@@ -25,6 +25,10 @@ enum class HostVerb {
   shut_down  ///< the host is being destroyed: end the run by the ladder; never travels through the socket
 };
 
+/// How far a step goes. The last micro-step of a window ends with its backward, before the gradients are reduced; an
+/// update ends when they are cleared.
+enum class StepUnit { phase, micro_step, update };
+
 struct HostCommand {
   HostVerb verb = HostVerb::status;
   std::int64_t steps = 0;  ///< set_steps: N from the next window on

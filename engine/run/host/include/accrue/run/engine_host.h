@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // EngineHost: the supervisor's whole interface. It owns one thread, which starts and watches the rank processes of one
 // run, is the only writer of the run's record, answers its control socket, and puts events into the queue. A lost
-// rank ends the others; the run then starts again from its newest checkpoint or fails (engine_host_failures.cpp).
+// rank ends the others; the run then starts again from its newest checkpoint or fails (session_failures.cpp).
 // The studio and accrue-run use the same host. A host runs one run at a time; make one for each run that is followed.
 // Thread: one thread owns a host and calls its methods. Each returns at once; its effects come back as events,
 // StateChanged first.
@@ -16,7 +16,9 @@
 
 #include "accrue/run/branch.h"
 #include "accrue/run/event_queue.h"
+#include "accrue/run/host_command.h"
 #include "accrue/run/plugin_facts.h"
+#include "accrue/run/rank_program.h"
 #include "accrue/run/result.h"
 #include "accrue/run/run_plan.h"
 #include "accrue/run/run_state.h"
@@ -30,9 +32,6 @@ struct EngineHostOptions {
   std::chrono::milliseconds stop_grace{5000};  ///< how long ranks may take to stop before they are killed
 };
 
-/// $ACCRUE_RANK_PROGRAM if it is set, else accrue-rank beside this program.
-std::string default_rank_program();
-
 struct RunRequest {
   RunPlan plan;
   std::filesystem::path run_dir;           ///< empty: a new folder in default_runs_dir()
@@ -42,10 +41,6 @@ struct RunRequest {
 
 /// Class of the warning that a command had no effect on the run.
 inline constexpr std::string_view refusal_class = "refused";
-
-/// How far a step goes. The last micro-step of a window ends with its backward, before the gradients are reduced; an
-/// update ends when they are cleared.
-enum class StepUnit { phase, micro_step, update };
 
 class EngineHost {
  public:

@@ -66,7 +66,4 @@ class ProgramGroup {
   virtual const std::optional<ProgramEnd>& first_failure() const = 0;
 };
 
-/// The whole of a guard: reads from `fd` which ranks live and, when its other end is gone, kills those that are left.
-void guard_programs(int fd);
-
 }  // namespace accrue

@@ -94,6 +94,8 @@ class RunWriter {
   Result<void> sync();
   Result<void> sync_if_due(std::chrono::steady_clock::time_point now);
   Result<void> write_plan(const std::string& json);
+  /// This writer wrote the plan that the folder holds; false after reopen().
+  bool wrote_plan() const { return wrote_plan_; }
   Result<void> write_summary(const RunSummary& summary);
   /// Of a new folder whose run cannot start: removes what was made, so that the folder can be used again.
   void give_up();
@@ -128,6 +130,7 @@ class RunWriter {
   int events_fd_ = -1;
   int reserve_fd_ = -1;
   bool reserve_spent_ = false;
+  bool wrote_plan_ = false;
   bool dirty_ = false;
   bool torn_ = false;  ///< part of a line is in the file and could not be cut off
   std::chrono::steady_clock::time_point last_sync_{};

@@ -5,8 +5,8 @@
 
 #include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/monotonic_clock.h"
-#include "engine_host_session.h"
 #include "run_folder.h"
+#include "run_session.h"
 
 namespace accrue {
 
@@ -57,42 +57,31 @@ void RunSession::warn(std::string class_name, std::string message, std::string w
                                 last_update_ ? last_update_->update : 0});
 }
 
-/// Warns once, saves what can be saved and ends the run. While the run's end is being recorded the error is kept for
-/// finish_run(), which reports it.
+/// Warns once, saves what can be saved and ends the run. While the run's end is being recorded the error is kept, and
+/// finish_run() reports it.
 void RunSession::disk_trouble(const Error& error) {
-  if (finishing_) {
-    if (!end_trouble_) end_trouble_ = error;
-    return;
-  }
-  if (std::exchange(disk_warned_, true)) return;
-  if (ending_ == Ending::none && ready_count() < ranks_.size())
+  if (!folder_.disk_failed(error)) return;
+  if (ladder_.ending() == Ending::none && ready_count() < ranks_.size())
     return fail_run(ErrorCode::disk, error.text(), "Resume the run once its folder can be written again");
   warn("disk", error.text(), "The run is being saved and ended; resume it once its folder can be written again");
-  if (!failure_) failure_ = Failure{ErrorCode::disk, error.text()};
-  if (ending_ != Ending::none) return;
-  save_and_end("The record cannot be kept: saving and ending");
+  failures_.note(ErrorCode::disk, error.text());
+  if (ladder_.ending() == Ending::none) save_and_end("The record cannot be kept: saving and ending");
 }
 
 /// Takes a checkpoint at the next boundary, then ends the run with the failure that is known.
 void RunSession::save_and_end(std::string why) {
-  ending_ = Ending::disk_full;
+  ladder_.save(Ending::disk, Clock::now());
   broadcast({RankCommandKind::checkpoint_and_stop, 0});
   apply(agreement_.release());
-  rung_ = Rung::asked;
-  rung_ends_ = Clock::time_point::max();  // a full disk may be a slow one, too; progress is watched instead
   set_state(RunState::stopping, std::move(why));
 }
 
 /// Without its folder a run has nothing to write to; without its lock it is not alone.
-void RunSession::check_folder() {
-  if (!writer_ || folder_lost_) return;
-  const auto loss = folder_.look();
-  if (!loss) return;
-  folder_lost_ = true;
-  warn("disk", loss->error.text(), {});
-  if (!failure_) failure_ = Failure{ErrorCode::disk, loss->error.text()};
-  if (!loss->folder_remains) return fail_run(ErrorCode::disk, loss->error.text(), {});
-  if (ending_ == Ending::none) save_and_end("Something in the run folder was removed: saving and ending");
+void RunSession::folder_trouble(const FolderWatch::Loss& loss) {
+  warn("disk", loss.error.text(), {});
+  failures_.note(ErrorCode::disk, loss.error.text());
+  if (!loss.folder_remains) return fail_run(ErrorCode::disk, loss.error.text(), {});
+  if (ladder_.ending() == Ending::none) save_and_end("Something in the run folder was removed: saving and ending");
 }
 
 RunSummary RunSession::summary(const std::string& outcome, const std::string& reason) const {

@@ -7,7 +7,7 @@
 
 #include "accrue/run/counted.h"
 #include "accrue/run/steps_record.h"
-#include "engine_host_session.h"
+#include "run_session.h"
 
 namespace accrue {
 
@@ -64,7 +64,7 @@ void RunSession::take_event(std::size_t rank, RunEvent event, std::string_view l
   if (steps_event) note_steps(*steps_event);
   if (is_ready) note_ready(rank);
   if (is_commit) {
-    ++commits_;
+    failures_.checkpoint_committed();
     if (writer_)
       if (const auto synced = writer_->sync(); !synced) disk_trouble(synced.error());
   }
@@ -117,7 +117,7 @@ void RunSession::check_updates(const Update& next) {
 }
 
 void RunSession::check_numbering(std::size_t rank, const RunEvent& event) {
-  if (!writer_ || event.seq < 0 || disk_warned_) return;  // a full disk loses lines, and has said so
+  if (!writer_ || event.seq < 0 || folder_.disk_has_failed()) return;  // a full disk loses lines, and has said so
   const auto entry = writer_->next_seq().find(event.rank);
   const auto expected = entry == writer_->next_seq().end() ? 0 : entry->second;
   if (event.seq > expected)

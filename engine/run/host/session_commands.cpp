@@ -2,21 +2,15 @@
 // Pause, step, stop, checkpoint and kill. Whatever must not interrupt a collective goes through the hold agreement;
 // only kill does not.
 #include <fmt/format.h>
-#include <signal.h>
 
-#include "accrue/run/choice_names.h"
 #include "accrue/run/counted.h"
 #include "accrue/run/inside_windows.h"
 #include "accrue/run/spec_fields.h"
-#include "engine_host_session.h"
+#include "hold_places.h"
+#include "run_session.h"
 
 namespace accrue {
 namespace {
-
-/// What the ranks finish before they pause or stop.
-const char* stretch_of(const RunSpec& spec) {
-  return stops_inside_windows(spec) ? "micro-step" : "window";
-}
 
 tl::unexpected<Error> refused(std::string why) {
   return fail(ErrorCode::config, std::move(why));
@@ -29,7 +23,7 @@ bool is_training(RunState state) {
 }  // namespace
 
 Result<void> RunSession::command(const HostCommand& command) {
-  if (over_) return refused("the run has ended");
+  if (over()) return refused("the run has ended");
   switch (command.verb) {
     case HostVerb::status:
       return {};
@@ -55,10 +49,8 @@ Result<void> RunSession::command(const HostCommand& command) {
       kill_all();
       return {};
     case HostVerb::shut_down:
-      strict_ladder_ = true;
-      if (ending_ == Ending::none) return stop();
-      rung_ends_ = std::min(rung_ends_, Clock::now() + settings_.stop_grace);
-      return {};
+      ladder_.close(Clock::now());
+      return ladder_.ending() == Ending::none ? stop() : Result<void>();
   }
   return refused("unknown command");
 }
@@ -71,7 +63,7 @@ Result<void> RunSession::pause() {
 }
 
 Result<void> RunSession::proceed() {
-  if (ending_ != Ending::none) return refused("the run is ending");
+  if (ladder_.ending() != Ending::none) return refused("the run is ending");
   if (agreement_.stage() == HoldAgreement::Stage::open) return refused("the run is not paused");
   apply(agreement_.release());
   progress_.restart(Clock::now());
@@ -99,9 +91,9 @@ Result<void> RunSession::step(StepUnit unit) {
   // Inside a micro-step that is not done there is less to go.
   const bool before_backward = phase == StepPhase::forward || phase == StepPhase::scale;
   const bool before_end = phase != StepPhase::none && phase != StepPhase::zero;
-  const auto target = unit == StepUnit::update ? next_boundary(before_end ? at - 1 : at)
+  const auto target = unit == StepUnit::update ? next_boundary(order_.plan, before_end ? at - 1 : at)
                       : before_backward        ? at
-                                               : next_stop(at + 1);
+                                               : stop_after(at + 1);
   set_state(RunState::running, fmt::format("Stepping to micro-step {}", target));
   apply(unit == StepUnit::micro_step && inside ? agreement_.advance_in(target) : agreement_.advance_to(target));
   return {};
@@ -110,24 +102,17 @@ Result<void> RunSession::step(StepUnit unit) {
 /// Before all ranks have joined there is nothing to agree on, and a rank that waits for its peers hears no command: it
 /// is killed.
 Result<void> RunSession::stop() {
-  if (stop_sent_ || ending_ == Ending::killed_by_user) return refused("the run is stopping already");
-  if (ending_ == Ending::failure) {
-    restart_refused_ = true;  // its ranks are being killed already
+  if (ladder_.ending() == Ending::stop || ladder_.ending() == Ending::kill)
+    return refused("the run is stopping already");
+  if (ladder_.refuse_restart()) {  // its ranks are being killed already
     set_state(RunState::stopping, "Stopping without a restart");
     return {};
   }
   blamed_.clear();
-  ending_ = Ending::by_user;
-  stop_sent_ = true;
-  rung_ = Rung::asked;
-  rung_ends_ = Clock::now() + settings_.stop_grace;
-  const bool met = ready_count() == ranks_.size();
+  const bool all_joined = ready_count() == ranks_.size();
+  ladder_.stop(Clock::now(), all_joined);
   set_state(RunState::stopping, fmt::format("Stopping after this {}", stretch_of(order_.plan.spec)));
-  if (met) {
-    apply(agreement_.begin(HoldAgreement::Goal::stop));
-  } else {
-    rung_ends_ = Clock::now();
-  }
+  if (all_joined) apply(agreement_.begin(HoldAgreement::Goal::stop));
   return {};
 }
 
@@ -138,12 +123,10 @@ Result<void> RunSession::checkpoint() {
 }
 
 Result<void> RunSession::checkpoint_and_stop() {
-  if (ending_ == Ending::failure) return stop();  // no rank is left that could save; this calls off the restart
-  if (ending_ != Ending::none) return refused("the run is ending already");
+  if (ladder_.failed()) return stop();  // no rank is left that could save; this calls off the restart
+  if (ladder_.ending() != Ending::none) return refused("the run is ending already");
   if (ready_count() < ranks_.size()) return stop();  // nothing has been trained that could be saved
-  ending_ = Ending::by_user;
-  rung_ = Rung::asked;
-  rung_ends_ = Clock::time_point::max();  // a window may be long; progress is watched instead
+  ladder_.save(Ending::save, Clock::now());
   set_state(RunState::stopping, "Stopping after this update, with a checkpoint");
   broadcast({RankCommandKind::checkpoint_and_stop, 0});
   progress_.restart(Clock::now());
@@ -186,15 +169,15 @@ Result<void> RunSession::set_steps(std::int64_t steps) {
 }
 
 void RunSession::kill_all() {
-  ending_ = Ending::killed_by_user;
+  ladder_.kill();
   kill_ranks();
   set_state(RunState::stopping, "Killing the ranks");
 }
 
 void RunSession::apply(const HoldAgreement::Move& move) {
   for (const auto& command : move.broadcast) broadcast(command);
-  if (!move.reached || ending_ != Ending::none) return;
-  std::string detail = place_text(agreement_.micro_step(), agreement_.phase());
+  if (!move.reached || ladder_.ending() != Ending::none) return;
+  std::string detail = place_text();
   if (move.unprompted && !last_numerics_.empty()) detail += ": " + std::exchange(last_numerics_, {});
   set_state(RunState::paused, std::move(detail));
 }
@@ -204,33 +187,16 @@ void RunSession::broadcast(const RankCommand& command) {
     if (!slot.gone()) slot.send(command);
 }
 
-std::string RunSession::place_text(std::int64_t micro_step, StepPhase phase) const {
+std::string RunSession::place_text() const {
+  const std::int64_t micro_step = agreement_.micro_step();
   if (micro_step <= 0) return "Paused before the first micro-step";
   if (own_loop_) return fmt::format("Paused after micro-step {}", micro_step);
-  AccumulationWindow window(order_.plan.window);
-  window.seek(micro_step - 1);
-  const auto plan = window.next();
-  if (!plan) return fmt::format("Paused after micro-step {}", micro_step);
-  const std::string after = phase == StepPhase::none ? "at" : fmt::format("after {} of", to_string(phase));
-  return fmt::format("Paused {} micro {} of {}, update {}", after, plan->position + 1, plan->window_size,
-                     plan->window + 1);
+  return paused_text(order_.plan, micro_step, agreement_.phase());
 }
 
 /// The first micro-step, from this one on, after which the ranks can pause.
-std::int64_t RunSession::next_stop(std::int64_t micro_step) const {
-  if (micro_step == 0 || own_loop_ || stops_inside_windows(order_.plan.spec)) return micro_step;
-  return next_boundary(micro_step - 1);
-}
-
-std::int64_t RunSession::next_boundary(std::int64_t micro_step) const {
-  AccumulationWindow window(order_.plan.window);
-  window.seek(micro_step);
-  auto last = micro_step;
-  while (const auto plan = window.next()) {
-    last = plan->micro_step;
-    if (plan->update) break;
-  }
-  return std::max(last, micro_step + 1);
+std::int64_t RunSession::stop_after(std::int64_t micro_step) const {
+  return own_loop_ ? micro_step : next_stop(order_.plan, micro_step);
 }
 
 }  // namespace accrue

@@ -3,9 +3,7 @@
 // engine.
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,18 +12,25 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/engine_host.h"
 #include "accrue/run/host_command.h"
+#include "accrue/run/run_state.h"
 #include "accrue/run/run_store.h"
 #include "accrue/run/run_tally.h"
 #include "control_channel.h"
-#include "engine_host_agreement.h"
-#include "engine_host_liveness.h"
-#include "engine_host_ranks.h"
+#include "failure_book.h"
 #include "folder_watch.h"
-#include "process_launcher.h"
+#include "hold_agreement.h"
+#include "progress_watch.h"
+#include "rank_slot.h"
+#include "run_end.h"
+#include "stop_ladder.h"
 
 namespace accrue {
+
+/// Of a key of the spec that counts seconds.
+inline std::chrono::steady_clock::duration seconds_of(double seconds) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+}
 
 struct SessionRequest {
   RunOrder order;
@@ -72,42 +77,44 @@ class RunSession {
   void turn();
   /// Refusals say why.
   Result<void> command(const HostCommand& command);
-  bool over() const { return over_; }
+  bool over() const { return end_.has_value(); }
   /// Of a session that is over.
-  const RunFinished& end() const { return end_; }
+  const RunFinished& end() const { return *end_; }
   /// The ranks were told to end at once.
-  bool killed() const { return rung_ == Rung::killed && !lets_ranks_go(); }
+  bool killed() const { return ladder_.rung() == StopLadder::Rung::killed && !lets_ranks_go(); }
 
  private:
-  /// Why the ranks are being ended.
-  enum class Ending { none, by_user, killed_by_user, failure, disk_full };
-  enum class Rung { none, asked, killed };
+  using Ending = StopLadder::Ending;
 
-  // engine_host_session.cpp: life of an attempt
+  // run_session.cpp: life of an attempt
   void start_attempt();
   Result<void> spawn_all();
   void adopt_all();
-  Result<void> check_data() const;
   void announce_start(bool resumed);
   Result<void> leave_later_branch();
-  void check_updates(const Update& next);
+  void finish_attempt();
+  void restart();
+  void finish_run(const RunOutcome& outcome);
+  void end_rank(RankSlot& slot);
+  void kill_ranks();
+  bool launches_ranks() const { return channels_.empty(); }
+  bool lets_ranks_go() const { return own_loop_ && ladder_.ending() != Ending::kill; }
+  bool all_gone() const;
+  std::size_t ready_count() const;
+  ControlAnswer answer_control(const HostCommand& command);
+
+  // session_clocks.cpp: what is due
   void check_clocks(Clock::time_point now);
-  void check_join(Clock::time_point now);
   void forgive_gap(Clock::duration gap);
+  void check_join(Clock::time_point now);
   void check_progress(Clock::time_point now);
   void check_writing(Clock::time_point now);
   void check_waiting(Clock::time_point now);
   void check_last_save(Clock::time_point now);
-  std::string stall_text(const std::vector<std::size_t>& blamed, Clock::time_point now) const;
   void check_ladder(Clock::time_point now);
-  void kill_ranks();
-  void end_rank(RankSlot& slot);
-  bool lets_ranks_go() const { return own_loop_ && ending_ != Ending::killed_by_user; }
-  void finish_attempt();
-  void finish_run(const std::string& outcome, int status, const std::string& reason);
-  ControlAnswer answer_control(const HostCommand& command);
+  std::string stall_text(const std::vector<std::size_t>& blamed, Clock::time_point now) const;
 
-  // engine_host_commands.cpp: pause, step, stop, checkpoint, kill
+  // session_commands.cpp: pause, step, stop, checkpoint, kill
   Result<void> pause();
   Result<void> proceed();
   Result<void> step(StepUnit unit);
@@ -119,50 +126,40 @@ class RunSession {
   void kill_all();
   void apply(const HoldAgreement::Move& move);
   void broadcast(const RankCommand& command);
-  std::string place_text(std::int64_t micro_step, StepPhase phase) const;
-  std::int64_t next_boundary(std::int64_t micro_step) const;
-  std::int64_t next_stop(std::int64_t micro_step) const;
+  std::string place_text() const;
+  std::int64_t stop_after(std::int64_t micro_step) const;
 
-  // engine_host_intake.cpp: what arrives from the ranks
+  // session_intake.cpp: what arrives from the ranks
   bool read_rank(std::size_t rank);  ///< false when nothing waited
   void take_event(std::size_t rank, RunEvent event, std::string_view line);
   void take_failure_report(std::size_t rank, RunEvent event);
   void note_ready(std::size_t rank);
   void note_steps(const RunEvent& event);
+  void check_updates(const Update& next);
   void check_numbering(std::size_t rank, const RunEvent& event);
   void check_readability(std::size_t rank);
 
-  // engine_host_failures.cpp: ends of ranks
+  // session_failures.cpp: ends of ranks
   void note_exit(std::size_t rank, ExitReport exit);
   void fail_run(ErrorCode code, std::string message, std::string what_to_do);
   RunEvent failure_event(std::size_t rank, ExitReport exit);
   void settle_failures();
   void fail_motionless(std::size_t rank, const std::string& why);
-  std::string place_of(std::size_t rank) const;
-  std::string name_of(std::size_t rank) const;
   std::string log_advice(std::size_t rank) const;
   std::string advice_for(std::size_t rank, const ExitReport& exit) const;
-  std::int64_t recent_restarts() const;
   bool may_restart() const;
-  std::string no_restart_text() const;
-  void restart();
 
-  // engine_host_records.cpp: what is written and shown
+  // session_records.cpp: what is written and shown
   void emit(std::int64_t rank, EventBody body);
   /// `line`: the event as it came in, which is stored as it is; empty: it is encoded.
   void store_and_publish(RunEvent event, std::string_view line = {});
   void set_state(RunState state, std::string detail);
   void warn(std::string class_name, std::string message, std::string what_to_do);
   void disk_trouble(const Error& error);
-  void check_folder();
+  void folder_trouble(const FolderWatch::Loss& loss);
   void save_and_end(std::string why);
   std::int64_t now_ns() const;
   RunSummary summary(const std::string& outcome, const std::string& reason) const;
-
-  bool all_gone() const;
-  std::size_t ready_count() const;
-  /// "Ranks 0, 1 and 3"; `initial`: 'r' inside a sentence.
-  std::string list_ranks(const std::vector<std::size_t>& ranks, char initial = 'R') const;
 
   RunOrder order_;
   std::optional<RunWriter> writer_;
@@ -171,60 +168,36 @@ class RunSession {
   SessionSettings settings_;
   Publish publish_;
   SetState publish_state_;
-  std::vector<OwnedFd> channels_;
-  bool starts_ranks_ = true;
+  std::vector<OwnedFd> channels_;  ///< empty unless another launcher started the ranks
   std::optional<std::int64_t> own_loop_;
 
   std::optional<ControlServer> control_;
-  std::vector<RankSlot> ranks_;
-  HoldAgreement agreement_{0};
-  ProgressWatch progress_{0, Clock::time_point{}};
+  StopLadder ladder_;
+  FailureBook failures_;
+  FolderWatch folder_;
 
   RunState state_ = RunState::idle;
   std::string detail_;
-  Ending ending_ = Ending::none;
-  Rung rung_ = Rung::none;
-  Clock::time_point rung_ends_{};
-  bool stop_sent_ = false;
-  bool restart_refused_ = false;  ///< stopped by the user while restarting
-  bool strict_ladder_ = false;    ///< the host is going away: no patience with a long micro-step
+
+  // Of this attempt.
+  std::vector<RankSlot> ranks_;
+  HoldAgreement agreement_{0};
+  ProgressWatch progress_{0, Clock::time_point{}};
   Clock::time_point join_ends_{};
   Clock::time_point last_turn_{};
-  Clock::time_point failures_settle_{};
   std::vector<std::size_t> blamed_;  ///< ranks named in the last stall warning
   bool slow_write_told_ = false;
-  Clock::time_point asked_at_{};  ///< when the ranks were asked to end
-  Clock::time_point next_waiting_word_{};
-  bool updates_came_ = false;  ///< in this attempt
-  bool over_ = false;
-  RunFinished end_;
-  bool finishing_ = false;            ///< the ranks are gone and the end is being recorded
-  std::optional<Error> end_trouble_;  ///< why it could not be
-  bool disk_warned_ = false;
-  FolderWatch folder_;
-  Clock::time_point next_folder_look_{};
-  bool folder_lost_ = false;
-
-  // Failures of this attempt.
-  struct Failure {
-    ErrorCode code = ErrorCode::unset;
-    std::string message;
-  };
-  std::optional<Failure> failure_;
-  std::vector<std::pair<std::size_t, ExitReport>> consequences_;  ///< exits that a lost peer explains, held back
+  bool updates_came_ = false;
+  std::optional<RunFinished> reported_end_;
 
   // The run so far.
   std::optional<Update> last_update_;
   RunTally tally_;
   std::map<std::int64_t, Measured> measured_;  ///< the last of each rank
-  std::optional<RunFinished> reported_end_;
   std::string last_numerics_;
   std::string started_at_;
   std::int64_t requested_steps_ = 0;  ///< N that was requested and has not taken effect yet; 0 = none
-  std::int64_t restarts_ = 0;
-  std::deque<Clock::time_point> recent_restarts_;  ///< within the budget's window
-  std::int64_t fruitless_restarts_ = 0;
-  std::int64_t commits_ = 0;  ///< checkpoints committed in this attempt
+  std::optional<RunFinished> end_;    ///< once it is over
 };
 
 }  // namespace accrue

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine_host_ranks.h"
+#include "rank_slot.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,8 +24,8 @@ void RankSlot::send(const RankCommand& command) {
 }
 
 void RankSlot::flush() {
-  while (!outbox.empty() && process.events_fd() >= 0) {
-    const auto count = ::send(process.events_fd(), outbox.data(), outbox.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  while (!outbox.empty() && process.events.get() >= 0) {
+    const auto count = ::send(process.events.get(), outbox.data(), outbox.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
       if (errno != EAGAIN && errno != EWOULDBLOCK) outbox.clear();  // the rank reads no more; its exit will follow
@@ -36,8 +36,8 @@ void RankSlot::flush() {
 }
 
 std::optional<ExitReport> RankSlot::reap() {
-  if (!adopted) return process.reap();
-  if (exit || process.events_fd() >= 0) return std::nullopt;
+  if (!adopted) return process.child.reap();
+  if (exit || process.events.get() >= 0) return std::nullopt;
   if (failure_report) return ExitReport{0, std::get<RankFailed>(failure_report->body).exit_status};
   if (said_farewell) return ExitReport{};
   return ExitReport{0, exit_status(ErrorCode::peer_lost), true};
@@ -45,22 +45,22 @@ std::optional<ExitReport> RankSlot::reap() {
 
 void RankSlot::kill() {
   const bool again = std::exchange(told_to_end, true);
-  if (!adopted) return process.signal_group(SIGKILL);
-  if (again) return process.close_events();
+  if (!adopted) return process.child.signal(SIGKILL);
+  if (again) return process.events.reset();
   outbox.clear();
   send({.kind = RankCommandKind::end_now});
-  ::shutdown(process.events_fd(), SHUT_WR);  // what the rank still has to say is read
+  ::shutdown(process.events.get(), SHUT_WR);  // what the rank still has to say is read
 }
 
 std::string RankSlot::read_events() {
   std::string bytes;
   char chunk[65536];
-  while (process.events_fd() >= 0 && bytes.size() < slice_bytes) {
-    const auto count = ::recv(process.events_fd(), chunk, sizeof chunk, MSG_DONTWAIT);
+  while (process.events.get() >= 0 && bytes.size() < slice_bytes) {
+    const auto count = ::recv(process.events.get(), chunk, sizeof chunk, MSG_DONTWAIT);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
     if (count <= 0)
-      process.close_events();
+      process.events.reset();
     else
       bytes.append(chunk, static_cast<std::size_t>(count));
   }
@@ -70,12 +70,12 @@ std::string RankSlot::read_events() {
 std::string RankSlot::read_output() {
   std::string bytes;
   char chunk[65536];
-  while (process.output_fd() >= 0 && bytes.size() < slice_bytes) {
-    const auto count = ::read(process.output_fd(), chunk, sizeof chunk);
+  while (process.output.get() >= 0 && bytes.size() < slice_bytes) {
+    const auto count = ::read(process.output.get(), chunk, sizeof chunk);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
     if (count <= 0)
-      process.close_output();
+      process.output.reset();
     else
       bytes.append(chunk, static_cast<std::size_t>(count));
   }

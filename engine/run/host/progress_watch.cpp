@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine_host_liveness.h"
+#include "progress_watch.h"
 
 #include <algorithm>
 #include <tuple>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine_host_agreement.h"
+#include "hold_agreement.h"
 
 #include <algorithm>
 #include <utility>

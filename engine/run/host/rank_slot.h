@@ -8,7 +8,7 @@
 
 #include "accrue/run/event_reader.h"
 #include "accrue/run/rank_command.h"
-#include "process_launcher.h"
+#include "rank_process.h"
 
 namespace accrue {
 
@@ -27,7 +27,7 @@ struct RankSlot {
   std::optional<RunEvent> failure_report;  ///< what it said of its own failure, kept until its exit is known
   std::int64_t unreadable_lines = 0;       ///< already warned about
 
-  bool gone() const { return adopted ? exit.has_value() : !process.running(); }
+  bool gone() const { return adopted ? exit.has_value() : !process.child.running(); }
   /// How it ended, once it has.
   std::optional<ExitReport> reap();
   /// Ends it at once. An adopted rank that still does not end is given up at the second call.

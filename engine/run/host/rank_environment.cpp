@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spawn_support.h"
+#include "rank_environment.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
 extern char** environ;
 
 namespace accrue {
 namespace {
-
-// Descriptors for a child have numbers above those that it gets, so that moving one never overwrites another.
-constexpr int lowest_source_fd = 16;
 
 constexpr std::array<std::string_view, 17> allowed_names = {"PATH",
                                                             "HOME",
@@ -49,59 +42,6 @@ bool is_allowed(std::string_view entry) {
 }
 
 }  // namespace
-
-tl::unexpected<Error> system_error(std::string_view what, int error) {
-  return fail(error == EMFILE || error == ENFILE ? ErrorCode::device : ErrorCode::internal,
-              fmt::format("{}: {}", what, std::strerror(error)), {},
-              error == EMFILE || error == ENFILE ? "Too many files are open: raise the limit (ulimit -n)" : "");
-}
-
-OwnedFd lifted(int fd) {
-  return OwnedFd(::fcntl(fd, F_DUPFD_CLOEXEC, lowest_source_fd));
-}
-
-Result<Pair> output_pair() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return system_error("no pipe for a rank's output can be made", errno);
-  OwnedFd first(ends[0]);
-  OwnedFd second(ends[1]);
-  Pair pair{lifted(first.get()), lifted(second.get())};
-  if (!pair.ours || !pair.theirs) return system_error("no pipe for a rank's output can be made", errno);
-  ::fcntl(pair.ours.get(), F_SETFL, O_NONBLOCK);
-  return pair;
-}
-
-SpawnSettings::SpawnSettings() {
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawnattr_init(&attributes);
-  sigset_t all;
-  sigset_t none;
-  ::sigfillset(&all);
-  ::sigemptyset(&none);
-  ::posix_spawnattr_setsigdefault(&attributes, &all);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setpgroup(&attributes, 0);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-}
-
-void SpawnSettings::block(std::initializer_list<int> signals) {
-  sigset_t blocked;
-  ::sigemptyset(&blocked);
-  for (const int signal : signals) ::sigaddset(&blocked, signal);
-  ::posix_spawnattr_setsigmask(&attributes, &blocked);
-}
-
-SpawnSettings::~SpawnSettings() {
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::posix_spawnattr_destroy(&attributes);
-}
-
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> result;
-  for (auto& text : strings) result.push_back(text.data());
-  result.push_back(nullptr);
-  return result;
-}
 
 Environment Environment::allowed() {
   Environment result;

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where ranks can pause, and what that place is called.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "accrue/run/run_plan.h"
+#include "accrue/run/step_phase.h"
+
+namespace accrue {
+
+/// What the ranks finish before they pause or stop: "micro-step" or "window".
+const char* stretch_of(const RunSpec& spec);
+/// The micro-step at whose end the window ends that holds the one after this one.
+std::int64_t next_boundary(const RunPlan& plan, std::int64_t micro_step);
+/// The first micro-step, from this one on, after which ranks that follow the plan can pause.
+std::int64_t next_stop(const RunPlan& plan, std::int64_t micro_step);
+/// "Paused after backward of micro 2 of 4, update 3".
+std::string paused_text(const RunPlan& plan, std::int64_t micro_step, StepPhase phase);
+
+}  // namespace accrue

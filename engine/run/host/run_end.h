@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a run ends: the outcome that its record gets, and in which words.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "accrue/run/checkpoint_mark.h"
+#include "accrue/run/run_event.h"
+#include "failure_book.h"
+#include "stop_ladder.h"
+
+namespace accrue {
+
+/// What is known once all ranks of the last attempt are gone.
+struct LastAttempt {
+  StopLadder::Ending ending = StopLadder::Ending::none;
+  std::optional<FailureBook::Failure> failure;
+  std::string no_restart;               ///< an addition to the failure
+  std::optional<RunFinished> reported;  ///< what rank 0 said
+  bool folder_lost = false;
+  bool launched_here = true;  ///< false: another launcher started the ranks, and may signal them
+};
+
+struct RunOutcome {
+  std::string outcome;  ///< finished, stopped or failed
+  int exit_status = 0;
+  std::string reason;
+};
+RunOutcome outcome_of(const LastAttempt& attempt);
+
+/// The detail of the last state: "Stopped by you after 12 updates; resuming begins at update 10, ...". `resumable`:
+/// what ended the run may not be met again; `newest`: its newest checkpoint.
+std::string ended_text(const RunFinished& end, const Update& last, bool resumable, const CheckpointMark& newest);
+
+/// Changes what is shown of an end that the folder does not record: the run is reported as failed.
+void tell_of_lost_end(std::vector<RunEvent>& shown, const Error& error);
+/// Likewise where only the summary is missing.
+void tell_of_missing_summary(std::vector<RunEvent>& shown, const Error& error);
+
+}  // namespace accrue

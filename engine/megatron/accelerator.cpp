@@ -20,6 +20,7 @@
 #include "accrue/run/spec_io.h"
 #include "megatron/accelerator_impl.h"
 #include "megatron/own_arguments.h"
+#include "update/clip_factor.h"
 
 namespace accrue::megatron {
 namespace {
@@ -479,9 +480,9 @@ ModelOutput AcceleratorImpl::train_step(const Batch& batch) {
   if (clip > 0.0 && update) {
     const auto timing = timers.run("optimizer-clip-main-grad");
     if (!progress.grad_norm) progress.grad_norm = optimizer->gradient_norm();
-    const double norm = *progress.grad_norm;
-    update = std::isfinite(norm);
-    if (update && clip / (norm + 1e-6) < 1.0) optimizer->scale_gradients(clip / (norm + 1e-6));
+    update = std::isfinite(*progress.grad_norm);
+    const double factor = clip_factor(*progress.grad_norm, clip);
+    if (factor < 1.0 && update) optimizer->scale_gradients(factor);
   }
   ++progress.iteration;
   progress.consumed_train_samples += global_batch;

@@ -148,21 +148,4 @@ double flat_norm(const at::Tensor& grads) {
   return std::sqrt(square_sum(grads, {&whole, 1}));
 }
 
-double clip_factor(double norm, double max_norm) {
-  if (max_norm == 0.0) return 1.0;
-  const double factor = max_norm / (norm + 1e-6);
-  return factor < 1.0 || std::isnan(factor) ? factor : 1.0;
-}
-
-void clip_flat_norm(at::Tensor& grads, double max_norm) {
-  if (max_norm == 0.0) return;
-  if (grads.is_cpu()) {
-    grads.mul_(clip_factor(flat_norm(grads), max_norm));
-    return;
-  }
-  const FlatRange whole{0, grads.numel()};
-  const at::Tensor norm = tensor_square_sum(grads, {&whole, 1}).sqrt_();
-  grads.mul_(norm.add_(1e-6).reciprocal_().mul_(max_norm).clamp_max_(1.0));
-}
-
 }  // namespace accrue

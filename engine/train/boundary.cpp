@@ -18,6 +18,7 @@
 #include "train/model_axis.h"
 #include "train/parameter_norms.h"
 #include "train/step_timer.h"
+#include "update/clip_factor.h"
 
 namespace accrue {
 namespace {

@@ -36,6 +36,7 @@
 #include "train/evaluate.h"
 #include "train/inspection.h"
 #include "train/model_axis.h"
+#include "update/clip_factor.h"
 
 namespace accrue {
 namespace {

@@ -11,6 +11,7 @@
 #include "accrue/optim/flat_optimizer.h"
 #include "optim/flat_paths.h"
 #include "support/test_program.h"
+#include "update/clip_factor.h"
 
 namespace test_optimizers {
 
@@ -412,7 +413,7 @@ class TestOptimizers : public QObject {
   }
 
   void clip_factor_is_that_of_clip_grad_norm() {
-    QCOMPARE(clip_factor(10.0, 0.0), 1.0);
+    QCOMPARE(clip_factor(10.0, 0.0), 0.0);
     QCOMPARE(clip_factor(0.5, 1.0), 1.0);
     QCOMPARE(clip_factor(4.0, 1.0), 1.0 / (4.0 + 1e-6));
     QVERIFY(std::isnan(clip_factor(std::numeric_limits<double>::quiet_NaN(), 1.0)));

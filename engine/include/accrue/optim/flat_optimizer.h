@@ -89,9 +89,5 @@ std::vector<FlatRange> counted_ranges(std::span<const OptimizerSegment> segments
 double square_sum(const at::Tensor& flat, std::span<const FlatRange> ranges);
 /// L2 norm of a flat gradient [numel], in double. Non-finite values give a non-finite norm.
 double flat_norm(const at::Tensor& grads);
-/// Scales a flat gradient [numel] in place by clip_factor(). Does not wait for a device.
-void clip_flat_norm(at::Tensor& grads, double max_norm);
-/// The factor clip_grad_norm_ multiplies by: min(1, max_norm / (norm + 1e-6)); 1 where max_norm is 0.
-double clip_factor(double norm, double max_norm);
 
 }  // namespace accrue

@@ -16,6 +16,7 @@
 #include "accrue/megatron/megatron_lm_plugin.h"
 #include "accrue/megatron/timers.h"
 #include "accrue/parallel/distributed_data_parallel.h"
+#include "update/update_shard.h"
 
 namespace accrue::megatron {
 
@@ -89,19 +90,19 @@ class ChunkOptimizer {
     std::size_t parameter = 0;  ///< in parameters_
     std::size_t reached = 0;    ///< in ddp.parameters()
     std::size_t arena = 0;
-    FlatRange range;    ///< in the arena
-    at::Tensor tensor;  ///< shares the parameter's memory
-    at::Tensor master;  ///< what is updated: of a half-precision parameter a float32 copy, else the tensor
+    FlatRange range;          ///< in the arena
+    std::int64_t offset = 0;  ///< in the parameter
+    at::Tensor tensor;        ///< shares the parameter's memory
+    at::Tensor master;        ///< what is updated: of a half-precision parameter a float32 copy, else the tensor
     bool half() const { return !master.is_same(tensor); }
   };
   /// Its gradient, in the type of the update.
   at::Tensor gradient_of(const Fragment& fragment) const;
-  bool counts(const Fragment& fragment) const;
-  void complete_rows();
-  void complete_positions();
-  /// Of its parameter, in the arena.
-  FlatRange whole_of(const Fragment& fragment) const;
-  double summed(double value) const;
+  /// As it lies in the arena.
+  at::Tensor flat_gradient_of(const Fragment& fragment) const;
+  /// Over the fragments of the model, each element once.
+  template <typename Of>
+  double sum(const Of& of) const;
   void gather_parameters();
 
   std::vector<NamedParameter> parameters_;
@@ -110,6 +111,7 @@ class ChunkOptimizer {
   Timers& timers_;
   bool sequence_;
   bool sharded_;
+  std::vector<UpdateShard> shards_;  ///< under ZeRO, by arena
   std::vector<Fragment> fragments_;
   std::vector<GroupFactors> groups_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;

@@ -124,13 +124,6 @@ at::Tensor tensor_square_sum(const at::Tensor& flat, std::span<const FlatRange> 
   return total;
 }
 
-std::vector<FlatRange> counted_ranges(std::span<const OptimizerSegment> segments, std::int64_t tensor_rank) {
-  std::vector<FlatRange> ranges;
-  for (const OptimizerSegment& segment : segments)
-    if (!segment.shared && (segment.tensor_split || tensor_rank == 0)) ranges.push_back(segment.range);
-  return ranges;
-}
-
 double square_sum(const at::Tensor& flat, std::span<const FlatRange> ranges) {
   for (const FlatRange& range : ranges) check_inside(range, flat.numel(), "range");
   if (!flat.is_cpu()) return tensor_square_sum(flat, ranges).item<double>();

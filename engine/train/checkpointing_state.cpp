@@ -19,6 +19,7 @@
 #include "train/checkpointing.h"
 #include "train/model_axis.h"
 #include "train/step_reports.h"
+#include "update/model_sums.h"
 
 namespace accrue {
 namespace {
@@ -39,7 +40,7 @@ std::string replica_name(const Training& training, const std::string& what) {
 /// Of what the tensor-parallel ranks all hold, the first writes.
 bool writes(const Training& training, std::size_t i) {
   const ParameterShare& share = training.model.shares()[i];
-  return (share.divided || training.tensor.rank() == 0) && !share.shared;
+  return counts_here(share.shared, share.divided, training.tensor.rank());
 }
 
 /// Whether this rank's rows of a parameter are all beyond the vocabulary.

@@ -22,15 +22,6 @@ LaunchBuckets launch_of(const RunPlan& plan) {
   return reduces_during_backward(plan) ? LaunchBuckets::when_ready : LaunchBuckets::at_finish;
 }
 
-bool is_half(at::ScalarType type) {
-  return type == at::kHalf || type == at::kBFloat16;
-}
-
-/// Updates of half-precision parameters are computed in float32.
-at::ScalarType update_type(at::ScalarType own) {
-  return is_half(own) ? at::kFloat : own;
-}
-
 std::int64_t gradient_element(const RunPlan& plan, at::ScalarType own) {
   return bytes_of_sum(plan.knobs.accumulation_dtype, static_cast<std::int64_t>(c10::elementSize(own)));
 }

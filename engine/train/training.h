@@ -26,7 +26,8 @@
 #include "train/reporter.h"
 #include "train/run_hooks.h"
 #include "train/scalar_log.h"
-#include "train/update_shard.h"
+#include "update/update_shard.h"
+#include "update/update_type.h"
 
 namespace accrue {
 
@@ -83,7 +84,7 @@ struct Training {
   }
   /// Whether the loss is known as two parts: a plug-in library's is one number.
   bool splits_loss() const { return has_second_loss(spec().model) && !hooks.any(); }
-  bool half() const { return model.dtype() == at::kHalf || model.dtype() == at::kBFloat16; }
+  bool half() const { return is_half(model.dtype()); }
   const RunPlan& plan() const { return order.plan; }
   const RunSpec& spec() const { return order.plan.spec; }
 };

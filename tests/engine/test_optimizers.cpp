@@ -12,6 +12,7 @@
 #include "optim/flat_paths.h"
 #include "support/test_program.h"
 #include "update/clip_factor.h"
+#include "update/model_sums.h"
 
 namespace test_optimizers {
 

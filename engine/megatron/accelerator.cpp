@@ -14,6 +14,7 @@
 
 #include "accrue/megatron/data_parallel_groups.h"
 #include "accrue/parallel/random_streams.h"
+#include "accrue/run/choice_names.h"
 #include "accrue/run/model_share.h"
 #include "accrue/run/parameter_groups.h"
 #include "accrue/run/program.h"
@@ -38,16 +39,6 @@ std::string texts(const std::vector<Finding>& findings) {
   for (const Finding& each : findings)
     if (each.severity == Severity::error) all += (all.empty() ? "" : "\n") + each.text();
   return all;
-}
-
-const SpecValue* argument_value(const ResolvedMegatron& resolved, std::string_view name) {
-  const MegatronArgumentValue* found = resolved.argument(name);
-  return found == nullptr ? nullptr : &found->value;
-}
-
-bool flag(const ResolvedMegatron& resolved, std::string_view name, bool fallback) {
-  const SpecValue* value = argument_value(resolved, name);
-  return value == nullptr ? fallback : std::get<bool>(*value);
 }
 
 /// Masks and counts, which are buffers of other types, stay what they are; Module::to() would cast them as well.
@@ -75,20 +66,15 @@ bool matches_any(const std::vector<std::string>& globs, const std::string& name)
   return false;
 }
 
-ScheduleKind schedule_named(const std::string& style) {
-  if (style == "constant") return ScheduleKind::constant;
-  if (style == "linear") return ScheduleKind::linear;
-  if (style == "cosine") return ScheduleKind::cosine;
-  if (style == "inverse-square-root") return ScheduleKind::inverse_square_root;
-  if (style == "WSD") return ScheduleKind::wsd;
-  refuse("lr_decay_style \"" + style + "\" is none of constant, linear, cosine, inverse-square-root, WSD");
-}
-
-WeightDecayStyle decay_style_named(const std::string& style) {
-  if (style == "constant") return WeightDecayStyle::constant;
-  if (style == "linear") return WeightDecayStyle::linear;
-  if (style == "cosine") return WeightDecayStyle::cosine;
-  refuse("weight_decay_incr_style \"" + style + "\" is none of constant, linear, cosine");
+/// A spec's name of the style, up to the last that Megatron-LM has.
+template <typename E>
+E style_named(const std::string& field, const std::string& word, E last) {
+  const auto style = from_name<E>(word);
+  if (style && *style <= last) return *style;
+  std::string names;
+  for (std::size_t i = 0; i <= static_cast<std::size_t>(last); ++i)
+    names += (i == 0 ? "" : ", ") + std::string(choice_names<E>()[i]);
+  refuse(field + " \"" + word + "\" is none of " + names);
 }
 
 }  // namespace
@@ -148,8 +134,8 @@ void AcceleratorImpl::check_model(const ModelSpec& model) {
 }
 
 std::optional<Dtype> AcceleratorImpl::half_type() const {
-  const bool fp16 = options.mixed_precision == MixedPrecision::fp16 || flag(resolved, "fp16", false);
-  const bool bf16 = options.mixed_precision == MixedPrecision::bf16 || flag(resolved, "bf16", false);
+  const bool fp16 = options.mixed_precision == MixedPrecision::fp16 || resolved.argument_or("fp16", false);
+  const bool bf16 = options.mixed_precision == MixedPrecision::bf16 || resolved.argument_or("bf16", false);
   if (fp16 && bf16) refuse("fp16 and bf16 exclude each other: mixed_precision and other_megatron_args name both");
   if (fp16) return Dtype::float16;
   return bf16 ? std::optional(Dtype::bfloat16) : std::nullopt;
@@ -158,31 +144,22 @@ std::optional<Dtype> AcceleratorImpl::half_type() const {
 /// float16 is scaled; other types where an argument names a scale. loss_scale is one that neither falls nor grows.
 void AcceleratorImpl::make_loss_scale() {
   using Own = MegatronLossScale;
-  const SpecValue* constant = argument_value(resolved, "loss_scale");
-  if (constant != nullptr && std::get<double>(*constant) > 0.0) {
-    for (const std::string_view moves : Own::moving)
-      if (argument_value(resolved, moves) != nullptr)
-        refuse("other_megatron_args: loss_scale is a constant scale, for which " + std::string(moves) + " has no use");
-    const double scale = std::get<double>(*constant);
-    loss_scale = {.scale = scale, .growth_factor = 1.0, .backoff_factor = 1.0, .lowest = scale};
-    progress.loss_scale = scale;
+  const double constant = resolved.argument_or("loss_scale", 0.0);
+  if (constant > 0.0) {
+    if (const std::string why = constant_scale_conflict(resolved.arguments); !why.empty())
+      refuse("other_megatron_args: loss_scale " + why);
+    loss_scale = {.scale = constant, .growth_factor = 1.0, .backoff_factor = 1.0, .lowest = constant};
     return;
   }
-  loss_scale = {
-      .growth_interval = Own::loss_scale_window, .lowest = Own::min_loss_scale, .hysteresis = Own::hysteresis};
   const bool float16 = chunks.front()->parameters().front().scalar_type() == at::kHalf;
-  if (float16) loss_scale.scale = Own::initial_loss_scale;
-  for (const char* name : {"initial_loss_scale", "loss_scale"})
-    if (const SpecValue* given = argument_value(resolved, name)) loss_scale.scale = std::get<double>(*given);
-  if (const SpecValue* given = argument_value(resolved, "min_loss_scale")) loss_scale.lowest = std::get<double>(*given);
-  if (const SpecValue* given = argument_value(resolved, "loss_scale_window"))
-    loss_scale.growth_interval = std::get<std::int64_t>(*given);
-  if (const SpecValue* given = argument_value(resolved, "hysteresis"))
-    loss_scale.hysteresis = std::get<std::int64_t>(*given);
+  const double first = resolved.argument_or("initial_loss_scale", float16 ? Own::initial_loss_scale : 0.0);
+  loss_scale = {.scale = resolved.argument_or("loss_scale", first),
+                .growth_interval = resolved.argument_or("loss_scale_window", Own::loss_scale_window),
+                .lowest = resolved.argument_or("min_loss_scale", Own::min_loss_scale),
+                .hysteresis = resolved.argument_or("hysteresis", Own::hysteresis)};
   if (loss_scale.enabled() && loss_scale.scale < loss_scale.lowest)
     refuse("other_megatron_args: min_loss_scale is above the first loss scale (found " +
            format_value(loss_scale.lowest) + ", expected at most " + format_value(loss_scale.scale) + ")");
-  progress.loss_scale = loss_scale.factor();
 }
 
 /// What makes a chunk of the spec's model, and how many a stage holds.
@@ -313,17 +290,24 @@ void AcceleratorImpl::make_optimizer(const torch::optim::Optimizer& given) {
         scaled = matches_any(*plugin().scale_lr_cond, bare);
       parameter.factors = {.weight_decay = no_decay ? 0.0 : 1.0,
                            .lr = scaled ? *plugin().lr_mult : 1.0,
-                           .decoupled = argument_value(resolved, "decoupled_lr") != nullptr && is_embedding(bare)};
+                           .decoupled = resolved.argument("decoupled_lr") != nullptr && is_embedding(bare)};
       if (parameter.place.tied) tied = each.value();
       parameters.push_back(std::move(parameter));
     }
   const bool sharded = *plugin().use_distributed_optimizer;
-  const bool per_token = flag(resolved, "calculate_per_token_loss", false);
+  const bool per_token = resolved.argument_or("calculate_per_token_loss", false);
   ddp = std::make_unique<DistributedDataParallel>(
       *all_chunks, mesh.data(),
       DataParallelOptions{.op = per_token ? ReduceOp::sum : ReduceOp::mean, .shard = sharded, .alone = tied});
   optimizer = std::make_unique<ChunkOptimizer>(carrier, std::move(parameters), *ddp, mesh, timers,
                                                ChunkOptions{.sequence = axis.sequence(), .sharded = sharded});
+  const std::int64_t samples = mesh.grid().data * micro_batch;
+  const WindowShape shape{.steps = num_micro_batches,
+                          .samples = {.each = samples, .last = samples},
+                          .batches_per_epoch = unknown_length,
+                          .world = mesh.grid().data,
+                          .schedule_in_samples = true};
+  driver.emplace(std::make_shared<AccumulationWindow>(shape), ClearGradients::engine, "", ddp.get());
 }
 
 void AcceleratorImpl::make_schedule(const MegatronLMDummyScheduler& scheduler, double lr, double weight_decay) {
@@ -337,7 +321,8 @@ void AcceleratorImpl::make_schedule(const MegatronLMDummyScheduler& scheduler, d
     refuse(
         "the run's length is not known: set train_iters, train_samples or MegatronLMDummyScheduler's "
         "total_num_steps");
-  ScheduleSpec schedule{.kind = schedule_named(*p.lr_decay_style), .clock = RateClock::samples};
+  ScheduleSpec schedule{.kind = style_named("lr_decay_style", *p.lr_decay_style, ScheduleKind::wsd),
+                        .clock = RateClock::samples};
   schedule.min_lr = *p.min_lr;
   schedule.total = p.lr_decay_samples ? *p.lr_decay_samples : p.lr_decay_iters ? samples(*p.lr_decay_iters) : *run;
   OptimizerSpec rates{.lr = lr, .weight_decay = weight_decay};
@@ -360,7 +345,7 @@ void AcceleratorImpl::make_schedule(const MegatronLMDummyScheduler& scheduler, d
            " samples) does not end before the decay (" + std::to_string(curve.total) + " samples)");
   decoupled = decoupled_curve(curve, rates);
   if (decoupled.min_lr > decoupled.lr) refuse("other_megatron_args: decoupled_lr is below the lowest rate");
-  decay = {.style = decay_style_named(*p.weight_decay_incr_style),
+  decay = {.style = style_named("weight_decay_incr_style", *p.weight_decay_incr_style, WeightDecayStyle::cosine),
            .start = p.start_weight_decay.value_or(weight_decay),
            .end = p.end_weight_decay.value_or(weight_decay),
            .samples = *run};
@@ -371,10 +356,10 @@ void AcceleratorImpl::prepare(const ModelSource& model, const torch::optim::Opti
   if (prepared) refuse("prepare() was called before: an Accelerator holds one model");
   if (sources.empty()) refuse("prepare() needs a data loader: the micro-batch size is its batch size");
   TrainStepArgs args{.megatron_dataset_flag = *plugin().megatron_dataset_flag,
-                     .reset_position_ids = flag(resolved, "reset_position_ids", false),
-                     .reset_attention_mask = flag(resolved, "reset_attention_mask", false),
-                     .eod_mask_loss = flag(resolved, "eod_mask_loss", false),
-                     .calculate_per_token_loss = flag(resolved, "calculate_per_token_loss", false),
+                     .reset_position_ids = resolved.argument_or("reset_position_ids", false),
+                     .reset_attention_mask = resolved.argument_or("reset_attention_mask", false),
+                     .eod_mask_loss = resolved.argument_or("eod_mask_loss", false),
+                     .calculate_per_token_loss = resolved.argument_or("calculate_per_token_loss", false),
                      .data = &mesh.data()};
   bool first = true;
   for (const LoaderSource& source : sources) {
@@ -423,6 +408,7 @@ void AcceleratorImpl::prepare(const ModelSource& model, const torch::optim::Opti
   }
   std::vector<PreparedLoader> loaders;
   for (std::size_t i = 0; i < sources.size(); ++i) loaders.push_back(make_loader(sources[i], i));
+  note_progress();
   prepared.emplace(
       Prepared{PreparedModel(*this), PreparedOptimizer(*this), PreparedScheduler(*this), std::move(loaders)});
 }
@@ -445,22 +431,21 @@ std::vector<Batch> AcceleratorImpl::micro_batches(const Batch& batch) const {
 ModelOutput AcceleratorImpl::train_step(const Batch& batch) {
   const auto began = Timers::Clock::now();
   timers.reset();
-  skipped_last = false;
   std::vector<Batch> cut;
   {
     const auto timing = timers.run("batch-generator");
     cut = micro_batches(batch);
   }
-  ddp->zero_grad();
-  ddp->before_forward();
+  driver->clear([this] { ddp->zero_grad(); });
+  driver->before_forward();
   optimizer->begin();
   const StepSums sums = runner->train(cut, loss_scale.factor());
   {
     const auto timing = timers.run("all-grads-sync");
-    ddp->finish();
+    driver->reduce();
   }
   optimizer->complete_gradients();
-  if (flag(resolved, "calculate_per_token_loss", false)) {
+  if (resolved.argument_or("calculate_per_token_loss", false)) {
     // Known on the last stage; the replicas' add up.
     at::Tensor tokens = at::full({1}, mesh.last_stage() ? static_cast<double>(sums.tokens) : 0.0, at::kDouble);
     mesh.pipeline().all_reduce(tokens);
@@ -484,27 +469,33 @@ ModelOutput AcceleratorImpl::train_step(const Batch& batch) {
     const double factor = clip_factor(*progress.grad_norm, clip);
     if (factor < 1.0 && update) optimizer->scale_gradients(factor);
   }
-  ++progress.iteration;
-  progress.consumed_train_samples += global_batch;
   if (mesh.last_stage() && !sums.finite) ++progress.nan;
   const ModelOutput out = output_of(sums);
-  if (update) {
-    optimizer->step(lr(), lr_at(decoupled, progress.consumed_at_updates), weight_decay());
-    loss_scale.stepped();
-  } else {
-    loss_scale.overflowed();
-    ++progress.skipped;
-    skipped_last = true;
-  }
-  write_scalars(out, std::chrono::duration<double>(Timers::Clock::now() - began).count());
-  progress.loss_scale = loss_scale.factor();
-  if (update) progress.consumed_at_updates += global_batch;
+  const std::int64_t clock = schedule_position();
+  for (std::int64_t i = 0; i < num_micro_batches; ++i) driver->next();  // the whole window has been computed
+  const StepOutcome outcome = driver->step([&] {
+    if (!update) return StepOutcome::skipped_overflow;
+    optimizer->step(lr_at(curve, clock), lr_at(decoupled, clock), weight_decay_at(decay, clock));
+    return StepOutcome::updated;
+  });
+  skipped_last = outcome != StepOutcome::updated;
+  if (skipped_last) ++progress.skipped;
+  loss_scale.after(outcome);
+  note_progress();
+  write_scalars(out, lr_at(curve, clock), std::chrono::duration<double>(Timers::Clock::now() - began).count());
   const std::int64_t every = *plugin().eval_interval;
   if (prepared->loaders.size() > 1 && every > 0 && progress.iteration % every == 0) {
     evaluations.push_back(evaluate(prepared->loaders[1]));
     write_evaluation(evaluations.back());
   }
   return out;
+}
+
+void AcceleratorImpl::note_progress() {
+  const WindowPosition& at = driver->window().position();
+  progress.iteration = at.updates();
+  progress.consumed_train_samples = samples_before + at.samples();
+  progress.loss_scale = loss_scale.factor();
 }
 
 ModelOutput AcceleratorImpl::evaluate_step(const Batch& batch) {
@@ -633,10 +624,10 @@ torch::optim::Optimizer& PreparedOptimizer::optimizer() {
 }
 
 double PreparedScheduler::get_last_lr() const {
-  return impl_.lr();
+  return lr_at(impl_.curve, impl_.schedule_position());
 }
 std::int64_t PreparedScheduler::num_steps() const {
-  return impl_.progress.consumed_at_updates;
+  return impl_.schedule_position();
 }
 const LrCurve& PreparedScheduler::curve() const {
   return impl_.curve;

@@ -132,7 +132,7 @@ PreparedLoader AcceleratorImpl::make_loader(const LoaderSource& source, std::siz
                                   counted(loader.data_.samples, "sample") +
                                   ": lower it, or train for longer (train_iters, train_samples)");
     loader.continue_after(samples);
-    if (which == 0) progress.consumed_train_samples = samples;
+    if (which == 0) samples_before = samples;
     if (which == 1) progress.consumed_valid_samples = samples;
   }
   return loader;

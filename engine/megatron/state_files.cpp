@@ -33,7 +33,7 @@ StateDict counters(const AcceleratorImpl& impl) {
   state["counters.nan"] = number(impl.progress.nan);
   state["counters.consumed_train_samples"] = number(impl.progress.consumed_train_samples);
   state["counters.consumed_valid_samples"] = number(impl.progress.consumed_valid_samples);
-  state["counters.schedule_samples"] = number(impl.progress.consumed_at_updates);
+  state["counters.schedule_samples"] = number(impl.schedule_position());
   state["scaler.scale"] = at::full({}, impl.loss_scale.scale, at::kDouble);
   state["scaler.growth"] = number(impl.loss_scale.growth);
   state["scaler.overflows"] = number(impl.loss_scale.overflows);
@@ -130,6 +130,8 @@ void check(AcceleratorImpl& impl, const Archive& archive) {
   for (const char* each :
        {"iteration", "skipped", "nan", "consumed_train_samples", "consumed_valid_samples", "schedule_samples"})
     if (counter(archive, each) < 0) throw std::invalid_argument(std::string("counters.") + each + " is below 0");
+  if (counter(archive, "iteration") > counter(archive, "consumed_train_samples") / impl.global_batch)
+    throw std::invalid_argument("counters.iteration is more than the consumed samples are enough for");
 }
 
 /// The optimizer was loaded already.
@@ -154,13 +156,13 @@ void take(AcceleratorImpl& impl, const Archive& archive) {
     impl.loss_scale.growth = archive.find("scaler.growth")->item<std::int64_t>();
     impl.loss_scale.overflows = archive.find("scaler.overflows")->item<std::int64_t>();
   }
-  impl.progress.loss_scale = impl.loss_scale.factor();
-  impl.progress.iteration = counter(archive, "iteration");
+  const std::int64_t updates = counter(archive, "iteration");
+  impl.driver->window().seek(updates * impl.num_micro_batches, counter(archive, "schedule_samples"));
+  impl.samples_before = counter(archive, "consumed_train_samples") - updates * impl.global_batch;
+  impl.note_progress();
   impl.progress.skipped = counter(archive, "skipped");
   impl.progress.nan = counter(archive, "nan");
-  impl.progress.consumed_train_samples = counter(archive, "consumed_train_samples");
   impl.progress.consumed_valid_samples = counter(archive, "consumed_valid_samples");
-  impl.progress.consumed_at_updates = counter(archive, "schedule_samples");
   auto generators = random_streams().state(at::kCPU);
   for (std::size_t i = 0; i < generators.size(); ++i) {
     const std::scoped_lock lock(generators[i].first.mutex());

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "accrue/accumulation/accumulation_driver.h"
-#include "accrue/accumulation/dynamic_scale.h"
 #include "accrue/checkpoint/checkpoint.h"
 #include "accrue/data/data_source.h"
 #include "accrue/optim/flat_optimizer.h"
 #include "accrue/parallel/distributed_data_parallel.h"
 #include "accrue/run/run_plan.h"
+#include "accrue/update/dynamic_scale.h"
 #include "pipeline/message_link.h"
 #include "pipeline/window_executor.h"
 #include "train/agreement.h"

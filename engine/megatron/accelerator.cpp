@@ -60,12 +60,6 @@ void seed_generators(std::uint64_t seed, const Mesh& mesh, bool split) {
     random_streams().seed(tensor_stream, at::kCPU, shared + 2718 + static_cast<std::uint64_t>(mesh.at().tensor));
 }
 
-bool matches_any(const std::vector<std::string>& globs, const std::string& name) {
-  for (const std::string& glob : globs)
-    if (matches(glob, name)) return true;
-  return false;
-}
-
 /// A spec's name of the style, up to the last that Megatron-LM has.
 template <typename E>
 E style_named(const std::string& field, const std::string& word, E last) {
@@ -270,27 +264,23 @@ void AcceleratorImpl::make_step(TrainStepArgs args) {
 void AcceleratorImpl::make_optimizer(const torch::optim::Optimizer& given) {
   const OptimizerCarrier carrier(given);
   const MegatronLMPlugin& callables = options.megatron_lm_plugin;
-  std::vector<NamedParameter> parameters;
+  OptimizerSpec groups{.no_decay = plugin().no_wd_decay_cond,
+                       .scaled_lr = plugin().scale_lr_cond.value_or(std::vector<std::string>()),
+                       .lr_mult = *plugin().lr_mult};
+  if (resolved.argument("decoupled_lr") != nullptr) groups.decoupled_lr = resolved.argument_or("decoupled_lr", 0.0);
+  std::vector<PlacedParameter> parameters;
   at::Tensor tied;
   for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk)
     for (const auto& each : chunks[chunk]->named_parameters()) {
-      NamedParameter parameter{
-          .name = each.key(), .tensor = each.value(), .place = chunks[chunk]->place_of(each.key())};
+      PlacedParameter parameter{.tensor = each.value(), .place = chunks[chunk]->place_of(each.key())};
       // Named as in the whole model, so that globs need not know about chunks.
       const std::string bare = each.key().starts_with("part.") ? each.key().substr(5) : each.key();
-      bool no_decay = bare.ends_with(".bias") || bare == "bias" || each.value().dim() == 1;
+      const bool decays = !bare.ends_with(".bias") && bare != "bias" && each.value().dim() != 1;
+      parameter.group = parameter_group(bare, decays, groups);
       if (callables.no_wd_decay_cond)
-        no_decay = callables.no_wd_decay_cond(bare, each.value());
-      else if (plugin().no_wd_decay_cond)
-        no_decay = matches_any(*plugin().no_wd_decay_cond, bare);
-      bool scaled = false;
+        parameter.group.weight_decay = callables.no_wd_decay_cond(bare, each.value()) ? 0.0 : 1.0;
       if (callables.scale_lr_cond)
-        scaled = callables.scale_lr_cond(bare, each.value());
-      else if (plugin().scale_lr_cond)
-        scaled = matches_any(*plugin().scale_lr_cond, bare);
-      parameter.factors = {.weight_decay = no_decay ? 0.0 : 1.0,
-                           .lr = scaled ? *plugin().lr_mult : 1.0,
-                           .decoupled = resolved.argument("decoupled_lr") != nullptr && is_embedding(bare)};
+        parameter.group.lr = callables.scale_lr_cond(bare, each.value()) ? groups.lr_mult : 1.0;
       if (parameter.place.tied) tied = each.value();
       parameters.push_back(std::move(parameter));
     }
@@ -321,20 +311,21 @@ void AcceleratorImpl::make_schedule(const MegatronLMDummyScheduler& scheduler, d
     refuse(
         "the run's length is not known: set train_iters, train_samples or MegatronLMDummyScheduler's "
         "total_num_steps");
-  ScheduleSpec schedule{.kind = style_named("lr_decay_style", *p.lr_decay_style, ScheduleKind::wsd),
-                        .clock = RateClock::samples};
-  schedule.min_lr = *p.min_lr;
-  schedule.total = p.lr_decay_samples ? *p.lr_decay_samples : p.lr_decay_iters ? samples(*p.lr_decay_iters) : *run;
+  ScheduleSpec spec{.kind = style_named("lr_decay_style", *p.lr_decay_style, ScheduleKind::wsd),
+                    .clock = RateClock::samples};
+  spec.min_lr = *p.min_lr;
+  spec.total = p.lr_decay_samples ? *p.lr_decay_samples : p.lr_decay_iters ? samples(*p.lr_decay_iters) : *run;
   OptimizerSpec rates{.lr = lr, .weight_decay = weight_decay};
-  set_rates(resolved, global_batch, rates, schedule);
-  curve = make_curve(rates, schedule, *schedule.total);
+  set_rates(resolved, global_batch, rates, spec);
+  LrCurve& curve = schedule.curve;
+  curve = make_curve(rates, spec, *spec.total);
   if (p.lr_warmup_fraction)
-    curve.warmup = *p.lr_warmup_fraction * static_cast<double>(*schedule.total);
+    curve.warmup = *p.lr_warmup_fraction * static_cast<double>(*spec.total);
   else if (p.lr_warmup_samples && *p.lr_warmup_samples > 0)
     curve.warmup = static_cast<double>(*p.lr_warmup_samples);
   else
     curve.warmup = static_cast<double>(samples(p.lr_warmup_iters.value_or(scheduler.warmup_num_steps)));
-  if (schedule.init_lr > 0.0 && curve.warmup == 0.0)
+  if (spec.init_lr > 0.0 && curve.warmup == 0.0)
     refuse(
         "other_megatron_args: lr_warmup_init needs a warm-up, whose first rate it is: set lr_warmup_iters, "
         "lr_warmup_samples or lr_warmup_fraction");
@@ -343,12 +334,14 @@ void AcceleratorImpl::make_schedule(const MegatronLMDummyScheduler& scheduler, d
   if (curve.warmup >= static_cast<double>(curve.total))
     refuse("the warm-up (" + std::to_string(static_cast<std::int64_t>(curve.warmup)) +
            " samples) does not end before the decay (" + std::to_string(curve.total) + " samples)");
-  decoupled = decoupled_curve(curve, rates);
-  if (decoupled.min_lr > decoupled.lr) refuse("other_megatron_args: decoupled_lr is below the lowest rate");
-  decay = {.style = style_named("weight_decay_incr_style", *p.weight_decay_incr_style, WeightDecayStyle::cosine),
-           .start = p.start_weight_decay.value_or(weight_decay),
-           .end = p.end_weight_decay.value_or(weight_decay),
-           .samples = *run};
+  schedule.decoupled = decoupled_curve(curve, rates);
+  if (schedule.decoupled.min_lr > schedule.decoupled.lr)
+    refuse("other_megatron_args: decoupled_lr is below the lowest rate");
+  schedule.decay = {
+      .style = style_named("weight_decay_incr_style", *p.weight_decay_incr_style, WeightDecayStyle::cosine),
+      .start = p.start_weight_decay.value_or(weight_decay),
+      .end = p.end_weight_decay.value_or(weight_decay),
+      .samples = *run};
 }
 
 void AcceleratorImpl::prepare(const ModelSource& model, const torch::optim::Optimizer& carrier,
@@ -472,17 +465,18 @@ ModelOutput AcceleratorImpl::train_step(const Batch& batch) {
   if (mesh.last_stage() && !sums.finite) ++progress.nan;
   const ModelOutput out = output_of(sums);
   const std::int64_t clock = schedule_position();
+  const double lr = lr_at(schedule.curve, clock);
   for (std::int64_t i = 0; i < num_micro_batches; ++i) driver->next();  // the whole window has been computed
   const StepOutcome outcome = driver->step([&] {
     if (!update) return StepOutcome::skipped_overflow;
-    optimizer->step(lr_at(curve, clock), lr_at(decoupled, clock), weight_decay_at(decay, clock));
+    optimizer->step(lr, lr_at(schedule.decoupled, clock), weight_decay_at(schedule.decay, clock));
     return StepOutcome::updated;
   });
   skipped_last = outcome != StepOutcome::updated;
   if (skipped_last) ++progress.skipped;
   loss_scale.after(outcome);
   note_progress();
-  write_scalars(out, lr_at(curve, clock), std::chrono::duration<double>(Timers::Clock::now() - began).count());
+  write_scalars(out, lr, std::chrono::duration<double>(Timers::Clock::now() - began).count());
   const std::int64_t every = *plugin().eval_interval;
   if (prepared->loaders.size() > 1 && every > 0 && progress.iteration % every == 0) {
     evaluations.push_back(evaluate(prepared->loaders[1]));
@@ -624,13 +618,13 @@ torch::optim::Optimizer& PreparedOptimizer::optimizer() {
 }
 
 double PreparedScheduler::get_last_lr() const {
-  return lr_at(impl_.curve, impl_.schedule_position());
+  return lr_at(impl_.schedule.curve, impl_.schedule_position());
 }
 std::int64_t PreparedScheduler::num_steps() const {
   return impl_.schedule_position();
 }
 const LrCurve& PreparedScheduler::curve() const {
-  return impl_.curve;
+  return impl_.schedule.curve;
 }
 
 }  // namespace accrue::megatron

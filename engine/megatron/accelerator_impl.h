@@ -10,9 +10,9 @@
 #include "accrue/accumulation/accumulation_driver.h"
 #include "accrue/megatron/accelerator.h"
 #include "accrue/run/tensorboard_file.h"
-#include "accrue/run/weight_decay.h"
 #include "accrue/update/dynamic_scale.h"
 #include "megatron/chunk_optimizer.h"
+#include "megatron/schedule_state.h"
 #include "megatron/step_runner.h"
 
 namespace accrue::megatron {
@@ -52,9 +52,7 @@ struct AcceleratorImpl {
   bool skipped_last = false;
   Progress progress;
   std::int64_t samples_before = 0;  ///< consumed_samples of the training data, before the first window
-  LrCurve curve;
-  LrCurve decoupled;  ///< of the embeddings
-  WeightDecayCurve decay;
+  Schedule schedule;
   std::map<std::size_t, std::int64_t> indexed_samples;  ///< of each MegatronLMDummyDataLoader, by its place
   Timers timers;
   std::vector<Evaluation> evaluations;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "megatron/chunk_optimizer.h"
 
+#include <ATen/OpMathType.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
@@ -16,7 +17,6 @@
 #include "optim/flat_base.h"
 #include "update/complete_gradients.h"
 #include "update/model_sums.h"
-#include "update/update_type.h"
 
 namespace accrue::megatron {
 namespace {
@@ -27,10 +27,12 @@ using torch::optim::OptimizerOptions;
 using torch::optim::OptimizerParamGroup;
 using torch::optim::SGDOptions;
 
-double decay_of(const OptimizerOptions& options) {
-  if (const auto* adamw = dynamic_cast<const AdamWOptions*>(&options)) return adamw->weight_decay();
-  if (const auto* adam = dynamic_cast<const AdamOptions*>(&options)) return adam->weight_decay();
-  return dynamic_cast<const SGDOptions&>(options).weight_decay();
+/// use(options), as those of the class that they are of.
+template <typename Use>
+void with_class(OptimizerOptions& options, const Use& use) {
+  if (auto* adamw = dynamic_cast<AdamWOptions*>(&options)) return use(*adamw);
+  if (auto* adam = dynamic_cast<AdamOptions*>(&options)) return use(*adam);
+  use(dynamic_cast<SGDOptions&>(options));
 }
 
 double squares_of(const at::Tensor& tensor) {
@@ -53,16 +55,7 @@ OptimizerCarrier::OptimizerCarrier(const torch::optim::Optimizer& optimizer) {
         "an optimizer with several groups");
   defaults_ = defaults.clone();
   lr_ = defaults_->get_lr();
-  weight_decay_ = decay_of(*defaults_);
-}
-
-void OptimizerCarrier::set_weight_decay(OptimizerOptions& options, double weight_decay) {
-  if (auto* adamw = dynamic_cast<AdamWOptions*>(&options))
-    adamw->weight_decay(weight_decay);
-  else if (auto* adam = dynamic_cast<AdamOptions*>(&options))
-    adam->weight_decay(weight_decay);
-  else
-    dynamic_cast<SGDOptions&>(options).weight_decay(weight_decay);
+  with_class(*defaults_, [this](const auto& of) { weight_decay_ = of.weight_decay(); });
 }
 
 std::unique_ptr<torch::optim::Optimizer> OptimizerCarrier::make(
@@ -75,7 +68,7 @@ std::unique_ptr<torch::optim::Optimizer> OptimizerCarrier::make(
   return std::make_unique<torch::optim::SGD>(made, dynamic_cast<const SGDOptions&>(*defaults_));
 }
 
-ChunkOptimizer::ChunkOptimizer(const OptimizerCarrier& carrier, std::vector<NamedParameter> parameters,
+ChunkOptimizer::ChunkOptimizer(const OptimizerCarrier& carrier, std::vector<PlacedParameter> parameters,
                                DistributedDataParallel& ddp, Mesh& mesh, Timers& timers, ChunkOptions options)
     : parameters_(std::move(parameters)),
       ddp_(ddp),
@@ -83,8 +76,8 @@ ChunkOptimizer::ChunkOptimizer(const OptimizerCarrier& carrier, std::vector<Name
       timers_(timers),
       sequence_(options.sequence),
       sharded_(options.sharded) {
-  for (const NamedParameter& each : parameters_)
-    if (std::ranges::find(groups_, each.factors) == groups_.end()) groups_.push_back(each.factors);
+  for (const PlacedParameter& each : parameters_)
+    if (std::ranges::find(groups_, each.group) == groups_.end()) groups_.push_back(each.group);
   std::vector<std::vector<at::Tensor>> tensors(groups_.size());
   std::size_t reached = 0;
   for (std::size_t arena = 0; arena < ddp_.arenas(); ++arena) {
@@ -93,7 +86,7 @@ ChunkOptimizer::ChunkOptimizer(const OptimizerCarrier& carrier, std::vector<Name
     for (const FlatRange& whole : layout.parameters) {
       const at::Tensor& tensor = ddp_.parameters()[reached];
       const auto found =
-          std::ranges::find_if(parameters_, [&](const NamedParameter& each) { return each.tensor.is_same(tensor); });
+          std::ranges::find_if(parameters_, [&](const PlacedParameter& each) { return each.tensor.is_same(tensor); });
       if (found == parameters_.end()) throw std::logic_error("a parameter of the chunks has no name");
       const auto parameter = static_cast<std::size_t>(found - parameters_.begin());
       for (const FlatRange& range : sharded_ ? shards_.back().owned({whole}) : std::vector{whole}) {
@@ -106,7 +99,7 @@ ChunkOptimizer::ChunkOptimizer(const OptimizerCarrier& carrier, std::vector<Name
                               .range = range,
                               .offset = offset,
                               .tensor = piece,
-                              .master = piece.to(update_type(piece.scalar_type()))});
+                              .master = piece.to(at::toOpMathType(piece.scalar_type()))});
       }
       ++reached;
     }
@@ -114,7 +107,7 @@ ChunkOptimizer::ChunkOptimizer(const OptimizerCarrier& carrier, std::vector<Name
   // In the order of the model, so that the optimizer's state does not depend on the arena.
   std::ranges::stable_sort(fragments_, {}, [](const Fragment& each) { return each.parameter; });
   for (const Fragment& each : fragments_) {
-    const auto group = std::ranges::find(groups_, parameters_[each.parameter].factors) - groups_.begin();
+    const auto group = std::ranges::find(groups_, parameters_[each.parameter].group) - groups_.begin();
     tensors[static_cast<std::size_t>(group)].push_back(each.master);
   }
   optimizer_ = carrier.make(tensors);
@@ -122,7 +115,7 @@ ChunkOptimizer::ChunkOptimizer(const OptimizerCarrier& carrier, std::vector<Name
 
 void ChunkOptimizer::complete_gradients() {
   PartialGradients partial;
-  for (const NamedParameter& each : parameters_) {
+  for (const PlacedParameter& each : parameters_) {
     if (sequence_ && each.place.on_rows && each.tensor.grad().defined()) partial.on_rows.push_back(each.tensor.grad());
     if (each.place.positions) partial.table = at::zeros({each.tensor.numel()}, each.tensor.detach().options());
   }
@@ -196,7 +189,7 @@ void ChunkOptimizer::step(double lr, double decoupled_lr, double weight_decay) {
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     OptimizerOptions& options = optimizer_->param_groups()[group].options();
     options.set_lr((groups_[group].decoupled ? decoupled_lr : lr) * groups_[group].lr);
-    OptimizerCarrier::set_weight_decay(options, weight_decay * groups_[group].weight_decay);
+    with_class(options, [&](auto& of) { of.weight_decay(weight_decay * groups_[group].weight_decay); });
   }
   {
     const auto timing = timers_.run("optimizer-copy-to-main-grad");

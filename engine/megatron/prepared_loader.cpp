@@ -80,7 +80,7 @@ PreparedLoader AcceleratorImpl::make_loader(const LoaderSource& source, std::siz
     check_names(*dummy);
     if (which > 2) throw std::invalid_argument("there are three sets of indexed data: training, validation and test");
     const MegatronSpec& p = plugin();
-    const std::int64_t iterations = decay.samples / global_batch;
+    const std::int64_t iterations = schedule.decay.samples / global_batch;
     const std::int64_t evaluations_made = *p.eval_interval > 0 ? iterations / *p.eval_interval + 1 : 1;
     std::vector<std::int64_t> needed{iterations * global_batch, evaluations_made * *p.eval_iters * global_batch,
                                      *p.eval_iters * global_batch};

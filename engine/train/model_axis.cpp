@@ -107,11 +107,24 @@ void complete_gradients(Training& training) {
                      [&](const char* timer, const auto& part) { timed(training, timer, part); });
 }
 
+std::vector<FlatRange> counted_ranges(const Training& training, bool with_padding) {
+  std::vector<FlatRange> ranges;
+  const auto& shares = training.model.shares();
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    if (!counts_here(shares[i].shared, shares[i].divided, training.tensor.rank())) continue;
+    FlatRange range = training.model.layout().parameters[i];
+    // Padding lies at the end of a parameter.
+    if (!with_padding) range.size = training.model.unpadded(training.model.flat(), i).numel();
+    if (range.size > 0) ranges.push_back(range);
+  }
+  std::ranges::sort(ranges, {}, &FlatRange::offset);
+  return ranges;
+}
+
 double gradient_norm(const Training& training) {
   const at::Tensor flat = training.reducer.flat_gradients();
   if (training.mesh.model().size() == 1 && !training.shard) return flat_norm(flat);
-  auto counted = counted_ranges(training.model.segments(training.spec().optimizer), training.mesh.at().tensor);
-  std::ranges::sort(counted, {}, &FlatRange::offset);
+  const auto counted = counted_ranges(training, true);
   const double squares = square_sum(flat, training.shard ? training.shard->owned(counted) : counted);
   return std::sqrt(sum_over_ranks(holders_of_parts(training.mesh, training.shard.has_value()), {squares, 0.0, 0.0})[0]);
 }

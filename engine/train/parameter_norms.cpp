@@ -6,11 +6,11 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "train/agreement.h"
+#include "train/model_axis.h"
 #include "train/step_timer.h"
 #include "update/model_sums.h"
 
@@ -47,20 +47,6 @@ std::vector<bool> divided_rows(const Training& training) {
   return divided;
 }
 
-/// What of the flat parameters this rank counts: shared copies never, what every tensor rank holds on the first alone.
-std::vector<FlatRange> counted_of_model(const Training& training) {
-  std::vector<FlatRange> ranges;
-  const auto& shares = training.model.shares();
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    if (!counts_here(shares[i].shared, shares[i].divided, training.tensor.rank())) continue;
-    // Padding lies at the end of a parameter.
-    const std::int64_t size = training.model.unpadded(training.model.flat(), i).numel();
-    if (size > 0) ranges.push_back({training.model.layout().parameters[i].offset, size});
-  }
-  std::ranges::sort(ranges, {}, &FlatRange::offset);
-  return ranges;
-}
-
 /// What updates go to.
 const at::Tensor& updated(const Training& training) {
   return training.masters.defined() ? training.masters : training.model.flat();
@@ -71,7 +57,7 @@ const at::Tensor& updated(const Training& training) {
 UpdateMeasurement::UpdateMeasurement(Training& training) : training_(training) {
   const RunSection& run = training.spec().run;
   if (!run.measures_updates()) return;
-  const std::vector<FlatRange> counted = counted_of_model(training);
+  const std::vector<FlatRange> counted = counted_ranges(training, false);
   ranges_ = training.shard ? training.shard->packed(counted) : counted;
   if (run.update_norm) before_ = updated(training).clone();
   if (!run.gradient_zeros) return;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/training.h"
 
+#include <ATen/OpMathType.h>
+
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -119,7 +121,7 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
       optimizer(make_flat_optimizer(
           run.plan.spec.optimizer,
           shard ? shard->segments(model.segments(run.plan.spec.optimizer)) : model.segments(run.plan.spec.optimizer),
-          shard ? shard->numel() : model.layout().numel, update_type(model.dtype()), computes_on)),
+          shard ? shard->numel() : model.layout().numel, at::toOpMathType(model.dtype()), computes_on)),
       driver(std::make_shared<AccumulationWindow>(run.plan.window), ClearGradients::engine, {}, &reducer),
       window(driver.window()),
       feed(run.plan, *data, ranks.data().rank()),
@@ -127,7 +129,7 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
       executor(model.parts(), ranks.grid().pipeline, ranks.at().pipeline, &link),
       loss_scale(loss_scale_of(run.plan.spec)) {
   if (shard)
-    masters = shard->pack(model.flat(), update_type(model.dtype()));
+    masters = shard->pack(model.flat(), at::toOpMathType(model.dtype()));
   else if (half())
     masters = model.flat().to(at::kFloat);
   optimizer->set_complete_sums([this](at::Tensor& sums) { complete_sums(*this, sums); });

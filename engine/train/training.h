@@ -27,7 +27,6 @@
 #include "train/run_hooks.h"
 #include "train/scalar_log.h"
 #include "update/update_shard.h"
-#include "update/update_type.h"
 
 namespace accrue {
 
@@ -84,7 +83,7 @@ struct Training {
   }
   /// Whether the loss is known as two parts: a plug-in library's is one number.
   bool splits_loss() const { return has_second_loss(spec().model) && !hooks.any(); }
-  bool half() const { return is_half(model.dtype()); }
+  bool half() const { return at::isReducedFloatingType(model.dtype()); }
   const RunPlan& plan() const { return order.plan; }
   const RunSpec& spec() const { return order.plan.spec; }
 };

@@ -17,6 +17,10 @@
 
 namespace accrue {
 
+/// Where a generator stands; and there it goes on.
+at::Tensor generator_state(at::Generator generator);
+void set_generator_state(at::Generator generator, const at::Tensor& state);
+
 class RandomStreams {
  public:
   /// Restarts the stream; creates it if it does not exist.

@@ -8,7 +8,6 @@
 #include <ATen/ops/zeros.h>
 
 #include <cmath>
-#include <mutex>
 #include <stdexcept>
 #include <tuple>
 
@@ -51,11 +50,7 @@ void cast_floats(torch::nn::Module& module, at::ScalarType type) {
 /// Generators as Megatron-LM seeds them: one stream that a stage's ranks share, one that tensor ranks do not.
 void seed_generators(std::uint64_t seed, const Mesh& mesh, bool split) {
   const std::uint64_t shared = seed + 100 * static_cast<std::uint64_t>(mesh.at().pipeline);
-  {
-    at::Generator generator = at::detail::getDefaultCPUGenerator();
-    const std::scoped_lock lock(generator.mutex());
-    generator.set_current_seed(shared);
-  }
+  seed_generator(at::detail::getDefaultCPUGenerator(), shared);
   if (split)
     random_streams().seed(tensor_stream, at::kCPU, shared + 2718 + static_cast<std::uint64_t>(mesh.at().tensor));
 }

@@ -2,7 +2,6 @@
 // save_state() and load_state(): an archive of named tensors for each rank. A rank's own part of model and optimizer is
 // there, so a state is read on as many tensor, pipeline and data ranks as wrote it. A load checks everything on every
 // rank before it changes anything.
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 
 #include <stdexcept>

@@ -16,6 +16,11 @@ std::string key_of(const std::string& name, at::Device device) {
 
 }  // namespace
 
+void seed_generator(at::Generator generator, std::uint64_t seed) {
+  const std::scoped_lock lock(generator.mutex());
+  generator.set_current_seed(seed);
+}
+
 at::Tensor generator_state(at::Generator generator) {
   const std::scoped_lock lock(generator.mutex());
   return generator.get_state();
@@ -29,8 +34,7 @@ void set_generator_state(at::Generator generator, const at::Tensor& state) {
 void RandomStreams::seed(const std::string& name, at::Device device, std::uint64_t seed) {
   const auto [place, added] = streams_.try_emplace(key_of(name, device));
   if (added) place->second = at::globalContext().defaultGenerator(device).clone();
-  const std::scoped_lock lock(place->second.mutex());
-  place->second.set_current_seed(seed);
+  seed_generator(place->second, seed);
 }
 
 RandomStreams::Fork RandomStreams::fork(const std::string& name, at::Device device) {

@@ -17,6 +17,8 @@
 
 namespace accrue {
 
+/// Restarts a generator.
+void seed_generator(at::Generator generator, std::uint64_t seed);
 /// Where a generator stands; and there it goes on.
 at::Tensor generator_state(at::Generator generator);
 void set_generator_state(at::Generator generator, const at::Tensor& state);

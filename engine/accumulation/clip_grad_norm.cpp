@@ -2,7 +2,7 @@
 // Two passes over the gradients: one norm per tensor, one multiplication. The norm over tensors is taken in double, and
 // a 16-bit tensor's own in float, so neither overflows before the gradients do. One number is copied from the device; a
 // norm within the bound costs no second pass.
-// Source: the role of torch.nn.utils.clip_grad_norm_ and clip_grad_value_; 1e-6 in the denominator is theirs.
+// Source: the role of torch.nn.utils.clip_grad_norm_ and clip_grad_value_.
 #include "accrue/accumulation/clip_grad_norm.h"
 
 #include <ATen/core/grad_mode.h>
@@ -12,6 +12,8 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
+
+#include "update/clip_factor.h"
 
 namespace accrue {
 
@@ -42,8 +44,8 @@ double clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm
   if (options.error_if_nonfinite && !std::isfinite(norm))
     throw std::runtime_error("clip_grad_norm: the norm of the gradients is " + std::to_string(norm) +
                              "; look at the loss, or leave error_if_nonfinite off to go on");
-  const double factor = max_norm / (norm + 1e-6);  // a little below the bound, whatever rounding does
-  if (factor >= 1.0) return norm;
+  const double factor = clip_factor(norm, max_norm);
+  if (factor == 1.0) return norm;
   for (const at::Tensor& each : gradients) each.mul_(factor);
   return norm;
 }

@@ -8,18 +8,19 @@
 #include <ATen/ops/zeros.h>
 
 #include <cmath>
-#include <mutex>
 #include <stdexcept>
 #include <tuple>
 
 #include "accrue/megatron/data_parallel_groups.h"
 #include "accrue/parallel/random_streams.h"
+#include "accrue/run/choice_names.h"
 #include "accrue/run/model_share.h"
 #include "accrue/run/parameter_groups.h"
 #include "accrue/run/program.h"
 #include "accrue/run/spec_io.h"
 #include "megatron/accelerator_impl.h"
 #include "megatron/own_arguments.h"
+#include "update/clip_factor.h"
 
 namespace accrue::megatron {
 namespace {
@@ -39,16 +40,6 @@ std::string texts(const std::vector<Finding>& findings) {
   return all;
 }
 
-const SpecValue* argument_value(const ResolvedMegatron& resolved, std::string_view name) {
-  const MegatronArgumentValue* found = resolved.argument(name);
-  return found == nullptr ? nullptr : &found->value;
-}
-
-bool flag(const ResolvedMegatron& resolved, std::string_view name, bool fallback) {
-  const SpecValue* value = argument_value(resolved, name);
-  return value == nullptr ? fallback : std::get<bool>(*value);
-}
-
 /// Masks and counts, which are buffers of other types, stay what they are; Module::to() would cast them as well.
 void cast_floats(torch::nn::Module& module, at::ScalarType type) {
   for (const auto& tensors : {module.parameters(), module.buffers()})
@@ -59,35 +50,20 @@ void cast_floats(torch::nn::Module& module, at::ScalarType type) {
 /// Generators as Megatron-LM seeds them: one stream that a stage's ranks share, one that tensor ranks do not.
 void seed_generators(std::uint64_t seed, const Mesh& mesh, bool split) {
   const std::uint64_t shared = seed + 100 * static_cast<std::uint64_t>(mesh.at().pipeline);
-  {
-    at::Generator generator = at::detail::getDefaultCPUGenerator();
-    const std::scoped_lock lock(generator.mutex());
-    generator.set_current_seed(shared);
-  }
+  seed_generator(at::detail::getDefaultCPUGenerator(), shared);
   if (split)
     random_streams().seed(tensor_stream, at::kCPU, shared + 2718 + static_cast<std::uint64_t>(mesh.at().tensor));
 }
 
-bool matches_any(const std::vector<std::string>& globs, const std::string& name) {
-  for (const std::string& glob : globs)
-    if (matches(glob, name)) return true;
-  return false;
-}
-
-ScheduleKind schedule_named(const std::string& style) {
-  if (style == "constant") return ScheduleKind::constant;
-  if (style == "linear") return ScheduleKind::linear;
-  if (style == "cosine") return ScheduleKind::cosine;
-  if (style == "inverse-square-root") return ScheduleKind::inverse_square_root;
-  if (style == "WSD") return ScheduleKind::wsd;
-  refuse("lr_decay_style \"" + style + "\" is none of constant, linear, cosine, inverse-square-root, WSD");
-}
-
-WeightDecayStyle decay_style_named(const std::string& style) {
-  if (style == "constant") return WeightDecayStyle::constant;
-  if (style == "linear") return WeightDecayStyle::linear;
-  if (style == "cosine") return WeightDecayStyle::cosine;
-  refuse("weight_decay_incr_style \"" + style + "\" is none of constant, linear, cosine");
+/// A spec's name of the style, up to the last that Megatron-LM has.
+template <typename E>
+E style_named(const std::string& field, const std::string& word, E last) {
+  const auto style = from_name<E>(word);
+  if (style && *style <= last) return *style;
+  std::string names;
+  for (std::size_t i = 0; i <= static_cast<std::size_t>(last); ++i)
+    names += (i == 0 ? "" : ", ") + std::string(choice_names<E>()[i]);
+  refuse(field + " \"" + word + "\" is none of " + names);
 }
 
 }  // namespace
@@ -147,8 +123,8 @@ void AcceleratorImpl::check_model(const ModelSpec& model) {
 }
 
 std::optional<Dtype> AcceleratorImpl::half_type() const {
-  const bool fp16 = options.mixed_precision == MixedPrecision::fp16 || flag(resolved, "fp16", false);
-  const bool bf16 = options.mixed_precision == MixedPrecision::bf16 || flag(resolved, "bf16", false);
+  const bool fp16 = options.mixed_precision == MixedPrecision::fp16 || resolved.argument_or("fp16", false);
+  const bool bf16 = options.mixed_precision == MixedPrecision::bf16 || resolved.argument_or("bf16", false);
   if (fp16 && bf16) refuse("fp16 and bf16 exclude each other: mixed_precision and other_megatron_args name both");
   if (fp16) return Dtype::float16;
   return bf16 ? std::optional(Dtype::bfloat16) : std::nullopt;
@@ -157,31 +133,22 @@ std::optional<Dtype> AcceleratorImpl::half_type() const {
 /// float16 is scaled; other types where an argument names a scale. loss_scale is one that neither falls nor grows.
 void AcceleratorImpl::make_loss_scale() {
   using Own = MegatronLossScale;
-  const SpecValue* constant = argument_value(resolved, "loss_scale");
-  if (constant != nullptr && std::get<double>(*constant) > 0.0) {
-    for (const std::string_view moves : Own::moving)
-      if (argument_value(resolved, moves) != nullptr)
-        refuse("other_megatron_args: loss_scale is a constant scale, for which " + std::string(moves) + " has no use");
-    const double scale = std::get<double>(*constant);
-    loss_scale = {.scale = scale, .growth_factor = 1.0, .backoff_factor = 1.0, .lowest = scale};
-    progress.loss_scale = scale;
+  const double constant = resolved.argument_or("loss_scale", 0.0);
+  if (constant > 0.0) {
+    if (const std::string why = constant_scale_conflict(resolved.arguments); !why.empty())
+      refuse("other_megatron_args: loss_scale " + why);
+    loss_scale = {.scale = constant, .growth_factor = 1.0, .backoff_factor = 1.0, .lowest = constant};
     return;
   }
-  loss_scale = {
-      .growth_interval = Own::loss_scale_window, .lowest = Own::min_loss_scale, .hysteresis = Own::hysteresis};
   const bool float16 = chunks.front()->parameters().front().scalar_type() == at::kHalf;
-  if (float16) loss_scale.scale = Own::initial_loss_scale;
-  for (const char* name : {"initial_loss_scale", "loss_scale"})
-    if (const SpecValue* given = argument_value(resolved, name)) loss_scale.scale = std::get<double>(*given);
-  if (const SpecValue* given = argument_value(resolved, "min_loss_scale")) loss_scale.lowest = std::get<double>(*given);
-  if (const SpecValue* given = argument_value(resolved, "loss_scale_window"))
-    loss_scale.growth_interval = std::get<std::int64_t>(*given);
-  if (const SpecValue* given = argument_value(resolved, "hysteresis"))
-    loss_scale.hysteresis = std::get<std::int64_t>(*given);
+  const double first = resolved.argument_or("initial_loss_scale", float16 ? Own::initial_loss_scale : 0.0);
+  loss_scale = {.scale = resolved.argument_or("loss_scale", first),
+                .growth_interval = resolved.argument_or("loss_scale_window", Own::loss_scale_window),
+                .lowest = resolved.argument_or("min_loss_scale", Own::min_loss_scale),
+                .hysteresis = resolved.argument_or("hysteresis", Own::hysteresis)};
   if (loss_scale.enabled() && loss_scale.scale < loss_scale.lowest)
     refuse("other_megatron_args: min_loss_scale is above the first loss scale (found " +
            format_value(loss_scale.lowest) + ", expected at most " + format_value(loss_scale.scale) + ")");
-  progress.loss_scale = loss_scale.factor();
 }
 
 /// What makes a chunk of the spec's model, and how many a stage holds.
@@ -292,37 +259,40 @@ void AcceleratorImpl::make_step(TrainStepArgs args) {
 void AcceleratorImpl::make_optimizer(const torch::optim::Optimizer& given) {
   const OptimizerCarrier carrier(given);
   const MegatronLMPlugin& callables = options.megatron_lm_plugin;
-  std::vector<NamedParameter> parameters;
+  OptimizerSpec groups{.no_decay = plugin().no_wd_decay_cond,
+                       .scaled_lr = plugin().scale_lr_cond.value_or(std::vector<std::string>()),
+                       .lr_mult = *plugin().lr_mult};
+  if (resolved.argument("decoupled_lr") != nullptr) groups.decoupled_lr = resolved.argument_or("decoupled_lr", 0.0);
+  std::vector<PlacedParameter> parameters;
   at::Tensor tied;
   for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk)
     for (const auto& each : chunks[chunk]->named_parameters()) {
-      NamedParameter parameter{
-          .name = each.key(), .tensor = each.value(), .place = chunks[chunk]->place_of(each.key())};
+      PlacedParameter parameter{.tensor = each.value(), .place = chunks[chunk]->place_of(each.key())};
       // Named as in the whole model, so that globs need not know about chunks.
       const std::string bare = each.key().starts_with("part.") ? each.key().substr(5) : each.key();
-      bool no_decay = bare.ends_with(".bias") || bare == "bias" || each.value().dim() == 1;
+      const bool decays = !bare.ends_with(".bias") && bare != "bias" && each.value().dim() != 1;
+      parameter.group = parameter_group(bare, decays, groups);
       if (callables.no_wd_decay_cond)
-        no_decay = callables.no_wd_decay_cond(bare, each.value());
-      else if (plugin().no_wd_decay_cond)
-        no_decay = matches_any(*plugin().no_wd_decay_cond, bare);
-      bool scaled = false;
+        parameter.group.weight_decay = callables.no_wd_decay_cond(bare, each.value()) ? 0.0 : 1.0;
       if (callables.scale_lr_cond)
-        scaled = callables.scale_lr_cond(bare, each.value());
-      else if (plugin().scale_lr_cond)
-        scaled = matches_any(*plugin().scale_lr_cond, bare);
-      parameter.factors = {.weight_decay = no_decay ? 0.0 : 1.0,
-                           .lr = scaled ? *plugin().lr_mult : 1.0,
-                           .decoupled = argument_value(resolved, "decoupled_lr") != nullptr && is_embedding(bare)};
+        parameter.group.lr = callables.scale_lr_cond(bare, each.value()) ? groups.lr_mult : 1.0;
       if (parameter.place.tied) tied = each.value();
       parameters.push_back(std::move(parameter));
     }
   const bool sharded = *plugin().use_distributed_optimizer;
-  const bool per_token = flag(resolved, "calculate_per_token_loss", false);
+  const bool per_token = resolved.argument_or("calculate_per_token_loss", false);
   ddp = std::make_unique<DistributedDataParallel>(
       *all_chunks, mesh.data(),
       DataParallelOptions{.op = per_token ? ReduceOp::sum : ReduceOp::mean, .shard = sharded, .alone = tied});
   optimizer = std::make_unique<ChunkOptimizer>(carrier, std::move(parameters), *ddp, mesh, timers,
                                                ChunkOptions{.sequence = axis.sequence(), .sharded = sharded});
+  const std::int64_t samples = mesh.grid().data * micro_batch;
+  const WindowShape shape{.steps = num_micro_batches,
+                          .samples = {.each = samples, .last = samples},
+                          .batches_per_epoch = unknown_length,
+                          .world = mesh.grid().data,
+                          .schedule_in_samples = true};
+  driver.emplace(std::make_shared<AccumulationWindow>(shape), ClearGradients::engine, "", ddp.get());
 }
 
 void AcceleratorImpl::make_schedule(const MegatronLMDummyScheduler& scheduler, double lr, double weight_decay) {
@@ -336,19 +306,21 @@ void AcceleratorImpl::make_schedule(const MegatronLMDummyScheduler& scheduler, d
     refuse(
         "the run's length is not known: set train_iters, train_samples or MegatronLMDummyScheduler's "
         "total_num_steps");
-  ScheduleSpec schedule{.kind = schedule_named(*p.lr_decay_style), .clock = RateClock::samples};
-  schedule.min_lr = *p.min_lr;
-  schedule.total = p.lr_decay_samples ? *p.lr_decay_samples : p.lr_decay_iters ? samples(*p.lr_decay_iters) : *run;
+  ScheduleSpec spec{.kind = style_named("lr_decay_style", *p.lr_decay_style, ScheduleKind::wsd),
+                    .clock = RateClock::samples};
+  spec.min_lr = *p.min_lr;
+  spec.total = p.lr_decay_samples ? *p.lr_decay_samples : p.lr_decay_iters ? samples(*p.lr_decay_iters) : *run;
   OptimizerSpec rates{.lr = lr, .weight_decay = weight_decay};
-  set_rates(resolved, global_batch, rates, schedule);
-  curve = make_curve(rates, schedule, *schedule.total);
+  set_rates(resolved, global_batch, rates, spec);
+  LrCurve& curve = schedule.curve;
+  curve = make_curve(rates, spec, *spec.total);
   if (p.lr_warmup_fraction)
-    curve.warmup = *p.lr_warmup_fraction * static_cast<double>(*schedule.total);
+    curve.warmup = *p.lr_warmup_fraction * static_cast<double>(*spec.total);
   else if (p.lr_warmup_samples && *p.lr_warmup_samples > 0)
     curve.warmup = static_cast<double>(*p.lr_warmup_samples);
   else
     curve.warmup = static_cast<double>(samples(p.lr_warmup_iters.value_or(scheduler.warmup_num_steps)));
-  if (schedule.init_lr > 0.0 && curve.warmup == 0.0)
+  if (spec.init_lr > 0.0 && curve.warmup == 0.0)
     refuse(
         "other_megatron_args: lr_warmup_init needs a warm-up, whose first rate it is: set lr_warmup_iters, "
         "lr_warmup_samples or lr_warmup_fraction");
@@ -357,12 +329,14 @@ void AcceleratorImpl::make_schedule(const MegatronLMDummyScheduler& scheduler, d
   if (curve.warmup >= static_cast<double>(curve.total))
     refuse("the warm-up (" + std::to_string(static_cast<std::int64_t>(curve.warmup)) +
            " samples) does not end before the decay (" + std::to_string(curve.total) + " samples)");
-  decoupled = decoupled_curve(curve, rates);
-  if (decoupled.min_lr > decoupled.lr) refuse("other_megatron_args: decoupled_lr is below the lowest rate");
-  decay = {.style = decay_style_named(*p.weight_decay_incr_style),
-           .start = p.start_weight_decay.value_or(weight_decay),
-           .end = p.end_weight_decay.value_or(weight_decay),
-           .samples = *run};
+  schedule.decoupled = decoupled_curve(curve, rates);
+  if (schedule.decoupled.min_lr > schedule.decoupled.lr)
+    refuse("other_megatron_args: decoupled_lr is below the lowest rate");
+  schedule.decay = {
+      .style = style_named("weight_decay_incr_style", *p.weight_decay_incr_style, WeightDecayStyle::cosine),
+      .start = p.start_weight_decay.value_or(weight_decay),
+      .end = p.end_weight_decay.value_or(weight_decay),
+      .samples = *run};
 }
 
 void AcceleratorImpl::prepare(const ModelSource& model, const torch::optim::Optimizer& carrier,
@@ -370,10 +344,10 @@ void AcceleratorImpl::prepare(const ModelSource& model, const torch::optim::Opti
   if (prepared) refuse("prepare() was called before: an Accelerator holds one model");
   if (sources.empty()) refuse("prepare() needs a data loader: the micro-batch size is its batch size");
   TrainStepArgs args{.megatron_dataset_flag = *plugin().megatron_dataset_flag,
-                     .reset_position_ids = flag(resolved, "reset_position_ids", false),
-                     .reset_attention_mask = flag(resolved, "reset_attention_mask", false),
-                     .eod_mask_loss = flag(resolved, "eod_mask_loss", false),
-                     .calculate_per_token_loss = flag(resolved, "calculate_per_token_loss", false),
+                     .reset_position_ids = resolved.argument_or("reset_position_ids", false),
+                     .reset_attention_mask = resolved.argument_or("reset_attention_mask", false),
+                     .eod_mask_loss = resolved.argument_or("eod_mask_loss", false),
+                     .calculate_per_token_loss = resolved.argument_or("calculate_per_token_loss", false),
                      .data = &mesh.data()};
   bool first = true;
   for (const LoaderSource& source : sources) {
@@ -422,6 +396,7 @@ void AcceleratorImpl::prepare(const ModelSource& model, const torch::optim::Opti
   }
   std::vector<PreparedLoader> loaders;
   for (std::size_t i = 0; i < sources.size(); ++i) loaders.push_back(make_loader(sources[i], i));
+  note_progress();
   prepared.emplace(
       Prepared{PreparedModel(*this), PreparedOptimizer(*this), PreparedScheduler(*this), std::move(loaders)});
 }
@@ -444,22 +419,21 @@ std::vector<Batch> AcceleratorImpl::micro_batches(const Batch& batch) const {
 ModelOutput AcceleratorImpl::train_step(const Batch& batch) {
   const auto began = Timers::Clock::now();
   timers.reset();
-  skipped_last = false;
   std::vector<Batch> cut;
   {
     const auto timing = timers.run("batch-generator");
     cut = micro_batches(batch);
   }
-  ddp->zero_grad();
-  ddp->before_forward();
+  driver->clear([this] { ddp->zero_grad(); });
+  driver->before_forward();
   optimizer->begin();
   const StepSums sums = runner->train(cut, loss_scale.factor());
   {
     const auto timing = timers.run("all-grads-sync");
-    ddp->finish();
+    driver->reduce();
   }
   optimizer->complete_gradients();
-  if (flag(resolved, "calculate_per_token_loss", false)) {
+  if (resolved.argument_or("calculate_per_token_loss", false)) {
     // Known on the last stage; the replicas' add up.
     at::Tensor tokens = at::full({1}, mesh.last_stage() ? static_cast<double>(sums.tokens) : 0.0, at::kDouble);
     mesh.pipeline().all_reduce(tokens);
@@ -479,31 +453,38 @@ ModelOutput AcceleratorImpl::train_step(const Batch& batch) {
   if (clip > 0.0 && update) {
     const auto timing = timers.run("optimizer-clip-main-grad");
     if (!progress.grad_norm) progress.grad_norm = optimizer->gradient_norm();
-    const double norm = *progress.grad_norm;
-    update = std::isfinite(norm);
-    if (update && clip / (norm + 1e-6) < 1.0) optimizer->scale_gradients(clip / (norm + 1e-6));
+    update = std::isfinite(*progress.grad_norm);
+    const double factor = clip_factor(*progress.grad_norm, clip);
+    if (factor < 1.0 && update) optimizer->scale_gradients(factor);
   }
-  ++progress.iteration;
-  progress.consumed_train_samples += global_batch;
   if (mesh.last_stage() && !sums.finite) ++progress.nan;
   const ModelOutput out = output_of(sums);
-  if (update) {
-    optimizer->step(lr(), lr_at(decoupled, progress.consumed_at_updates), weight_decay());
-    loss_scale.stepped();
-  } else {
-    loss_scale.overflowed();
-    ++progress.skipped;
-    skipped_last = true;
-  }
-  write_scalars(out, std::chrono::duration<double>(Timers::Clock::now() - began).count());
-  progress.loss_scale = loss_scale.factor();
-  if (update) progress.consumed_at_updates += global_batch;
+  const std::int64_t clock = schedule_position();
+  const double lr = lr_at(schedule.curve, clock);
+  for (std::int64_t i = 0; i < num_micro_batches; ++i) driver->next();  // the whole window has been computed
+  const StepOutcome outcome = driver->step([&] {
+    if (!update) return StepOutcome::skipped_overflow;
+    optimizer->step(lr, lr_at(schedule.decoupled, clock), weight_decay_at(schedule.decay, clock));
+    return StepOutcome::updated;
+  });
+  skipped_last = outcome != StepOutcome::updated;
+  if (skipped_last) ++progress.skipped;
+  loss_scale.after(outcome);
+  note_progress();
+  write_scalars(out, lr, std::chrono::duration<double>(Timers::Clock::now() - began).count());
   const std::int64_t every = *plugin().eval_interval;
   if (prepared->loaders.size() > 1 && every > 0 && progress.iteration % every == 0) {
     evaluations.push_back(evaluate(prepared->loaders[1]));
     write_evaluation(evaluations.back());
   }
   return out;
+}
+
+void AcceleratorImpl::note_progress() {
+  const WindowPosition& at = driver->window().position();
+  progress.iteration = at.updates();
+  progress.consumed_train_samples = samples_before + at.samples();
+  progress.loss_scale = loss_scale.factor();
 }
 
 ModelOutput AcceleratorImpl::evaluate_step(const Batch& batch) {
@@ -632,13 +613,13 @@ torch::optim::Optimizer& PreparedOptimizer::optimizer() {
 }
 
 double PreparedScheduler::get_last_lr() const {
-  return impl_.lr();
+  return lr_at(impl_.schedule.curve, impl_.schedule_position());
 }
 std::int64_t PreparedScheduler::num_steps() const {
-  return impl_.progress.consumed_at_updates;
+  return impl_.schedule_position();
 }
 const LrCurve& PreparedScheduler::curve() const {
-  return impl_.curve;
+  return impl_.schedule.curve;
 }
 
 }  // namespace accrue::megatron

@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "accrue/accumulation/dynamic_scale.h"
+#include "accrue/accumulation/accumulation_driver.h"
 #include "accrue/megatron/accelerator.h"
 #include "accrue/run/tensorboard_file.h"
-#include "accrue/run/weight_decay.h"
+#include "accrue/update/dynamic_scale.h"
 #include "megatron/chunk_optimizer.h"
+#include "megatron/schedule_state.h"
 #include "megatron/step_runner.h"
 
 namespace accrue::megatron {
@@ -28,16 +29,13 @@ struct AcceleratorImpl {
   ModelOutput output_of(const StepSums& sums) const;
   /// Over the tensor ranks, without columns of padding.
   at::Tensor whole_logits(at::Tensor logits) const;
-  void write_scalars(const ModelOutput& out, double seconds);
+  void write_scalars(const ModelOutput& out, double lr, double seconds);
   void write_evaluation(const Evaluation& evaluation);
-  double lr() const { return lr_at(curve, progress.consumed_at_updates); }
-  double weight_decay() const { return weight_decay_at(decay, progress.consumed_at_updates); }
+  /// Where the window and the loss scale stand, into what the program reads.
+  void note_progress();
+  /// Samples of updates that were made.
+  std::int64_t schedule_position() const { return driver->window().position().schedule_position(); }
   const MegatronSpec& plugin() const { return resolved.effective; }
-
-  /// Progress, and the clock of the schedule: samples of updates that were made.
-  struct Counted : Progress {
-    std::int64_t consumed_at_updates = 0;
-  };
 
   AcceleratorOptions options;
   Mesh& mesh;
@@ -52,10 +50,9 @@ struct AcceleratorImpl {
   DynamicScale loss_scale;              ///< of float16
   bool is_train = true;
   bool skipped_last = false;
-  Counted progress;
-  LrCurve curve;
-  LrCurve decoupled;  ///< of the embeddings
-  WeightDecayCurve decay;
+  Progress progress;
+  std::int64_t samples_before = 0;  ///< consumed_samples of the training data, before the first window
+  Schedule schedule;
   std::map<std::size_t, std::int64_t> indexed_samples;  ///< of each MegatronLMDummyDataLoader, by its place
   Timers timers;
   std::vector<Evaluation> evaluations;
@@ -63,6 +60,7 @@ struct AcceleratorImpl {
   std::shared_ptr<torch::nn::Module> all_chunks;  ///< what the reducer sees
   std::unique_ptr<DistributedDataParallel> ddp;
   std::unique_ptr<ChunkOptimizer> optimizer;
+  std::optional<AccumulationDriver> driver;  ///< its window counts
   std::shared_ptr<AbstractTrainStep> step;
   std::unique_ptr<StepRunner> runner;
   std::unique_ptr<TensorboardFile> tensorboard;  ///< on the last rank, until its disk is full

@@ -16,6 +16,8 @@
 #include "accrue/megatron/megatron_lm_plugin.h"
 #include "accrue/megatron/timers.h"
 #include "accrue/parallel/distributed_data_parallel.h"
+#include "accrue/run/parameter_groups.h"
+#include "update/update_shard.h"
 
 namespace accrue::megatron {
 
@@ -26,10 +28,8 @@ class OptimizerCarrier {
   explicit OptimizerCarrier(const torch::optim::Optimizer& optimizer);
   double lr() const { return lr_; }
   double weight_decay() const { return weight_decay_; }
-  const std::string& name() const { return name_; }
   /// A new optimizer of that class over groups of tensors.
   std::unique_ptr<torch::optim::Optimizer> make(const std::vector<std::vector<at::Tensor>>& groups) const;
-  static void set_weight_decay(torch::optim::OptimizerOptions& options, double weight_decay);
 
  private:
   std::string name_;
@@ -38,18 +38,10 @@ class OptimizerCarrier {
   double weight_decay_ = 0.0;
 };
 
-struct GroupFactors {
-  double weight_decay = 1.0;
-  double lr = 1.0;
-  bool decoupled = false;  ///< the rate is that of the embeddings
-  bool operator==(const GroupFactors&) const = default;
-};
-
-struct NamedParameter {
-  std::string name;
+struct PlacedParameter {
   at::Tensor tensor;
   ParameterPlace place;
-  GroupFactors factors;
+  ParameterGroup group;
 };
 
 struct ChunkOptions {
@@ -61,7 +53,7 @@ struct ChunkOptions {
 class ChunkOptimizer {
  public:
   /// `ddp` reduces the parameters named; it and `timers` must outlive this.
-  ChunkOptimizer(const OptimizerCarrier& carrier, std::vector<NamedParameter> parameters, DistributedDataParallel& ddp,
+  ChunkOptimizer(const OptimizerCarrier& carrier, std::vector<PlacedParameter> parameters, DistributedDataParallel& ddp,
                  Mesh& mesh, Timers& timers, ChunkOptions options);
 
   /// Before the gradients of a step are reduced.
@@ -78,8 +70,6 @@ class ChunkOptimizer {
   void step(double lr, double decoupled_lr, double weight_decay);
 
   torch::optim::Optimizer& optimizer() { return *optimizer_; }
-  const torch::optim::Optimizer& optimizer() const { return *optimizer_; }
-  const std::vector<NamedParameter>& parameters() const { return parameters_; }
   /// Half-precision parameters are updated in float32 copies: this rank's, in order; empty of other types.
   std::vector<at::Tensor> masters() const;
 
@@ -89,29 +79,30 @@ class ChunkOptimizer {
     std::size_t parameter = 0;  ///< in parameters_
     std::size_t reached = 0;    ///< in ddp.parameters()
     std::size_t arena = 0;
-    FlatRange range;    ///< in the arena
-    at::Tensor tensor;  ///< shares the parameter's memory
-    at::Tensor master;  ///< what is updated: of a half-precision parameter a float32 copy, else the tensor
+    FlatRange range;          ///< in the arena
+    std::int64_t offset = 0;  ///< in the parameter
+    at::Tensor tensor;        ///< shares the parameter's memory
+    at::Tensor master;        ///< what is updated: of a half-precision parameter a float32 copy, else the tensor
     bool half() const { return !master.is_same(tensor); }
   };
   /// Its gradient, in the type of the update.
   at::Tensor gradient_of(const Fragment& fragment) const;
-  bool counts(const Fragment& fragment) const;
-  void complete_rows();
-  void complete_positions();
-  /// Of its parameter, in the arena.
-  FlatRange whole_of(const Fragment& fragment) const;
-  double summed(double value) const;
+  /// As it lies in the arena.
+  at::Tensor flat_gradient_of(const Fragment& fragment) const;
+  /// Over the fragments of the model, each element once.
+  template <typename Of>
+  double sum(const Of& of) const;
   void gather_parameters();
 
-  std::vector<NamedParameter> parameters_;
+  std::vector<PlacedParameter> parameters_;
   DistributedDataParallel& ddp_;
   Mesh& mesh_;
   Timers& timers_;
   bool sequence_;
   bool sharded_;
+  std::vector<UpdateShard> shards_;  ///< under ZeRO, by arena
   std::vector<Fragment> fragments_;
-  std::vector<GroupFactors> groups_;
+  std::vector<ParameterGroup> groups_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
   double pending_ = 1.0;  ///< factor of half-precision gradients
 };

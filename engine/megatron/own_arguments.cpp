@@ -15,11 +15,6 @@ namespace {
   throw std::invalid_argument("other_megatron_args: " + std::string(name) + " " + message);
 }
 
-const SpecValue* own_value(const ResolvedMegatron& resolved, std::string_view name) {
-  const MegatronArgumentValue* found = resolved.argument(name);
-  return found == nullptr ? nullptr : &found->value;
-}
-
 /// Names that an Accelerator reads, beside those of fields and those with one value.
 constexpr std::string_view own_names[] = {"eod_mask_loss",
                                           "reset_position_ids",
@@ -75,7 +70,7 @@ void check_overlap(const ResolvedMegatron& resolved) {
       {"overlap_grad_reduce", "gradients are reduced after the last micro-batch of a train step"},
       {"overlap_param_gather", "parameters are gathered at the end of a train step"}};
   for (const auto& [name, why] : overlaps)
-    if (const SpecValue* value = own_value(resolved, name); value != nullptr && std::get<bool>(*value))
+    if (resolved.argument_or(name, false))
       refuse_argument(name,
                       std::string("must be false with an Accelerator: ") + why + "; a run of a spec overlaps both");
 }
@@ -87,13 +82,13 @@ void set_tail(const ResolvedMegatron& resolved, std::int64_t global_batch, Sched
     const std::string own = word == "minus_sqrt" ? "minus-square-root" : word;
     schedule.decay_tail = spec_with(*style, own).schedule.decay_tail;
   }
-  const SpecValue* updates = own_value(resolved, "lr_wsd_decay_iters");
-  const SpecValue* samples = own_value(resolved, "lr_wsd_decay_samples");
+  const MegatronArgumentValue* updates = resolved.argument("lr_wsd_decay_iters");
+  const MegatronArgumentValue* samples = resolved.argument("lr_wsd_decay_samples");
   if (updates != nullptr && samples != nullptr)
     refuse_argument("lr_wsd_decay_iters", "and lr_wsd_decay_samples exclude each other");
   if (updates == nullptr && samples == nullptr) return;
   const std::int64_t most = updates != nullptr ? *schedule.total / global_batch : *schedule.total;
-  const std::int64_t length = std::get<std::int64_t>(updates != nullptr ? *updates : *samples);
+  const std::int64_t length = std::get<std::int64_t>((updates != nullptr ? updates : samples)->value);
   if (length < 1 || length > most)
     refuse_argument(
         updates != nullptr ? "lr_wsd_decay_iters" : "lr_wsd_decay_samples",
@@ -105,7 +100,7 @@ void set_tail(const ResolvedMegatron& resolved, std::int64_t global_batch, Sched
 void check_tail(const ResolvedMegatron& resolved, const ScheduleSpec& schedule) {
   if (schedule.kind == ScheduleKind::wsd) return;
   for (const char* name : {"lr_wsd_decay_style", "lr_wsd_decay_iters", "lr_wsd_decay_samples"})
-    if (own_value(resolved, name) != nullptr)
+    if (resolved.argument(name) != nullptr)
       refuse_argument(name, "needs lr_decay_style \"WSD\": no other schedule has a tail of its own");
 }
 
@@ -141,22 +136,22 @@ void set_recompute(const ResolvedMegatron& resolved, ParallelSpec& parallel) {
 }
 
 bool set_dropout(const ResolvedMegatron& resolved, ModelSpec& model) {
-  const SpecValue* hidden = own_value(resolved, "hidden_dropout");
-  const SpecValue* attention = own_value(resolved, "attention_dropout");
+  const MegatronArgumentValue* hidden = resolved.argument("hidden_dropout");
+  const MegatronArgumentValue* attention = resolved.argument("attention_dropout");
   if (hidden == nullptr && attention == nullptr) return false;
-  if (hidden != nullptr && attention != nullptr && *hidden != *attention)
+  if (hidden != nullptr && attention != nullptr && hidden->value != attention->value)
     refuse_argument("hidden_dropout", "and attention_dropout are one here: a model has one dropout (found " +
-                                          format_value(*hidden) + " and " + format_value(*attention) +
+                                          format_value(hidden->value) + " and " + format_value(attention->value) +
                                           ", expected equal values)");
-  model.dropout = std::get<double>(hidden != nullptr ? *hidden : *attention);
+  model.dropout = std::get<double>((hidden != nullptr ? hidden : attention)->value);
   return true;
 }
 
 void set_rates(const ResolvedMegatron& resolved, std::int64_t global_batch, OptimizerSpec& optimizer,
                ScheduleSpec& schedule) {
   const auto number = [&](std::string_view name) -> std::optional<double> {
-    const SpecValue* value = own_value(resolved, name);
-    return value == nullptr ? std::nullopt : std::optional(std::get<double>(*value));
+    const MegatronArgumentValue* given = resolved.argument(name);
+    return given == nullptr ? std::nullopt : std::optional(std::get<double>(given->value));
   };
   schedule.init_lr = number("lr_warmup_init").value_or(schedule.init_lr);
   if (schedule.init_lr > optimizer.lr) refuse_argument("lr_warmup_init", "is above the optimizer's rate");

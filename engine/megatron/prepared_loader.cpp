@@ -80,7 +80,7 @@ PreparedLoader AcceleratorImpl::make_loader(const LoaderSource& source, std::siz
     check_names(*dummy);
     if (which > 2) throw std::invalid_argument("there are three sets of indexed data: training, validation and test");
     const MegatronSpec& p = plugin();
-    const std::int64_t iterations = decay.samples / global_batch;
+    const std::int64_t iterations = schedule.decay.samples / global_batch;
     const std::int64_t evaluations_made = *p.eval_interval > 0 ? iterations / *p.eval_interval + 1 : 1;
     std::vector<std::int64_t> needed{iterations * global_batch, evaluations_made * *p.eval_iters * global_batch,
                                      *p.eval_iters * global_batch};
@@ -132,7 +132,7 @@ PreparedLoader AcceleratorImpl::make_loader(const LoaderSource& source, std::siz
                                   counted(loader.data_.samples, "sample") +
                                   ": lower it, or train for longer (train_iters, train_samples)");
     loader.continue_after(samples);
-    if (which == 0) progress.consumed_train_samples = samples;
+    if (which == 0) samples_before = samples;
     if (which == 1) progress.consumed_valid_samples = samples;
   }
   return loader;

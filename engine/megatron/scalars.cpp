@@ -24,15 +24,11 @@ void AcceleratorImpl::write(const TensorboardScalars& scalars, std::int64_t iter
   tensorboard.reset();
 }
 
-void AcceleratorImpl::write_scalars(const ModelOutput& out, double seconds) {
+void AcceleratorImpl::write_scalars(const ModelOutput& out, double lr, double seconds) {
   const bool writes = plugin().tensorboard_dir.has_value();
   const bool all = writes && *plugin().set_all_logging_options;
-  const auto argument = [this](std::string_view name, auto fallback) {
-    const MegatronArgumentValue* found = resolved.argument(name);
-    return found == nullptr ? fallback : std::get<decltype(fallback)>(found->value);
-  };
-  const bool logs_norm = writes && argument("log_params_norm", all);
-  const bool logs_zeros = writes && argument("log_num_zeros_in_grad", all);
+  const bool logs_norm = writes && resolved.argument_or("log_params_norm", all);
+  const bool logs_zeros = writes && resolved.argument_or("log_num_zeros_in_grad", all);
   const double norm = logs_norm ? optimizer->parameter_norm() : 0.0;
   double zeros = 0.0;
   if (logs_zeros) {
@@ -40,7 +36,7 @@ void AcceleratorImpl::write_scalars(const ModelOutput& out, double seconds) {
     zeros = static_cast<double>(optimizer->zeros_in_gradients());
   }
   if (!tensorboard) return;
-  TensorboardScalars scalars{{"learning-rate", lr()}, {"batch-size", static_cast<double>(global_batch)}};
+  TensorboardScalars scalars{{"learning-rate", lr}, {"batch-size", static_cast<double>(global_batch)}};
   for (const auto& [name, loss] : out.losses) scalars.emplace_back(name, loss);
   if (progress.grad_norm) scalars.emplace_back("grad-norm", *progress.grad_norm);
   if (loss_scale.enabled()) scalars.emplace_back("loss-scale", loss_scale.scale);
@@ -55,7 +51,7 @@ void AcceleratorImpl::write_scalars(const ModelOutput& out, double seconds) {
                                              (seconds * 1e12 * static_cast<double>(mesh.grid().world())));
     std::ranges::copy(scalars_of(memory_use(at::kCPU)), std::back_inserter(scalars));
   }
-  std::ranges::copy(scalars_of(timers.seconds(), argument("timing_log_level", std::int64_t{all ? 2 : 0})),
+  std::ranges::copy(scalars_of(timers.seconds(), resolved.argument_or("timing_log_level", std::int64_t{all ? 2 : 0})),
                     std::back_inserter(scalars));
   write(scalars, progress.iteration);
 }

@@ -81,13 +81,9 @@ std::map<std::string, std::string> texts_of(const Schedule& schedule) {
 
 Schedule schedule_after_load(const Schedule& own, const std::map<std::string, std::string>& saved,
                              const ResolvedMegatron& resolved) {
-  const auto is_true = [&](const char* name) {
-    const MegatronArgumentValue* given = resolved.argument(name);
-    return given != nullptr && std::get<bool>(given->value);
-  };
   Schedule theirs = read_schedule(own, saved);
-  if (is_true("use_checkpoint_opt_param_scheduler")) return theirs;
-  if (is_true("override_opt_param_scheduler")) return own;
+  if (resolved.argument_or("use_checkpoint_opt_param_scheduler", false)) return theirs;
+  if (resolved.argument_or("override_opt_param_scheduler", false)) return own;
   const auto before = texts_of(theirs);
   visit_values(own, [&](const std::string& name, auto value) {
     if (const std::string& then = before.at("schedule." + name); text_of(value) != then)

@@ -2,11 +2,8 @@
 // save_state() and load_state(): an archive of named tensors for each rank. A rank's own part of model and optimizer is
 // there, so a state is read on as many tensor, pipeline and data ranks as wrote it. A load checks everything on every
 // rank before it changes anything.
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/full.h>
 
-#include <mutex>
 #include <stdexcept>
 
 #include "accrue/accumulation/base_optimizer.h"
@@ -15,28 +12,29 @@
 #include "accumulation/accelerate/state_folder.h"
 #include "accumulation/optimizer_state.h"
 #include "megatron/accelerator_impl.h"
-#include "megatron/schedule_state.h"
 
 namespace accrue::megatron {
 namespace {
 
 namespace fs = std::filesystem;
+using accelerate::agreed;
+using accelerate::guarded;
+using accelerate::save_folder;
 using accelerate::StateFolder;
 
 constexpr const char* format = "accrue-megatron-state-2";
 
 StateDict counters(const AcceleratorImpl& impl) {
-  const auto number = [](std::int64_t value) { return at::full({}, value, at::kLong); };
   StateDict state;
-  state["counters.iteration"] = number(impl.progress.iteration);
-  state["counters.skipped"] = number(impl.progress.skipped);
-  state["counters.nan"] = number(impl.progress.nan);
-  state["counters.consumed_train_samples"] = number(impl.progress.consumed_train_samples);
-  state["counters.consumed_valid_samples"] = number(impl.progress.consumed_valid_samples);
-  state["counters.schedule_samples"] = number(impl.progress.consumed_at_updates);
-  state["scaler.scale"] = at::full({}, impl.loss_scale.scale, at::kDouble);
-  state["scaler.growth"] = number(impl.loss_scale.growth);
-  state["scaler.overflows"] = number(impl.loss_scale.overflows);
+  state["counters.iteration"] = state_number(impl.progress.iteration);
+  state["counters.skipped"] = state_number(impl.progress.skipped);
+  state["counters.nan"] = state_number(impl.progress.nan);
+  state["counters.consumed_train_samples"] = state_number(impl.progress.consumed_train_samples);
+  state["counters.consumed_valid_samples"] = state_number(impl.progress.consumed_valid_samples);
+  state["counters.schedule_samples"] = state_number(impl.schedule_position());
+  state["scaler.scale"] = state_number(impl.loss_scale.scale);
+  state["scaler.growth"] = state_number(impl.loss_scale.growth);
+  state["scaler.overflows"] = state_number(impl.loss_scale.overflows);
   return state;
 }
 
@@ -61,14 +59,10 @@ std::map<std::string, std::string> sizes_of_data(const AcceleratorImpl& impl) {
   return sizes;
 }
 
-Schedule schedule_of(const AcceleratorImpl& impl) {
-  return {.curve = impl.curve, .decoupled = impl.decoupled, .decay = impl.decay};
-}
-
 std::map<std::string, std::string> metadata_of(const AcceleratorImpl& impl) {
   std::map<std::string, std::string> all = layout(impl);
   all.merge(sizes_of_data(impl));
-  all.merge(texts_of(schedule_of(impl)));
+  all.merge(texts_of(impl.schedule));
   return all;
 }
 
@@ -95,12 +89,6 @@ StateDict under(const Archive& archive, const std::string& prefix) {
   return state;
 }
 
-std::int64_t counter(const Archive& archive, const std::string& name) {
-  const at::Tensor* found = archive.find("counters." + name);
-  if (found == nullptr) throw std::invalid_argument("\"counters." + name + "\" is missing");
-  return found->item<std::int64_t>();
-}
-
 void check(AcceleratorImpl& impl, const Archive& archive) {
   const auto saved_as = [&archive](const std::string& key) {
     const auto found = archive.metadata.find(key);
@@ -114,7 +102,7 @@ void check(AcceleratorImpl& impl, const Archive& archive) {
       throw std::invalid_argument("the " + key + " are " + value + " here; the state was saved with " + saved +
                                   ": indexed data are shuffled for the length of a run, so train_iters or "
                                   "train_samples must be what it was");
-  schedule_after_load(schedule_of(impl), archive.metadata, impl.resolved);
+  schedule_after_load(impl.schedule, archive.metadata, impl.resolved);
   for (const auto& [name, tensor] : state_of(impl)) {
     if (name.starts_with("optimizer.")) continue;
     const at::Tensor* saved = archive.find(name);
@@ -122,14 +110,15 @@ void check(AcceleratorImpl& impl, const Archive& archive) {
     if (saved->sizes() != tensor.sizes() || saved->scalar_type() != tensor.scalar_type())
       throw std::invalid_argument("\"" + name + "\" has another shape or type");
   }
-  if (const auto& given = impl.plugin().consumed_samples; given && !given->empty())
-    if (const std::int64_t saved = counter(archive, "consumed_train_samples"); given->front() != saved)
-      throw std::invalid_argument("consumed_samples begins with " + std::to_string(given->front()) +
-                                  " here; the state was saved after " + std::to_string(saved) +
-                                  ": leave the field out, loaders go on where the state was saved");
-  for (const char* each :
-       {"iteration", "skipped", "nan", "consumed_train_samples", "consumed_valid_samples", "schedule_samples"})
-    if (counter(archive, each) < 0) throw std::invalid_argument(std::string("counters.") + each + " is below 0");
+  const StateDict counters = under(archive, "counters.");
+  const std::int64_t consumed = count_of(counters, "consumed_train_samples");
+  if (const auto& given = impl.plugin().consumed_samples; given && !given->empty() && given->front() != consumed)
+    throw std::invalid_argument("consumed_samples begins with " + std::to_string(given->front()) +
+                                " here; the state was saved after " + std::to_string(consumed) +
+                                ": leave the field out, loaders go on where the state was saved");
+  for (const char* each : {"skipped", "nan", "consumed_valid_samples", "schedule_samples"}) count_of(counters, each);
+  if (count_of(counters, "iteration") > consumed / impl.global_batch)
+    throw std::invalid_argument("counters.iteration is more than the consumed samples are enough for");
 }
 
 /// The optimizer was loaded already.
@@ -145,52 +134,29 @@ void take(AcceleratorImpl& impl, const Archive& archive) {
   }
   auto masters = impl.optimizer->masters();
   for (std::size_t i = 0; i < masters.size(); ++i) masters[i].copy_(*archive.find("master." + std::to_string(i)));
-  const Schedule schedule = schedule_after_load(schedule_of(impl), archive.metadata, impl.resolved);
-  impl.curve = schedule.curve;
-  impl.decoupled = schedule.decoupled;
-  impl.decay = schedule.decay;
+  impl.schedule = schedule_after_load(impl.schedule, archive.metadata, impl.resolved);
   if (impl.loss_scale.growth_factor > 1.0) {  // else loss_scale says what it is
     impl.loss_scale.scale = archive.find("scaler.scale")->item<double>();
     impl.loss_scale.growth = archive.find("scaler.growth")->item<std::int64_t>();
     impl.loss_scale.overflows = archive.find("scaler.overflows")->item<std::int64_t>();
   }
-  impl.progress.loss_scale = impl.loss_scale.factor();
-  impl.progress.iteration = counter(archive, "iteration");
-  impl.progress.skipped = counter(archive, "skipped");
-  impl.progress.nan = counter(archive, "nan");
-  impl.progress.consumed_train_samples = counter(archive, "consumed_train_samples");
-  impl.progress.consumed_valid_samples = counter(archive, "consumed_valid_samples");
-  impl.progress.consumed_at_updates = counter(archive, "schedule_samples");
+  const StateDict counters = under(archive, "counters.");
+  const std::int64_t updates = count_of(counters, "iteration");
+  impl.driver->window().seek(updates * impl.num_micro_batches, count_of(counters, "schedule_samples"));
+  impl.samples_before = count_of(counters, "consumed_train_samples") - updates * impl.global_batch;
+  impl.note_progress();
+  impl.progress.skipped = count_of(counters, "skipped");
+  impl.progress.nan = count_of(counters, "nan");
+  impl.progress.consumed_valid_samples = count_of(counters, "consumed_valid_samples");
   auto generators = random_streams().state(at::kCPU);
-  for (std::size_t i = 0; i < generators.size(); ++i) {
-    const std::scoped_lock lock(generators[i].first.mutex());
-    generators[i].first.set_state(*archive.find("random." + std::to_string(i)));
-  }
+  for (std::size_t i = 0; i < generators.size(); ++i)
+    set_generator_state(generators[i].first, *archive.find("random." + std::to_string(i)));
   auto& loaders = impl.prepared->loaders;
   loaders[0].continue_after(impl.progress.consumed_train_samples);
   if (loaders.size() > 1) loaders[1].continue_after(impl.progress.consumed_valid_samples);
 }
 
-/// An error of any rank is one of all. Collective: the world.
-Result<void> agreed(Result<void> mine, Communicator& world, const fs::path& folder) {
-  at::Tensor failed = at::full({1}, mine ? 0.0 : 1.0, at::kDouble);
-  world.all_reduce(failed);
-  if (mine && failed.item<double>() > 0.0)
-    return fail(ErrorCode::disk, "another rank failed on its part of the state", folder.string());
-  return mine;
-}
-
-template <typename Work>
-Result<void> guarded(const fs::path& file, Work&& work) {
-  try {
-    return work();
-  } catch (const CommError&) {
-    throw;
-  } catch (const std::exception& failure) {
-    return fail(ErrorCode::protocol, failure.what(), file.string(),
-                "Prepare the same model, optimizer and loaders on as many ranks before load_state().");
-  }
-}
+constexpr const char* hint = "Prepare the same model, optimizer and loaders on as many ranks before load_state().";
 
 }  // namespace
 
@@ -198,19 +164,14 @@ Result<void> Accelerator::save_state(const fs::path& path) {
   AcceleratorImpl& impl = *impl_;
   if (!impl.prepared) return fail(ErrorCode::config, "nothing is prepared that could be saved", path.string());
   Communicator& world = impl.mesh.world();
-  StateFolder folder(path);
-  const bool first = world.rank() == 0;
-  if (auto done = agreed(first ? folder.begin() : Result<void>(), world, path); !done) return done;
-  const fs::path file = StateFolder::rank_file(folder.part(), world.rank());
-  auto done = agreed(guarded(file,
-                             [&]() -> Result<void> {
-                               const auto written = write_archive(file, state_of(impl), metadata_of(impl));
-                               if (!written) return tl::unexpected(written.error());
-                               return {};
-                             }),
-                     world, path);
-  if (!done) return done;
-  return agreed(first ? folder.commit() : Result<void>(), world, path);
+  return save_folder(path, world, [&](const fs::path& part) {
+    const fs::path file = StateFolder::rank_file(part, world.rank());
+    return guarded(file, hint, [&]() -> Result<void> {
+      const auto written = write_archive(file, state_of(impl), metadata_of(impl));
+      if (!written) return tl::unexpected(written.error());
+      return {};
+    });
+  });
 }
 
 Result<void> Accelerator::load_state(const fs::path& path) {
@@ -223,7 +184,7 @@ Result<void> Accelerator::load_state(const fs::path& path) {
   const auto archive = read_archive(file);
   // What the optimizer can take only it knows: it is loaded first, and put back where any rank fails.
   const StateDict before = optimizer_state(impl.optimizer->optimizer());
-  auto done = guarded(file, [&]() -> Result<void> {
+  auto done = guarded(file, hint, [&]() -> Result<void> {
     if (!archive) return tl::unexpected(archive.error());
     check(impl, *archive);
     load_optimizer_state(impl.optimizer->optimizer(), under(*archive, "optimizer."));

@@ -124,13 +124,6 @@ at::Tensor tensor_square_sum(const at::Tensor& flat, std::span<const FlatRange> 
   return total;
 }
 
-std::vector<FlatRange> counted_ranges(std::span<const OptimizerSegment> segments, std::int64_t tensor_rank) {
-  std::vector<FlatRange> ranges;
-  for (const OptimizerSegment& segment : segments)
-    if (!segment.shared && (segment.tensor_split || tensor_rank == 0)) ranges.push_back(segment.range);
-  return ranges;
-}
-
 double square_sum(const at::Tensor& flat, std::span<const FlatRange> ranges) {
   for (const FlatRange& range : ranges) check_inside(range, flat.numel(), "range");
   if (!flat.is_cpu()) return tensor_square_sum(flat, ranges).item<double>();
@@ -146,23 +139,6 @@ double square_sum(const at::Tensor& flat, std::span<const FlatRange> ranges) {
 double flat_norm(const at::Tensor& grads) {
   const FlatRange whole{0, grads.numel()};
   return std::sqrt(square_sum(grads, {&whole, 1}));
-}
-
-double clip_factor(double norm, double max_norm) {
-  if (max_norm == 0.0) return 1.0;
-  const double factor = max_norm / (norm + 1e-6);
-  return factor < 1.0 || std::isnan(factor) ? factor : 1.0;
-}
-
-void clip_flat_norm(at::Tensor& grads, double max_norm) {
-  if (max_norm == 0.0) return;
-  if (grads.is_cpu()) {
-    grads.mul_(clip_factor(flat_norm(grads), max_norm));
-    return;
-  }
-  const FlatRange whole{0, grads.numel()};
-  const at::Tensor norm = tensor_square_sum(grads, {&whole, 1}).sqrt_();
-  grads.mul_(norm.add_(1e-6).reciprocal_().mul_(max_norm).clamp_max_(1.0));
 }
 
 }  // namespace accrue

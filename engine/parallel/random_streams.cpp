@@ -14,23 +14,27 @@ std::string key_of(const std::string& name, at::Device device) {
   return name + " on " + device.str();
 }
 
-at::Tensor state_of(at::Generator& generator) {
+}  // namespace
+
+void seed_generator(at::Generator generator, std::uint64_t seed) {
+  const std::scoped_lock lock(generator.mutex());
+  generator.set_current_seed(seed);
+}
+
+at::Tensor generator_state(at::Generator generator) {
   const std::scoped_lock lock(generator.mutex());
   return generator.get_state();
 }
 
-void set_state(at::Generator& generator, const at::Tensor& state) {
+void set_generator_state(at::Generator generator, const at::Tensor& state) {
   const std::scoped_lock lock(generator.mutex());
   generator.set_state(state);
 }
 
-}  // namespace
-
 void RandomStreams::seed(const std::string& name, at::Device device, std::uint64_t seed) {
   const auto [place, added] = streams_.try_emplace(key_of(name, device));
   if (added) place->second = at::globalContext().defaultGenerator(device).clone();
-  const std::scoped_lock lock(place->second.mutex());
-  place->second.set_current_seed(seed);
+  seed_generator(place->second, seed);
 }
 
 RandomStreams::Fork RandomStreams::fork(const std::string& name, at::Device device) {
@@ -40,34 +44,34 @@ RandomStreams::Fork RandomStreams::fork(const std::string& name, at::Device devi
 }
 
 RandomStreams::Fork::Fork(at::Generator standard, at::Generator stream)
-    : standard_(std::move(standard)), stream_(std::move(stream)), kept_(state_of(standard_)) {
-  set_state(standard_, state_of(stream_));
+    : standard_(std::move(standard)), stream_(std::move(stream)), kept_(generator_state(standard_)) {
+  set_generator_state(standard_, generator_state(stream_));
 }
 
 RandomStreams::Fork::~Fork() {
-  set_state(stream_, state_of(standard_));
-  set_state(standard_, kept_);
+  set_generator_state(stream_, generator_state(standard_));
+  set_generator_state(standard_, kept_);
 }
 
 RandomStreams::State RandomStreams::state(at::Device device) const {
   at::Generator standard = at::globalContext().defaultGenerator(device);
-  State state{{standard, state_of(standard)}};
+  State state{{standard, generator_state(standard)}};
   for (const auto& [name, stream] : streams_) {
     at::Generator generator = stream;
-    if (generator.device() == standard.device()) state.emplace_back(generator, state_of(generator));
+    if (generator.device() == standard.device()) state.emplace_back(generator, generator_state(generator));
   }
   return state;
 }
 
 RandomStreams::Replay::Replay(const State& state) {
   for (auto [generator, begin] : state) {
-    kept_.emplace_back(generator, state_of(generator));
-    set_state(generator, begin);
+    kept_.emplace_back(generator, generator_state(generator));
+    set_generator_state(generator, begin);
   }
 }
 
 RandomStreams::Replay::~Replay() {
-  for (auto& [generator, stood] : kept_) set_state(generator, stood);
+  for (auto& [generator, stood] : kept_) set_generator_state(generator, stood);
 }
 
 RandomStreams& random_streams() {

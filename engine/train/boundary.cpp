@@ -18,6 +18,7 @@
 #include "train/model_axis.h"
 #include "train/parameter_norms.h"
 #include "train/step_timer.h"
+#include "update/clip_factor.h"
 
 namespace accrue {
 namespace {
@@ -316,10 +317,7 @@ Result<BoundaryRequests> pass_boundary(Training& training, const WindowPass& pas
     return verdict.outcome;
   });
   pass_phase(training, StepPhase::schedule, plan, known);
-  if (verdict.outcome == StepOutcome::updated)
-    training.loss_scale.stepped();
-  else if (verdict.outcome == StepOutcome::skipped_overflow)
-    training.loss_scale.overflowed();
+  training.loss_scale.after(verdict.outcome);
   training.driver.clear([&] { training.reducer.zero_grad(); });
   move_cursor(training, verdict);
   report_update(training, plan, verdict, rates.lr, measured);

@@ -8,17 +8,18 @@
 #include <array>
 #include <cmath>
 #include <exception>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 
+#include "accrue/parallel/random_streams.h"
 #include "accrue/run/counted.h"
 #include "train/checkpointing.h"
 #include "train/model_axis.h"
 #include "train/step_reports.h"
+#include "update/model_sums.h"
 
 namespace accrue {
 namespace {
@@ -39,7 +40,7 @@ std::string replica_name(const Training& training, const std::string& what) {
 /// Of what the tensor-parallel ranks all hold, the first writes.
 bool writes(const Training& training, std::size_t i) {
   const ParameterShare& share = training.model.shares()[i];
-  return (share.divided || training.tensor.rank() == 0) && !share.shared;
+  return counts_here(share.shared, share.divided, training.tensor.rank());
 }
 
 /// Whether this rank's rows of a parameter are all beyond the vocabulary.
@@ -113,12 +114,6 @@ void add_sums(std::vector<PlacedTensor>& tensors, const Training& training, Purp
     tensors.push_back(
         training.model.placed(ranks_own ? rank_name(training, what) : replica_name(training, what), flat, i));
   }
-}
-
-at::Tensor generator_state() {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  const std::scoped_lock lock(generator.mutex());
-  return generator.get_state();
 }
 
 std::string type_text(const std::vector<std::int64_t>& shape, at::ScalarType dtype) {
@@ -372,7 +367,7 @@ std::vector<PlacedTensor> library_tensors(const Training& training) {
 }
 
 PlacedTensor generator_tensor(const Training& training) {
-  return whole_tensor(rank_name(training, "rng.cpu"), generator_state());
+  return whole_tensor(rank_name(training, "rng.cpu"), generator_state(at::detail::getDefaultCPUGenerator()));
 }
 
 bool has_open_window(const Training& training, const CheckpointReader& checkpoint) {
@@ -396,9 +391,7 @@ Result<void> restore_state(Training& training, const CheckpointReader& checkpoin
   if (const std::string name = rank_name(training, "rng.cpu"); checkpoint.find(name)) {
     const auto state = checkpoint.read(name);
     if (!state) return tl::unexpected(state.error());
-    at::Generator generator = at::detail::getDefaultCPUGenerator();
-    const std::scoped_lock lock(generator.mutex());
-    generator.set_state(*state);
+    set_generator_state(at::detail::getDefaultCPUGenerator(), *state);
   }
   if (checkpoint.cursor().window.position() == 0 || !has_open_window(training, checkpoint)) return {};
   for (const PlacedTensor& live : window_tensors(training, Purpose::read))

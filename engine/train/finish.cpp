@@ -43,6 +43,14 @@ at::Tensor numbers_of(const std::string& hash) {
   return numbers;
 }
 
+/// Whether all ranks of the axis have this hash. Collective: the axis.
+bool is_alike(Communicator& axis, const std::string& hash) {
+  const at::Tensor mine = numbers_of(hash);
+  at::Tensor all = at::empty({axis.size(), mine.numel()}, at::kLong);
+  axis.all_gather(all, mine);
+  return (all == mine).all().item<bool>();
+}
+
 /// The hash that the first stage computed, on all stages.
 std::string told_to_all_stages(const Training& training, const std::string& hash) {
   if (training.mesh.pipeline().size() == 1) return hash;
@@ -59,10 +67,7 @@ std::string told_to_all_stages(const Training& training, const std::string& hash
 void compare_copies(Training& training, const std::string& hash) {
   const bool replicas_differ = training.plan().knobs.reduce_when == ReduceWhen::never;
   Communicator& ranks = replicas_differ ? training.mesh.model() : training.mesh.world();
-  const at::Tensor mine = numbers_of(hash);
-  at::Tensor all = at::empty({ranks.size(), mine.numel()}, at::kLong);
-  ranks.all_gather(all, mine);
-  if ((all == mine).all().item<bool>()) return;
+  if (is_alike(ranks, hash)) return;
   training.report.warn_first("internal", "the ranks do not hold equal parameters at the end of the run",
                              "Copies drifted apart: use an earlier checkpoint, and check the memory of this machine.");
 }
@@ -73,11 +78,8 @@ void compare_tied_copies(Training& training) {
   double differ = 0.0;
   if (const auto tied = tied_parameter(training)) {
     const at::Tensor own = training.model.slice(training.model.flat(), *tied);
-    const at::Tensor mine = numbers_of(weights_sha256({{std::string(tied_embedding), own}}));
-    Communicator& stages = training.mesh.along(Axis::embedding);
-    at::Tensor all = at::empty({stages.size(), mine.numel()}, at::kLong);
-    stages.all_gather(all, mine);
-    if (!(all == mine).all().item<bool>()) differ = 1.0;
+    const std::string hash = weights_sha256({{std::string(tied_embedding), own}});
+    if (!is_alike(training.mesh.along(Axis::embedding), hash)) differ = 1.0;
   }
   if (sum_over_ranks(training.mesh.world(), {differ, 0.0, 0.0})[0] == 0.0) return;
   training.report.warn_first(

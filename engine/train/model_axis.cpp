@@ -3,7 +3,7 @@
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/zeros_like.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,13 +14,14 @@
 
 #include "accrue/run/model_share.h"
 #include "accrue/run/shard_layout.h"
+#include "optim/flat_base.h"
 #include "train/step_timer.h"
+#include "update/complete_gradients.h"
+#include "update/model_sums.h"
 
 namespace accrue {
 namespace {
 
-/// Of two stages the axis is the pipeline's, so the name of the exchange does not tell.
-constexpr const char* embedding_timer = "embedding-grads-all-reduce";
 constexpr std::string_view position_table = "position_embedding.weight";
 
 /// The dim along which the ranks hold parts.
@@ -45,24 +46,6 @@ at::Tensor whole_of(const at::Tensor& own, const ParameterShare& share, const Te
   return whole.view(share.whole_shape);
 }
 
-/// Over the tensor axis, what each rank computed on its own rows.
-void sum_rows(Training& training) {
-  const at::Tensor flat = training.reducer.flat_gradients();
-  std::vector<at::Tensor> parts;
-  for (std::size_t i = 0; i < training.model.shares().size(); ++i)
-    if (summed_over_tensor(training, i)) parts.push_back(training.model.slice(flat, i).view({-1}));
-  if (parts.empty()) return;
-  timed(training, "layernorm-grads-all-reduce", [&] {
-    at::Tensor all = at::cat(parts);
-    training.tensor.sum(all, CollectivePurpose::gradients);
-    std::int64_t from = 0;
-    for (at::Tensor& part : parts) {
-      part.copy_(all.narrow(0, from, part.numel()));
-      from += part.numel();
-    }
-  });
-}
-
 /// A parameter of that name, where stages of the axis hold copies of it.
 std::optional<std::size_t> shared_parameter(const Training& training, std::string_view name, Axis axis) {
   if (!training.mesh.has(axis) || training.mesh.along(axis).size() == 1) return std::nullopt;
@@ -70,46 +53,6 @@ std::optional<std::size_t> shared_parameter(const Training& training, std::strin
   const auto found = std::ranges::find(names, name);
   if (found == names.end()) return std::nullopt;
   return static_cast<std::size_t>(found - names.begin());
-}
-
-/// Over the embedding axis, the uses of a tied embedding. Under ZeRO of what this rank owns: both stages cut it
-/// alike (FlatLayout's `alone`), so the ranks of a group own the same elements.
-void sum_tied_embedding(Training& training) {
-  const auto tied = tied_parameter(training);
-  if (!tied) return;
-  timed(training, embedding_timer, [&] {
-    const at::Tensor flat = training.reducer.flat_gradients();
-    std::vector<FlatRange> ranges{training.model.layout().parameters[*tied]};
-    if (training.shard) ranges = training.shard->owned(ranges);
-    for (const FlatRange& range : ranges) {
-      at::Tensor gradient = flat.narrow(0, range.offset, range.size);
-      training.mesh.along(Axis::embedding).all_reduce_gradients(gradient);
-    }
-  });
-}
-
-/// Over the position-embedding axis, the two uses of a T5's positions. Under ZeRO the owners of a number differ between
-/// the stages, so each replica first gets the whole of it: the table is small. That exchange adds nothing up over the
-/// replicas, so it is none of the gradient reductions that are counted.
-void sum_positions_of(Training& training, const FlatRange& table) {
-  const at::Tensor flat = training.reducer.flat_gradients();
-  Communicator& stages = training.mesh.along(Axis::position_embedding);
-  at::Tensor gradient = flat.narrow(0, table.offset, table.size);
-  if (!training.shard) return stages.all_reduce_gradients(gradient);
-  at::Tensor whole = at::zeros_like(gradient);
-  const auto owned = training.shard->owned({table});
-  for (const FlatRange& range : owned)
-    whole.narrow(0, range.offset - table.offset, range.size).copy_(flat.narrow(0, range.offset, range.size));
-  training.mesh.data().all_reduce(whole, Reduce::sum, CollectivePurpose::agreement);
-  stages.all_reduce_gradients(whole);
-  for (const FlatRange& range : owned)
-    flat.narrow(0, range.offset, range.size).copy_(whole.narrow(0, range.offset - table.offset, range.size));
-}
-
-void sum_positions(Training& training) {
-  const auto at = shared_parameter(training, position_table, Axis::position_embedding);
-  if (!at) return;
-  timed(training, embedding_timer, [&] { sum_positions_of(training, training.model.layout().parameters[*at]); });
 }
 
 /// What this rank's stage holds and no other owns, undivided.
@@ -144,19 +87,46 @@ bool summed_over_tensor(const Training& training, std::size_t i) {
 }
 
 void complete_gradients(Training& training) {
-  if (training.tensor.sequence()) sum_rows(training);
-  sum_tied_embedding(training);
-  sum_positions(training);
+  const at::Tensor flat = training.reducer.flat_gradients();
+  const auto ranges_of = [&](std::size_t i) {
+    const std::vector<FlatRange> whole{training.model.layout().parameters[i]};
+    return training.shard ? training.shard->owned(whole) : whole;
+  };
+  PartialGradients partial;
+  for (std::size_t i = 0; i < training.model.shares().size(); ++i)
+    if (summed_over_tensor(training, i)) partial.on_rows.push_back(training.model.slice(flat, i));
+  if (const auto tied = tied_parameter(training))
+    for (const FlatRange& range : ranges_of(*tied)) partial.tied.push_back(part_of(flat, range));
+  if (const auto positions = shared_parameter(training, position_table, Axis::position_embedding)) {
+    const FlatRange& table = training.model.layout().parameters[*positions];
+    partial.table = at::zeros({table.size}, flat.options());
+    for (const FlatRange& range : ranges_of(*positions))
+      partial.positions.push_back({part_of(flat, range), range.offset - table.offset});
+  }
+  complete_gradients(partial, training.mesh, training.shard.has_value(),
+                     [&](const char* timer, const auto& part) { timed(training, timer, part); });
+}
+
+std::vector<FlatRange> counted_ranges(const Training& training, bool with_padding) {
+  std::vector<FlatRange> ranges;
+  const auto& shares = training.model.shares();
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    if (!counts_here(shares[i].shared, shares[i].divided, training.tensor.rank())) continue;
+    FlatRange range = training.model.layout().parameters[i];
+    // Padding lies at the end of a parameter.
+    if (!with_padding) range.size = training.model.unpadded(training.model.flat(), i).numel();
+    if (range.size > 0) ranges.push_back(range);
+  }
+  std::ranges::sort(ranges, {}, &FlatRange::offset);
+  return ranges;
 }
 
 double gradient_norm(const Training& training) {
   const at::Tensor flat = training.reducer.flat_gradients();
   if (training.mesh.model().size() == 1 && !training.shard) return flat_norm(flat);
-  auto counted = counted_ranges(training.model.segments(training.spec().optimizer), training.mesh.at().tensor);
-  std::ranges::sort(counted, {}, &FlatRange::offset);
-  Communicator& axis = training.shard ? training.mesh.world() : training.mesh.model();
+  const auto counted = counted_ranges(training, true);
   const double squares = square_sum(flat, training.shard ? training.shard->owned(counted) : counted);
-  return std::sqrt(sum_over_ranks(axis, {squares, 0.0, 0.0})[0]);
+  return std::sqrt(sum_over_ranks(holders_of_parts(training.mesh, training.shard.has_value()), {squares, 0.0, 0.0})[0]);
 }
 
 NamedTensors whole_parameters(Training& training) {

@@ -18,6 +18,9 @@ std::optional<std::size_t> tied_parameter(const Training& training);
 /// Completes the gradients of a window, after they were reduced over the replicas: what each rank of the tensor axis
 /// has a part of, then the uses of embeddings that several stages hold. Collective: the model axis.
 void complete_gradients(Training& training);
+/// The ranges of the flat parameters that this rank counts in a sum over the model (counts_here()), ascending, with
+/// their rows of padding or without.
+std::vector<FlatRange> counted_ranges(const Training& training, bool with_padding);
 /// L2 norm of the replica's gradient, each element of the model once. Collective: the model axis, under ZeRO the world.
 double gradient_norm(const Training& training);
 /// The undivided parameters under their names, in the model's order, on the first pipeline stage; empty on the others.

@@ -6,12 +6,13 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "train/agreement.h"
+#include "train/model_axis.h"
 #include "train/step_timer.h"
+#include "update/model_sums.h"
 
 namespace accrue {
 namespace {
@@ -46,20 +47,6 @@ std::vector<bool> divided_rows(const Training& training) {
   return divided;
 }
 
-/// What of the flat parameters this rank counts: shared copies never, what every tensor rank holds on the first alone.
-std::vector<FlatRange> counted_of_model(const Training& training) {
-  std::vector<FlatRange> ranges;
-  const auto& shares = training.model.shares();
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    if (shares[i].shared || (!shares[i].divided && training.tensor.rank() > 0)) continue;
-    // Padding lies at the end of a parameter.
-    const std::int64_t size = training.model.unpadded(training.model.flat(), i).numel();
-    if (size > 0) ranges.push_back({training.model.layout().parameters[i].offset, size});
-  }
-  std::ranges::sort(ranges, {}, &FlatRange::offset);
-  return ranges;
-}
-
 /// What updates go to.
 const at::Tensor& updated(const Training& training) {
   return training.masters.defined() ? training.masters : training.model.flat();
@@ -70,16 +57,13 @@ const at::Tensor& updated(const Training& training) {
 UpdateMeasurement::UpdateMeasurement(Training& training) : training_(training) {
   const RunSection& run = training.spec().run;
   if (!run.measures_updates()) return;
-  const std::vector<FlatRange> counted = counted_of_model(training);
+  const std::vector<FlatRange> counted = counted_ranges(training, false);
   ranges_ = training.shard ? training.shard->packed(counted) : counted;
   if (run.update_norm) before_ = updated(training).clone();
   if (!run.gradient_zeros) return;
   timed(training, "optimizer-count-zeros", [&] {
-    const at::Tensor gradients = training.reducer.flat_gradients();
-    at::Tensor zeros = at::zeros({}, gradients.options().dtype(at::kLong));  // read once, at the end
-    for (const FlatRange& range : training.shard ? training.shard->owned(counted) : counted)
-      zeros.add_((gradients.narrow(0, range.offset, range.size) == 0).sum());
-    zeros_ = zeros.item<double>();
+    zeros_ = static_cast<double>(
+        zeros_in(training.reducer.flat_gradients(), training.shard ? training.shard->owned(counted) : counted));
   });
 }
 
@@ -89,8 +73,8 @@ void UpdateMeasurement::put_into(Update& update) const {
   const at::Tensor& weights = updated(training_);
   const double moved = run.update_norm ? square_sum(weights - before_, ranges_) : 0.0;
   const double length = run.parameter_norm ? square_sum(weights, ranges_) : 0.0;
-  Communicator& axis = training_.shard ? training_.mesh.world() : training_.mesh.model();
-  const auto sums = sum_over_ranks(axis, {moved, length, zeros_});
+  const auto sums =
+      sum_over_ranks(holders_of_parts(training_.mesh, training_.shard.has_value()), {moved, length, zeros_});
   if (run.update_norm) update.update_norm = std::sqrt(sums[0]);
   if (run.parameter_norm) update.parameter_norm = std::sqrt(sums[1]);
   if (run.gradient_zeros) update.gradient_zeros = static_cast<std::int64_t>(sums[2]);

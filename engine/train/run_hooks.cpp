@@ -9,12 +9,12 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "accrue/parallel/random_streams.h"
 #include "accrue/run/tensorboard_scalars.h"
 #include "megatron/hook_errors.h"
 #include "megatron/same_batch.h"
@@ -283,11 +283,7 @@ std::shared_ptr<ModelPart> RunHooks::part(const ModelSpec& model, std::uint64_t 
     if (!named_) return part;
     return std::make_shared<HookedPart>(named_, megatron::chunk_of(part, model, share), *part, widens);
   }
-  {
-    at::Generator generator = at::detail::getDefaultCPUGenerator();
-    const std::scoped_lock lock(generator.mutex());
-    generator.set_current_seed(seed);
-  }
+  seed_generator(at::detail::getDefaultCPUGenerator(), seed);
   const auto& provider = named_->plugin.custom_model_provider_function;
   const auto& prepare = named_->plugin.custom_prepare_model_function;
   const megatron::ChunkPlace whole{.model = model};

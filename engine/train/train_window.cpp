@@ -22,7 +22,6 @@
 #include <deque>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -36,6 +35,7 @@
 #include "train/evaluate.h"
 #include "train/inspection.h"
 #include "train/model_axis.h"
+#include "update/clip_factor.h"
 
 namespace accrue {
 namespace {
@@ -430,9 +430,7 @@ void key_dropout(const Training& training, std::int64_t micro_step, std::int64_t
   if (training.tensor.split())
     random_streams().seed(tensor_stream, training.device,
                           mix64(key, tensor_dropout, static_cast<std::uint64_t>(training.tensor.rank())));
-  at::Generator generator = default_generator(training.device);
-  const std::scoped_lock lock(generator.mutex());
-  generator.set_current_seed(key);
+  seed_generator(default_generator(training.device), key);
 }
 
 WindowPass train_window(Training& training) {

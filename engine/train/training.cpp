@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/training.h"
 
+#include <ATen/OpMathType.h>
+
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -20,15 +22,6 @@ std::int64_t bucket_bytes_of(const RunPlan& plan) {
 
 LaunchBuckets launch_of(const RunPlan& plan) {
   return reduces_during_backward(plan) ? LaunchBuckets::when_ready : LaunchBuckets::at_finish;
-}
-
-bool is_half(at::ScalarType type) {
-  return type == at::kHalf || type == at::kBFloat16;
-}
-
-/// Updates of half-precision parameters are computed in float32.
-at::ScalarType update_type(at::ScalarType own) {
-  return is_half(own) ? at::kFloat : own;
 }
 
 std::int64_t gradient_element(const RunPlan& plan, at::ScalarType own) {
@@ -128,7 +121,7 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
       optimizer(make_flat_optimizer(
           run.plan.spec.optimizer,
           shard ? shard->segments(model.segments(run.plan.spec.optimizer)) : model.segments(run.plan.spec.optimizer),
-          shard ? shard->numel() : model.layout().numel, update_type(model.dtype()), computes_on)),
+          shard ? shard->numel() : model.layout().numel, at::toOpMathType(model.dtype()), computes_on)),
       driver(std::make_shared<AccumulationWindow>(run.plan.window), ClearGradients::engine, {}, &reducer),
       window(driver.window()),
       feed(run.plan, *data, ranks.data().rank()),
@@ -136,7 +129,7 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
       executor(model.parts(), ranks.grid().pipeline, ranks.at().pipeline, &link),
       loss_scale(loss_scale_of(run.plan.spec)) {
   if (shard)
-    masters = shard->pack(model.flat(), update_type(model.dtype()));
+    masters = shard->pack(model.flat(), at::toOpMathType(model.dtype()));
   else if (half())
     masters = model.flat().to(at::kFloat);
   optimizer->set_complete_sums([this](at::Tensor& sums) { complete_sums(*this, sums); });

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "accrue/accumulation/accumulation_driver.h"
-#include "accrue/accumulation/dynamic_scale.h"
 #include "accrue/checkpoint/checkpoint.h"
 #include "accrue/data/data_source.h"
 #include "accrue/optim/flat_optimizer.h"
 #include "accrue/parallel/distributed_data_parallel.h"
 #include "accrue/run/run_order.h"
+#include "accrue/update/dynamic_scale.h"
 #include "pipeline/message_link.h"
 #include "pipeline/window_executor.h"
 #include "train/agreement.h"
@@ -26,7 +26,7 @@
 #include "train/reporter.h"
 #include "train/run_hooks.h"
 #include "train/scalar_log.h"
-#include "train/update_shard.h"
+#include "update/update_shard.h"
 
 namespace accrue {
 
@@ -83,7 +83,7 @@ struct Training {
   }
   /// Whether the loss is known as two parts: a plug-in library's is one number.
   bool splits_loss() const { return has_second_loss(spec().model) && !hooks.any(); }
-  bool half() const { return model.dtype() == at::kHalf || model.dtype() == at::kBFloat16; }
+  bool half() const { return at::isReducedFloatingType(model.dtype()); }
   const RunPlan& plan() const { return order.plan; }
   const RunSpec& spec() const { return order.plan.spec; }
 };

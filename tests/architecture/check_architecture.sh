@@ -33,7 +33,7 @@ search() { xargs -r -d '\n' grep -nHE -- "$1" || true; }
 include='#include [<"](\.\./)*'
 
 check_includes() {
-  local parts='comm|parallel|accumulation|kernels|pipeline|optim|checkpoint|train|cuda|rank'
+  local parts='comm|parallel|accumulation|kernels|pipeline|optim|update|checkpoint|train|cuda|rank'
   files '^(ui|app|engine/run)/.*\.(h|cpp)$' | search "$include(torch|ATen|c10|caffe2)/" |
     breach torch-below-ranks "only ranks hold LibTorch"
   files '^(ui|app|engine/run)/.*\.(h|cpp)$' |
@@ -51,14 +51,15 @@ check_includes() {
 engine_arrows='comm: kernels
 parallel: comm
 checkpoint: comm
-accumulation: comm parallel checkpoint optim
+accumulation: comm parallel checkpoint optim update
 kernels:
 models: kernels comm parallel
 pipeline: comm models
 optim: kernels comm
+update: comm optim
 data: models
-megatron: comm parallel accumulation checkpoint kernels models pipeline optim data
-train: comm parallel accumulation checkpoint kernels models pipeline optim data megatron
+megatron: comm parallel accumulation checkpoint kernels models pipeline optim update data
+train: comm parallel accumulation checkpoint kernels models pipeline optim update data megatron
 rank: comm checkpoint models megatron train
 cuda: comm kernels
 examples: comm parallel accumulation models optim megatron rank'

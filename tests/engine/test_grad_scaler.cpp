@@ -7,8 +7,8 @@
 #include <QTest>
 #include <limits>
 
-#include "accrue/accumulation/dynamic_scale.h"
 #include "accrue/accumulation/grad_scaler.h"
+#include "accrue/update/dynamic_scale.h"
 #include "support/refusals.h"
 #include "support/test_program.h"
 

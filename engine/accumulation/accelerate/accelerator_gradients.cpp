@@ -2,11 +2,11 @@
 // Clipping, and what goes before it. It is never gated, as in the original; what it costs is that a caller who forgets
 // to ask sync_gradients clips partial sums, which with fp16 ends in the scaler's error at the second time.
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/clamp.h>
 #include <ATen/ops/zeros.h>
 
 #include "accelerator_impl.h"
 #include "accrue/accumulation/clip_grad_norm.h"
+#include "update/clip_factor.h"
 
 namespace accrue::accelerate {
 
@@ -32,7 +32,7 @@ at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameter
   const auto gradients = gradients_of(parameters);
   if (gradients.empty()) return at::zeros({});
   const at::Tensor total = gradient_norm(gradients, norm_type);
-  const at::Tensor factor = at::clamp(max_norm / (total + 1e-6), std::nullopt, 1.0);
+  const at::Tensor factor = clip_factor(total, max_norm);
   for (at::Tensor each : gradients) each.mul_(factor);
   return total;
 }

@@ -11,13 +11,12 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/full.h>
 
-#include <mutex>
 #include <vector>
 
 #include "accelerator_impl.h"
 #include "accrue/checkpoint/tensor_archive.h"
+#include "accrue/parallel/random_streams.h"
 #include "accumulation/accelerate/state_folder.h"
 
 namespace accrue::accelerate {
@@ -75,11 +74,7 @@ StateDict shared_state(AcceleratorImpl& impl) {
 StateDict own_state(AcceleratorImpl& impl, const SaveStateOptions& options) {
   StateDict state;
   impl.look();
-  {
-    at::Generator generator = at::detail::getDefaultCPUGenerator();
-    const std::scoped_lock lock(generator.mutex());
-    state["rng"] = generator.get_state();
-  }
+  state["rng"] = generator_state(at::detail::getDefaultCPUGenerator());
   if (options.gradients) {
     each_gradient(impl, [&](const std::string& name, const at::Tensor& parameter) {
       if (parameter.grad().defined()) state[name] = parameter.grad();
@@ -156,22 +151,7 @@ void load_own(AcceleratorImpl& impl, const StateDict& state) {
     impl.state.loaders()[i]->set_epoch(integer_of(state, name + ".epoch"));
     impl.state.loaders()[i]->skip_first_batches(integer_of(state, name + ".position"));
   }
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  const std::scoped_lock lock(generator.mutex());
-  generator.set_state(tensor_of(state, "rng"));
-}
-
-/// Runs `work`; what it throws becomes an error that names the file.
-template <typename Work>
-Result<void> guarded(const fs::path& file, const char* hint, Work&& work) {
-  try {
-    const at::NoGradGuard no_grad;
-    return work();
-  } catch (const CommError&) {
-    throw;
-  } catch (const std::exception& failure) {
-    return fail(ErrorCode::protocol, failure.what(), file.string(), hint);
-  }
+  set_generator_state(at::detail::getDefaultCPUGenerator(), tensor_of(state, "rng"));
 }
 
 Result<void> write(const fs::path& file, const std::function<StateDict()>& state) {
@@ -199,26 +179,12 @@ Result<StateDict> read(const fs::path& file) {
   return state;
 }
 
-/// The first error of any rank: this rank's own, or a word about the others. Collective: the axis.
-Result<void> agreed(Result<void> mine, Communicator& axis, const fs::path& folder) {
-  at::Tensor failed = at::full({1}, mine ? 0.0 : 1.0, at::kDouble);
-  axis.all_reduce(failed);
-  if (mine && failed.item<double>() > 0)
-    return fail(ErrorCode::disk, "another rank failed on its part of the state", folder.string());
-  return mine;
-}
-
 }  // namespace
 
 Result<void> Accelerator::save_state(const fs::path& path, SaveStateOptions options) {
   AcceleratorImpl& impl = *impl_;
   if (impl.scaler) impl.scaler->settle();  // before any rank writes gradients: they belong to the scale that is saved
-  StateFolder folder(path);
-  auto done = agreed(is_main_process() ? folder.begin() : Result<void>(), impl.axis, path);
-  if (!done) return done;
-  done = agreed(write_part(impl, folder.part(), options), impl.axis, path);
-  if (!done) return done;
-  return agreed(is_main_process() ? folder.commit() : Result<void>(), impl.axis, path);
+  return save_folder(path, impl.axis, [&](const fs::path& part) { return write_part(impl, part, options); });
 }
 
 Result<void> Accelerator::load_state(const fs::path& path) {

@@ -3,6 +3,8 @@
 // the folder under another name, and whoever comes next gives it its own back.
 #include "accumulation/accelerate/state_folder.h"
 
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -120,6 +122,34 @@ bool StateFolder::put_in_place() {
   ::rename(replaced_.c_str(), target_.c_str());
   errno = failed;
   return false;
+}
+
+Result<void> agreed(Result<void> mine, Communicator& axis, const fs::path& folder) {
+  at::Tensor failed = at::full({1}, mine ? 0.0 : 1.0, at::kDouble);
+  axis.all_reduce(failed);
+  if (mine && failed.item<double>() > 0.0)
+    return fail(ErrorCode::disk, "another rank failed on its part of the state", folder.string());
+  return mine;
+}
+
+Result<void> save_folder(const fs::path& path, Communicator& axis,
+                         const std::function<Result<void>(const fs::path& part)>& write) {
+  StateFolder folder(path);
+  const bool first = axis.rank() == 0;
+  if (auto done = agreed(first ? folder.begin() : Result<void>(), axis, path); !done) return done;
+  if (auto done = agreed(write(folder.part()), axis, path); !done) return done;
+  return agreed(first ? folder.commit() : Result<void>(), axis, path);
+}
+
+Result<void> guarded(const fs::path& file, const char* hint, const std::function<Result<void>()>& work) {
+  try {
+    const at::NoGradGuard no_grad;
+    return work();
+  } catch (const CommError&) {
+    throw;
+  } catch (const std::exception& failure) {
+    return fail(ErrorCode::protocol, failure.what(), file.string(), hint);
+  }
 }
 
 }  // namespace accrue::accelerate

@@ -7,8 +7,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 
+#include "accrue/comm/communicator.h"
 #include "accrue/run/result.h"
 
 namespace accrue::accelerate {
@@ -47,5 +49,13 @@ class StateFolder {
   std::filesystem::path replaced_;
   int lock_ = -1;  ///< the parent, open: saves share a lock of it, a load clears under one of its own
 };
+
+/// The first error of any rank: this rank's own, or a word about the others. Collective: the axis.
+Result<void> agreed(Result<void> mine, Communicator& axis, const std::filesystem::path& folder);
+/// A save of all ranks: `write` puts this one's files into the part. Collective: the axis.
+Result<void> save_folder(const std::filesystem::path& path, Communicator& axis,
+                         const std::function<Result<void>(const std::filesystem::path& part)>& write);
+/// Does the work, without a graph; what it throws becomes an error that names the file.
+Result<void> guarded(const std::filesystem::path& file, const char* hint, const std::function<Result<void>()>& work);
 
 }  // namespace accrue::accelerate

@@ -242,6 +242,13 @@ std::span<const MegatronArgument> megatron_arguments() {
   return arguments;
 }
 
+std::string constant_scale_conflict(std::span<const MegatronArgumentValue> arguments) {
+  for (const std::string_view moves : {"initial_loss_scale", "min_loss_scale", "loss_scale_window", "hysteresis"})
+    if (std::ranges::any_of(arguments, [&](const auto& each) { return each.argument->name == moves; }))
+      return "is a constant scale, for which " + std::string(moves) + " has no use";
+  return {};
+}
+
 const MegatronArgument* find_megatron_argument(std::string_view name) {
   const std::string wanted = spec_detail::folded(name);
   const auto* found = std::ranges::find(arguments, wanted, &MegatronArgument::name);

@@ -219,10 +219,8 @@ class Lowering {
 
   /// A scale that neither falls nor grows. An update that overflows is left out.
   void lower_constant_scale(const SpecValue& given, MegatronEffect& effect) {
-    for (const std::string_view moves : MegatronLossScale::moving)
-      if (resolved_.argument(moves) != nullptr)
-        return refuse_argument(effect, "is a constant scale, for which " + std::string(moves) + " has no use", "both",
-                               "one of the two");
+    if (const std::string why = constant_scale_conflict(resolved_.arguments); !why.empty())
+      return refuse_argument(effect, why, "both", "one of the two");
     set_argument(effect, "optimizer.loss_scale", given);
     if (std::get<double>(given) == 0.0) return;
     set_argument(effect, "optimizer.min_loss_scale", given);

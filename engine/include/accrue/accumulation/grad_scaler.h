@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "accrue/accumulation/base_optimizer.h"
-#include "accrue/accumulation/dynamic_scale.h"
 #include "accrue/comm/communicator.h"
+#include "accrue/update/dynamic_scale.h"
 
 namespace accrue {
 

@@ -81,17 +81,10 @@ std::unique_ptr<FlatOptimizer> make_flat_optimizer(const OptimizerSpec& spec, st
                                                    std::int64_t numel, at::ScalarType dtype,
                                                    at::Device device = at::kCPU);
 
-/// The ranges whose squares a rank contributes to a norm over tensor and pipeline ranks, so that each element counts
-/// once: shared copies never, segments that every tensor rank has a copy of on tensor rank 0 only.
-std::vector<FlatRange> counted_ranges(std::span<const OptimizerSegment> segments, std::int64_t tensor_rank);
-/// Sum of squares over ranges of a flat tensor, in double: of one segment for a layer-wise norm, of counted_ranges()
-/// for a global one.
+/// Sum of squares over ranges of a flat tensor, in double: of one segment for a layer-wise norm, of those that a rank
+/// counts for a global one.
 double square_sum(const at::Tensor& flat, std::span<const FlatRange> ranges);
 /// L2 norm of a flat gradient [numel], in double. Non-finite values give a non-finite norm.
 double flat_norm(const at::Tensor& grads);
-/// Scales a flat gradient [numel] in place by clip_factor(). Does not wait for a device.
-void clip_flat_norm(at::Tensor& grads, double max_norm);
-/// The factor clip_grad_norm_ multiplies by: min(1, max_norm / (norm + 1e-6)); 1 where max_norm is 0.
-double clip_factor(double norm, double max_norm);
 
 }  // namespace accrue

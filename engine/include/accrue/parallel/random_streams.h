@@ -17,6 +17,12 @@
 
 namespace accrue {
 
+/// Restarts a generator.
+void seed_generator(at::Generator generator, std::uint64_t seed);
+/// Where a generator stands; and there it goes on.
+at::Tensor generator_state(at::Generator generator);
+void set_generator_state(at::Generator generator, const at::Tensor& state);
+
 class RandomStreams {
  public:
   /// Restarts the stream; creates it if it does not exist.

@@ -39,10 +39,9 @@ struct MegatronLossScale {
   static constexpr double min_loss_scale = 1.0;
   static constexpr std::int64_t loss_scale_window = 1000;
   static constexpr std::int64_t hysteresis = 2;
-  /// Arguments of a scale that moves; loss_scale is one that does not.
-  static constexpr std::string_view moving[] = {"initial_loss_scale", "min_loss_scale", "loss_scale_window",
-                                                "hysteresis"};
 };
+/// Why loss_scale, a constant scale, cannot stand beside these arguments: the end of a sentence; empty where it can.
+std::string constant_scale_conflict(std::span<const MegatronArgumentValue> arguments);
 
 std::span<const MegatronArgument> megatron_arguments();
 /// By its name as an attribute or as an option ("--hidden-dropout"); nullptr where there is none.

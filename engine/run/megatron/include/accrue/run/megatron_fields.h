@@ -98,6 +98,12 @@ struct ResolvedMegatron {
   const MegatronValue& operator[](std::string_view name) const;
   /// The argument of that name, if it was given.
   const MegatronArgumentValue* argument(std::string_view name) const;
+  /// Its value, which is of its type.
+  template <typename T>
+  T argument_or(std::string_view name, T otherwise) const {
+    const MegatronArgumentValue* found = argument(name);
+    return found == nullptr ? otherwise : std::get<T>(found->value);
+  }
   bool ok() const { return !has_errors(findings); }
 };
 

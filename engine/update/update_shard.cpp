@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/update_shard.h"
+#include "update/update_shard.h"
 
 #include <ATen/ops/empty.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rule by which the loss scale of float16 follows the gradients, as a value without tensors: smaller after an
-// update that overflowed, larger after many without. GradScaler and the trainer, which folds the division into its one
-// pass over memory, both follow it.
+// update that overflowed, larger after many without. GradScaler, the trainer and the Megatron Accelerator follow it.
 // Source: dynamic loss scaling after Micikevicius et al., Mixed Precision Training, section 3.2; growth and backoff as
 // in torch.amp.GradScaler, hysteresis and the lowest scale as in Megatron-LM's DynamicGradScaler.
 // Thread: a value; one thread at a time.
@@ -11,6 +10,8 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+
+#include "accrue/run/accumulation_window.h"
 
 namespace accrue {
 
@@ -43,6 +44,11 @@ struct DynamicScale {
     // The scale meets float32 losses and float32 inverses: it grows no further than both can hold.
     const double grown = scale * growth_factor;
     if (std::isfinite(static_cast<float>(grown)) && std::isnormal(static_cast<float>(1.0 / grown))) scale = grown;
+  }
+  /// One of the two, or neither where there was nothing to update by.
+  void after(StepOutcome outcome) {
+    if (outcome == StepOutcome::updated) stepped();
+    if (outcome == StepOutcome::skipped_overflow) overflowed();
   }
 };
 

@@ -568,8 +568,7 @@ Result<std::unique_ptr<Communicator>> make_gloo_communicator(const CommGroup& gr
     return fail(ErrorCode::rendezvous,
                 "Gloo could not connect the ranks within " + seconds_text(group.join_timeout) +
                     ". This one listens on " + listens + ": " + first_line(error.what()),
-                "backend gloo",
-                unconnected_hint(group.one_host, std::getenv("GLOO_SOCKET_IFNAME")));
+                "backend gloo", unconnected_hint(group.one_host, std::getenv("GLOO_SOCKET_IFNAME")));
   }
 }
 

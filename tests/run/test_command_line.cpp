@@ -86,7 +86,8 @@ class TestCommandLine : public QObject {
     QCOMPARE(run({"help", "plan"}).out, run({"plan", "--help"}).out);
     const Outcome key = run({"help", "accumulation.steps"});
     QCOMPARE(key.status, 0);
-    QVERIFY2(key.out.startsWith("[accumulation]\n# N: micro-steps") && key.out.endsWith("\nsteps = 4\n"), qPrintable(key.out));
+    QVERIFY2(key.out.startsWith("[accumulation]\n# N: micro-steps") && key.out.endsWith("\nsteps = 4\n"),
+             qPrintable(key.out));
     QVERIFY(run({"help", "accumulation.step"}).err.contains("Did you mean \"accumulation.steps\"?"));
   }
 

@@ -16,6 +16,7 @@
 #include <map>
 #include <set>
 
+#include "accrue/megatron/step_keywords.h"
 #include "accrue/run/indexed_dataset_builder.h"
 #include "accrue/run/torch_random.h"
 #include "support/licence_corpus.h"
@@ -216,6 +217,20 @@ class TestMegatronArguments : public QObject {
     const auto [loader, said] = current_row<MegatronLMDummyDataLoader, QString>();
     const QString found = thrown_by<std::exception>([&loader = loader] { texts({loader}, 1); });
     QVERIFY2(found.contains(said), qPrintable(found));
+  }
+
+  void a_step_may_leave_a_keyword_out_but_none_that_it_does_not_know_is_given() {
+    const StepKeywords keywords(StepKeywords::Values{{"alpha", "0.5"}, {"beta", "high"}});
+    QVERIFY(keywords.find("alpha") == "0.5");
+    QVERIFY(!keywords.find("gamma"));
+    const auto refused = [](const StepKeywords& given) {
+      return thrown_by<ResultError>([&] { given.demand_all_read("the step"); });
+    };
+    QVERIFY2(refused(keywords).contains("beta is none of the arguments of the step, which are alpha, gamma"),
+             qPrintable(refused(keywords)));
+    const StepKeywords copy = keywords;  // as a step may keep one
+    QVERIFY(copy.find("beta") == "high");
+    QCOMPARE(refused(keywords), QString());
   }
 
   void each_split_may_have_data_of_its_own() {

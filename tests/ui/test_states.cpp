@@ -9,6 +9,7 @@
 #include <QTreeView>
 #include <fstream>
 
+#include "accrue/run/run_order.h"
 #include "kit/message_bar.h"
 #include "kit/state_chip.h"
 #include "live/run_actions.h"

@@ -15,6 +15,7 @@
 #include <map>
 
 #include "accrue/run/event_reader.h"
+#include "accrue/run/run_order.h"
 #include "accrue/run/run_store.h"
 #include "kit/message_bar.h"
 #include "live/close_guard.h"

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "accrue/run/plugin_facts.h"
+#include "accrue/run/run_order.h"
 #include "accrue/run/spec_fields.h"
 #include "setup/library_probe.h"
 #include "setup/preflight_runner.h"

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "accrue/run/run_order.h"
 #include "accrue/run/spec_fields.h"
 #include "kit/message_bar.h"
 #include "kit/text.h"

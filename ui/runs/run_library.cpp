@@ -14,6 +14,7 @@
 
 #include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/event_reader.h"
+#include "accrue/run/run_order.h"
 #include "accrue/run/run_store.h"
 #include "series/event_pump.h"
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "accrue/run/plugin_facts.h"
 #include "accrue/run/result.h"
 #include "accrue/run/run_plan.h"
 #include "accrue/run/run_state.h"

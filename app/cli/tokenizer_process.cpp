@@ -58,7 +58,10 @@ Result<std::unique_ptr<TokenizerProcess>> TokenizerProcess::start(const std::str
   auto socket = socket_to_child("no socket can be made");
   if (!socket) return tl::unexpected(socket.error());
   // A group of its own: Ctrl+C ends the build with a checkpoint first.
-  ProcessStart how{.command = {*program, kind, process->file_}, .group = ProcessStart::Group::own, .inherits = true};
+  ProcessStart how{.what = "the program that runs tokenizers",
+                   .command = {*program, kind, process->file_},
+                   .group = ProcessStart::Group::own,
+                   .inherits = true};
   if (keep_case) how.command.emplace_back("keep-case");
   how.give(socket->theirs, STDIN_FILENO);
   how.give(socket->theirs, STDOUT_FILENO);

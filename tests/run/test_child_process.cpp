@@ -131,6 +131,16 @@ class TestChildProcess : public QObject {
     QCOMPARE(report->status, status);
   }
 
+  // As after trap "" CHLD in the shell that started us.
+  void its_end_is_told_to_a_parent_that_ignored_ends() {
+    ::signal(SIGCHLD, SIG_IGN);
+    QCOMPARE(start_process(shell("exit 7"))->wait().status, 7);
+    // An end that somebody else has taken is not known to be good.
+    auto taken = start_process(shell("exit 0"));
+    QCOMPARE(::waitpid(taken->pid(), nullptr, 0), taken->pid());
+    QCOMPARE(taken->wait().status, 1);
+  }
+
   void what_it_leaves_in_its_group_is_killed_with_its_end() {
     const auto pipe = pipe_from_child("no pipe");
     ProcessStart how = shell("sleep 600 & echo $!");

@@ -8,7 +8,7 @@ class QWidget;
 
 namespace accrue::ui {
 
-/// Asks for files, folders and names. An interface, as its kind in other rooms, so that a test can answer.
+/// Asks for files, folders and names. An interface, like those of other rooms, so that a test can answer.
 /// Empty = cancelled, for all of these.
 class FileDialogs {
  public:

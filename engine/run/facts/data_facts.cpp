@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <map>
@@ -73,20 +74,30 @@ void check_tokens(FileScan& scan, const char* block, std::int64_t bytes, std::in
   }
 }
 
-/// What changes whenever the bytes of a file do.
+/// What changes whenever the bytes of a file are written.
 std::string state_of(const struct stat& status) {
   return fmt::format("{}:{}:{}:{}.{:09}", status.st_dev, status.st_ino, status.st_size, status.st_ctim.tv_sec,
                      status.st_ctim.tv_nsec);
 }
 
-/// A state after which a change would show: the clock of a file system may stand still for a moment.
+/// Whether a process could change the bytes without a trace: one that has mapped the file need not touch its times.
+bool open_for_writing(int fd) {
+  ::fcntl(fd, F_SETSIG, SIGURG);  // a writer who opens the file meanwhile sends it, and it does nothing
+  if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) return true;
+  ::fcntl(fd, F_SETLEASE, F_UNLCK);
+  return false;
+}
+
+/// A state after which a change would show; empty where it might not. The clock of a file system may stand still for a
+/// moment.
 std::string settled_state(int fd, const struct stat& before) {
   struct stat after {};
   struct timespec now {};
   if (::fstat(fd, &after) != 0 || ::clock_gettime(CLOCK_REALTIME, &now) != 0) return {};
   constexpr std::int64_t settles_s = 2;
   const bool settled = now.tv_sec - after.st_ctim.tv_sec > settles_s;
-  return settled && state_of(after) == state_of(before) ? state_of(after) : std::string();
+  if (!settled || state_of(after) != state_of(before) || open_for_writing(fd)) return {};
+  return state_of(after);
 }
 
 /// Reads a file to its end. token_bytes = 0 leaves tokens unchecked.

@@ -24,16 +24,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A resumed run must see the data that its first part saw.
-Result<void> check_data(const RunOrder& order) {
+/// A resumed run must see the data that its first part saw. Its ranks go by the marks of today.
+Result<void> check_data(RunOrder& order) {
   if (order.plan.data.fingerprint.empty()) return {};
   const auto facts = scan_data(order.plan.spec, order.plan.base_dir);
   if (!facts) return tl::unexpected(facts.error());
-  const DataFacts& recorded = order.plan.data;
+  DataFacts& recorded = order.plan.data;
   if (facts->fingerprint == recorded.fingerprint) {
     if (facts->samples == recorded.samples && facts->validation_samples == recorded.validation_samples &&
-        facts->tokens_per_sample == recorded.tokens_per_sample && facts->sample_tokens == recorded.sample_tokens)
+        facts->tokens_per_sample == recorded.tokens_per_sample && facts->sample_tokens == recorded.sample_tokens) {
+      recorded.files = facts->files;
       return {};
+    }
     return fail(ErrorCode::protocol, "the plan is damaged: it counts other samples than the training data hold",
                 (order.run_dir / "plan.json").string(), "Start the run again from its spec");
   }

@@ -21,6 +21,9 @@ extern char** environ;
 namespace accrue {
 namespace {
 
+/// Somebody else took it. It is not known to be good.
+constexpr ExitReport unknown_end{.status = 1};
+
 /// What posix_spawn is told besides the program.
 struct SpawnSettings {
   posix_spawn_file_actions_t actions;
@@ -84,8 +87,15 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return result;
 }
 
+/// A parent that ignores SIGCHLD, as after a shell's trap "" CHLD, would not learn how its children end.
+void hear_of_ends() {
+  struct sigaction now {};
+  if (::sigaction(SIGCHLD, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) ::signal(SIGCHLD, SIG_DFL);
+}
+
 /// Answers an errno or 0.
 int spawn(pid_t& pid, const std::string& program, ProcessStart& how) {
+  hear_of_ends();
   SpawnSettings settings;
   std::vector<OwnedFd> lifted;
   if (const int error = place_files(settings, how, lifted); error != 0) return error;
@@ -152,6 +162,7 @@ std::optional<ExitReport> ChildProcess::take_exit(bool wait) {
     return std::nullopt;
   }
   let_go();
+  if (failed != 0) return unknown_end;
   if (info.si_code == CLD_EXITED) return ExitReport{0, info.si_status};
   return ExitReport{info.si_status, 0};
 }

@@ -24,7 +24,9 @@ struct ClassCount {
 
 /// A file that was hashed. While its state is the same, so are its bytes.
 struct FileMark {
-  std::string state;  ///< device, inode, size and time of the last change; empty where that is too recent to tell
+  /// Device, inode, size and time of the last change. Empty where that does not tell: the change is too recent, or the
+  /// file is open for writing.
+  std::string state;
   std::string fingerprint;
   bool operator==(const FileMark&) const = default;
 };

@@ -41,8 +41,8 @@ class ChildProcess {
   void signal(int number) const;
   /// How the process ended, if it has; what is left of its own group is killed then.
   std::optional<ExitReport> reap() { return take_exit(false); }
-  /// Waits for its end.
-  ExitReport wait() { return take_exit(true).value_or(ExitReport{}); }
+  /// Waits for its end. One that cannot be learned has status 1.
+  ExitReport wait() { return take_exit(true).value_or(ExitReport{.status = 1}); }
   /// It may outlive us.
   void let_go();
 

@@ -44,7 +44,6 @@ put ui/permissive.cpp "$apache"
 put scratch/note.txt 'a stray folder'
 put tests/run/sleepy.cpp "$apache" '  std::this_thread::sleep_for(1s);'
 put tests/run/unrun.cpp "$apache" '  void rows_data() {}' '  void rows() {}' '  void it_reads_the_data() {'
-put engine/long.cpp "$apache" "$(seq 700)"
 mkdir -p "$work/resources" && head -c 1100000 /dev/zero >"$work/resources/large.bin"
 
 report=$(bash "$checker" sources "$work") && { echo "a broken tree passed"; exit 1; }
@@ -74,7 +73,6 @@ expect licence ui/permissive.cpp
 expect top-level scratch
 expect bare-sleep tests/run/sleepy.cpp
 expect unrun-test tests/run/unrun.cpp:4
-expect long-file engine/long.cpp
 expect large-file resources/large.bin
 
 report=$(bash "$checker" binaries accrue-run="$work/absent") && { echo "an absent program passed"; exit 1; }

@@ -308,7 +308,8 @@ void add_records(Verbs& verbs) {
       ->needs(prompt);
   generate
       ->add_option("--length", text->length,
-                   "Tokens to add, at least: the whole has a multiple of 4, and at most the model's context")
+                   "The least number of tokens to add; the total is rounded up to a multiple of 4 and ends at the "
+                   "model's context")
       ->check(whole(1, most_tokens))
       ->capture_default_str();
   generate->add_option("--temperature", text->temperature, "Above 0; below 1 likely tokens become likelier")

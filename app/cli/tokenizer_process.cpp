@@ -49,8 +49,8 @@ Result<std::unique_ptr<TokenizerProcess>> TokenizerProcess::start(const std::str
     return fail(ErrorCode::config, fmt::format("\"{}\" is no tokenizer", choice), "--tokenizer",
                 "Give bytes, bpe:FILE, wordpiece:FILE or sentencepiece:MODEL");
   if (keep_case && kind != "wordpiece")
-    return fail(ErrorCode::config, "is for wordpiece alone: the others keep the case as they were trained",
-                "--keep-case");
+    return fail(ErrorCode::config,
+                "applies to wordpiece only; other tokenizers keep the case that they were trained with", "--keep-case");
   auto program = program_path();
   if (!program) return tl::unexpected(program.error());
   std::unique_ptr<TokenizerProcess> process(new TokenizerProcess());

@@ -23,7 +23,7 @@
 namespace accrue {
 namespace {
 
-/// Below it the gradients overflow by themselves, and scaling down further helps nobody.
+/// Below it the gradients overflow without any scaling, so scaling down further does not help.
 constexpr double hopeless_scale = 1.0 / 65536.0;
 
 struct Verdict {
@@ -57,7 +57,7 @@ NamedLosses parts_of_loss(const Training& training, const Agreement& agreed, dou
           {order_loss_name, reported_loss(training, agreed, agreed.total.second, factor)}};
 }
 
-/// Ranks that hold the same reduced gradient need no word about it. Where they may hold different ones, because they
+/// Ranks that hold the same reduced gradient need not ask each other. Where they may hold different ones, because they
 /// never reduce or are taught to do it badly, one non-finite gradient makes every rank skip the update.
 bool finite_everywhere(Training& training, double norm) {
   const bool finite = std::isfinite(norm);

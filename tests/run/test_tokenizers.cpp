@@ -399,7 +399,7 @@ class TestTokenizers : public QObject {
     expect(choice("bpe"), "good \xFF bad", {}, "the text is not UTF-8: byte 5");
     expect(choice("wordpiece"), "a", {"--append-eod"}, "has no token that ends a document");
     expect(choice("bpe"), "a", {"--append-eod", "--sentences"}, "no token that ends a document");
-    expect(choice("bpe"), "a", {"--keep-case"}, "is for wordpiece alone");
+    expect(choice("bpe"), "a", {"--keep-case"}, "applies to wordpiece only");
     expect(choice("bpe"), "a b\n" + std::string(17 << 20, 'a'), {}, "16 MiB follow each other without white space");
   }
 

@@ -61,7 +61,7 @@ struct SessionSettings {
 class RunSession {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Moves events to the queue, of which nobody sees some without the others.
+  /// Moves events to the queue, all at once.
   using Publish = std::function<void(std::span<RunEvent>)>;
   using SetState = std::function<void(RunState)>;
 

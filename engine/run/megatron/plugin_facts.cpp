@@ -72,7 +72,7 @@ void check_name(const MegatronField& field, const std::string& name, std::span<c
                   .found = spec_detail::in_quotes(name),
                   .expected = "--plugin FILE; in the studio: Tools, Choose plug-in libraries"};
   if (!libraries.empty()) {
-    finding.message = "names what no plug-in library registers";
+    finding.message = "is a name that no plug-in library registers";
     const std::string_view nearest = spec_detail::nearest_of(known, name);
     finding.expected = nearest.empty() ? names_for(libraries, field.name) : spec_detail::in_quotes(nearest);
     if (!nearest.empty()) finding.fix_value = std::string(nearest);

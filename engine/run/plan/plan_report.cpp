@@ -131,11 +131,11 @@ void add_ranks(Report& report, const RunPlan& plan) {
                fmt::format("{} by the rank that sends most", format_bytes(plan.wire_bytes_per_update)));
   if (cost_is_known(plan.spec)) report.row("gradients", "in " + amount(plan.gradient_buckets, "bucket"));
   if (plan.grid.data > 1)
-    report.row("they travel", reduces_during_backward(plan)
-                                  ? "while a window's last backward runs"
-                                  : "after a window's last backward (" + reason_to_reduce_after(plan) + ")");
+    report.row("gradients sent", reduces_during_backward(plan)
+                                     ? "while a window's last backward runs"
+                                     : "after a window's last backward (" + reason_to_reduce_after(plan) + ")");
   if (plan.spec.parallel.overlap_param_gather && plan.spec.parallel.zero > 0)
-    report.row("parameters travel", "until the next forward needs them");
+    report.row("parameters sent", "until the next forward needs them");
   if (plan.grid.pipeline > 1)
     report.row("bubble", fmt::format("{:.1f} % of a window's time a stage waits", 100 * plan.bubble));
 }

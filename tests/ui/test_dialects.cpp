@@ -8,13 +8,13 @@
 #include <QTreeView>
 
 #include "compare/dialect_panel.h"
-#include "compare/dialect_runner.h"
 #include "compare/dialect_strip.h"
 #include "kit/message_bar.h"
 #include "live/run_queue.h"
 #include "plots/plot_area.h"
 #include "runs/run_table_model.h"
 #include "runs/runs_panel.h"
+#include "setup/plan_follower.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
 
@@ -48,7 +48,7 @@ RunSpec tenBatches() {
 DialectPanel* openPanel(const StudioFixture& studio) {
   studio.action("compareDialectsAction")->trigger();
   auto* panel = studio.find<DialectPanel>("dialectPanel");
-  auto* runner = studio.window->findChild<DialectRunner*>();
+  auto* runner = studio.window->findChild<PlanFollower*>(QStringLiteral("dialectPlans"));
   [&] { QTRY_VERIFY_WITH_TIMEOUT(runner->isCurrent(), patience_ms); }();
   return panel;
 }
@@ -89,8 +89,8 @@ class TestDialects : public QObject {
   void nobody_looks_and_nothing_is_worked_out() {
     StudioFixture studio;
     studio.show();
-    auto* runner = studio.window->findChild<DialectRunner*>();
-    QSignalSpy worked(runner, &DialectRunner::finished);
+    auto* runner = studio.window->findChild<PlanFollower*>(QStringLiteral("dialectPlans"));
+    QSignalSpy worked(runner, &PlanFollower::finished);
     studio.openSpec(tenBatches());
     QVERIFY(!runner->isCurrent());
     DialectPanel* panel = openPanel(studio);

@@ -11,9 +11,9 @@
 
 namespace accrue::ui {
 
-ComparedRuns::ComparedRuns(SpecDocument* document, PlanFollower* plans, RunQueue* queue, MessageBar* bar,
+ComparedRuns::ComparedRuns(SpecDocument* document, PlanFollower* plans, Ways ways, RunQueue* queue, MessageBar* bar,
                            QObject* parent)
-    : QObject(parent), document_(document), plans_(plans), queue_(queue), bar_(bar) {
+    : QObject(parent), document_(document), plans_(plans), ways_(std::move(ways)), queue_(queue), bar_(bar) {
   connect(plans_, &PlanFollower::finished, this, [this] {
     if (asked_ && plans_->isCurrent()) startCompared();
   });
@@ -27,13 +27,19 @@ void ComparedRuns::start() {
   plans_->refresh();
 }
 
+void ComparedRuns::startWith(Ways ways) {
+  if (queue_->isActive() || asked_) return;
+  ways_ = std::move(ways);
+  start();
+}
+
 void ComparedRuns::startCompared() {
   asked_ = false;
   left_out_.clear();
   std::vector<QueuedRun> runs;
   QString name = QString::fromStdString(document_->spec().run.name);
   if (name.isEmpty()) name = document_->displayName().section(QLatin1Char('.'), 0, 0);
-  for (Way& way : ways()) {
+  for (RunWay& way : ways_()) {
     if (!way.plan) {
       left_out_ << tr("%1 is left out: %2").arg(way.name, way.refusal);
       continue;

@@ -4,6 +4,7 @@
 #include <QObject>
 #include <QString>
 #include <QStringList>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -16,14 +17,29 @@ class PlanFollower;
 class RunQueue;
 class SpecDocument;
 
+/// One of the ways in which a spec can run.
+struct RunWay {
+  QString label;  ///< what messages call its run
+  QString name;   ///< what a refusal calls it
+  std::optional<RunPlan> plan;
+  QString refusal;  ///< where there is no plan
+};
+
 /// One spec in several ways, as a queue of ordinary runs: starts them once the plans belong to the current document,
 /// and shows the queue's progress and what was left out. Thread: GUI.
 class ComparedRuns : public QObject {
   Q_OBJECT
 
  public:
+  /// Answers the ways of the newest plans; none while the data cannot be read.
+  using Ways = std::function<std::vector<RunWay>()>;
+
+  ComparedRuns(SpecDocument* document, PlanFollower* plans, Ways ways, RunQueue* queue, MessageBar* bar,
+               QObject* parent);
   /// Begins once the plans belong to the current document.
   void start();
+  /// The same, in other ways.
+  void startWith(Ways ways);
 
  Q_SIGNALS:
   /// The first run is about to begin.
@@ -33,19 +49,6 @@ class ComparedRuns : public QObject {
   /// They are over, and those that began can be drawn over each other.
   void ended();
 
- protected:
-  /// One of the ways.
-  struct Way {
-    QString label;  ///< what messages call its run
-    QString name;   ///< what a refusal calls it
-    std::optional<RunPlan> plan;
-    QString refusal;  ///< where there is no plan
-  };
-
-  ComparedRuns(SpecDocument* document, PlanFollower* plans, RunQueue* queue, MessageBar* bar, QObject* parent);
-  /// Of the newest answer; empty while the data cannot be read.
-  virtual std::vector<Way> ways() const = 0;
-
  private:
   void startCompared();
   void showProgress();
@@ -54,6 +57,7 @@ class ComparedRuns : public QObject {
 
   SpecDocument* document_;
   PlanFollower* plans_;
+  Ways ways_;
   RunQueue* queue_;
   MessageBar* bar_;
   QStringList left_out_;

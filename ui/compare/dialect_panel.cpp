@@ -16,8 +16,6 @@
 #include <algorithm>
 
 #include "accrue/run/choice_names.h"
-#include "dialect_runner.h"
-#include "dialect_runs.h"
 #include "dialect_strip.h"
 #include "kit/text.h"
 #include "kit/theme.h"
@@ -148,7 +146,7 @@ void DialectCard::paintEvent(QPaintEvent*) {
   painter.fillRect(QRect(0, space::base, 3, height() - 2 * space::base), colors.accent);
 }
 
-DialectPanel::DialectPanel(SpecDocument* document, DialectRunner* dialects, RunQueue* queue, QAction* run_all,
+DialectPanel::DialectPanel(SpecDocument* document, DialectPlans* dialects, RunQueue* queue, QAction* run_all,
                            QWidget* parent)
     : QDialog(parent),
       document_(document),
@@ -201,7 +199,7 @@ DialectPanel::DialectPanel(SpecDocument* document, DialectRunner* dialects, RunQ
   layout->addWidget(detail_);
   layout->addWidget(buildBottom(run_all));
   connect(bar_, &QScrollBar::valueChanged, this, &DialectPanel::setOffset);
-  connect(dialects_, &DialectRunner::finished, this, &DialectPanel::showResult);
+  connect(dialects_, &PlanFollower::finished, this, &DialectPanel::showResult);
   connect(document_, &SpecDocument::changed, this, &DialectPanel::showChecking);
   connect(queue_, &RunQueue::changed, this, &DialectPanel::showQueue);
   connect(queue_, &RunQueue::finished, this, &DialectPanel::showQueue);

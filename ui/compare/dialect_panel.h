@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "accrue/run/dialect_comparison.h"
+#include "variants.h"
 
 class QAction;
 class QLabel;
@@ -15,7 +16,6 @@ class QScrollBar;
 
 namespace accrue::ui {
 
-class DialectRunner;
 class DialectRuler;
 class DialectStrip;
 class RunQueue;
@@ -63,7 +63,7 @@ class DialectPanel : public QDialog {
 
  public:
   /// run_all is the window's command; the panel shows it as a button.
-  DialectPanel(SpecDocument* document, DialectRunner* dialects, RunQueue* queue, QAction* run_all, QWidget* parent);
+  DialectPanel(SpecDocument* document, DialectPlans* dialects, RunQueue* queue, QAction* run_all, QWidget* parent);
   ~DialectPanel() override;
 
   DialectCard* card(Dialect dialect) const;
@@ -88,7 +88,7 @@ class DialectPanel : public QDialog {
   void use(Dialect dialect);
 
   SpecDocument* document_;
-  DialectRunner* dialects_;
+  DialectPlans* dialects_;
   RunQueue* queue_;
   std::shared_ptr<const DialectComparison> shown_;
   std::shared_ptr<const DialectColumns> columns_;

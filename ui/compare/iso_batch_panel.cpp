@@ -14,8 +14,6 @@
 #include <set>
 #include <utility>
 
-#include "iso_runner.h"
-#include "iso_runs.h"
 #include "kit/number_text.h"
 #include "kit/theme.h"
 #include "live/run_control.h"
@@ -49,7 +47,7 @@ QString layoutText(const IsoWay& way) {
 
 }  // namespace
 
-IsoBatchPanel::IsoBatchPanel(SpecDocument* document, IsoRunner* plans, IsoRuns* runs, RunQueue* queue,
+IsoBatchPanel::IsoBatchPanel(SpecDocument* document, IsoPlans* plans, ComparedRuns* runs, RunQueue* queue,
                              RunControl* control, RunLibrary* library, std::function<bool()> may_run, QWidget* parent)
     : QDialog(parent),
       document_(document),
@@ -83,7 +81,7 @@ IsoBatchPanel::IsoBatchPanel(SpecDocument* document, IsoRunner* plans, IsoRuns* 
   connect(run_missing_, &QPushButton::clicked, this,
           [this] { run([this](const IsoPlan& plan) { return trialOf(plan) == nullptr; }); });
   connect(cancel_, &QPushButton::clicked, queue_, &RunQueue::cancel);
-  connect(plans_, &IsoRunner::finished, this, &IsoBatchPanel::showPlans);
+  connect(plans_, &PlanFollower::finished, this, &IsoBatchPanel::showPlans);
   connect(queue_, &RunQueue::changed, this, &IsoBatchPanel::refresh);
   connect(queue_, &RunQueue::finished, this, &IsoBatchPanel::refresh);
   connect(control_, &RunControl::stateChanged, this, &IsoBatchPanel::refresh);
@@ -332,7 +330,9 @@ void IsoBatchPanel::showDetail() {
 }
 
 void IsoBatchPanel::run(const std::function<bool(const IsoPlan&)>& wanted) {
-  if (idle() && may_run_()) runs_->startWhere(wanted);
+  if (!idle() || !may_run_()) return;
+  runs_->startWith(
+      [plans = plans_, wanted] { return plans->result() ? waysOf(*plans->result(), wanted) : std::vector<RunWay>(); });
 }
 
 void IsoBatchPanel::runCurrent() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "accrue/run/iso_batch.h"
+#include "variants.h"
 
 class QComboBox;
 class QLabel;
@@ -16,8 +17,6 @@ class QTableWidgetItem;
 
 namespace accrue::ui {
 
-class IsoRunner;
-class IsoRuns;
 class RunControl;
 class RunLibrary;
 class RunQueue;
@@ -33,7 +32,7 @@ class IsoBatchPanel : public QDialog {
   enum class Shown { time, memory, exactness };
 
   /// may_run: false while the form cannot be run, which it says.
-  IsoBatchPanel(SpecDocument* document, IsoRunner* plans, IsoRuns* runs, RunQueue* queue, RunControl* control,
+  IsoBatchPanel(SpecDocument* document, IsoPlans* plans, ComparedRuns* runs, RunQueue* queue, RunControl* control,
                 RunLibrary* library, std::function<bool()> may_run, QWidget* parent);
 
  protected:
@@ -69,8 +68,8 @@ class IsoBatchPanel : public QDialog {
   bool idle() const;
 
   SpecDocument* document_;
-  IsoRunner* plans_;
-  IsoRuns* runs_;
+  IsoPlans* plans_;
+  ComparedRuns* runs_;
   RunQueue* queue_;
   RunControl* control_;
   RunLibrary* library_;

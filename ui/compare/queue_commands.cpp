@@ -12,8 +12,6 @@
 #include "runs/groups_sheet.h"
 #include "runs/run_library.h"
 #include "seed_dialogs.h"
-#include "seed_runner.h"
-#include "seed_runs.h"
 #include "setup/preflight_runner.h"
 #include "setup/spec_document.h"
 
@@ -24,8 +22,11 @@ QueueCommands::QueueCommands(const WindowActions& actions, const Parts& parts, Q
       actions_(actions),
       parts_(parts),
       window_(window),
-      seeds_(new SeedRunner(parts.document, parts.preflight, this)),
-      seed_runs_(new SeedRuns(parts.document, seeds_, parts.queue, parts.bar, this)) {
+      seed_count_(std::make_shared<std::atomic<int>>(0)),
+      seeds_(new SeedPlans(
+          parts.document, parts.preflight,
+          [count = seed_count_](const PlanFollower::Question& asked) { return underSeeds(asked, *count); }, this)),
+      seed_runs_(new ComparedRuns(parts.document, seeds_, waysIn(seeds_), parts.queue, parts.bar, this)) {
   connect(actions.groupRuns, &QAction::triggered, this, &QueueCommands::showGroups);
   connect(parts_.preflight, &PreflightRunner::finished, this, [this] {
     if (adding_) addSetUp();
@@ -74,7 +75,7 @@ void QueueCommands::showAdded() {
 void QueueCommands::runSeeds() {
   const auto count = parts_.dialogs->askSeeds(window_);
   if (!count) return;
-  seeds_->setCount(*count);
+  *seed_count_ = *count;
   seed_runs_->start();
 }
 

@@ -2,6 +2,10 @@
 #pragma once
 
 #include <QObject>
+#include <atomic>
+#include <memory>
+
+#include "variants.h"
 
 namespace accrue::ui {
 
@@ -13,8 +17,6 @@ class PreflightRunner;
 class RunControl;
 class RunLibrary;
 class RunQueue;
-class SeedRunner;
-class SeedRuns;
 class SpecDocument;
 struct WindowActions;
 
@@ -36,7 +38,7 @@ class QueueCommands : public QObject {
   /// Both use the form as it stands: it must hold valid values.
   void addSetUp();
   void runSeeds();
-  SeedRuns* seedRuns() const { return seed_runs_; }
+  ComparedRuns* seedRuns() const { return seed_runs_; }
 
  private:
   void showAdded();
@@ -46,8 +48,9 @@ class QueueCommands : public QObject {
   const WindowActions& actions_;
   Parts parts_;
   QWidget* window_;
-  SeedRunner* seeds_;
-  SeedRuns* seed_runs_;
+  std::shared_ptr<std::atomic<int>> seed_count_;
+  SeedPlans* seeds_;
+  ComparedRuns* seed_runs_;
   GroupsSheet* groups_ = nullptr;
   bool adding_ = false;  ///< waits for the check of the set-up
   bool added_ = false;   ///< the queue holds runs that were added here

@@ -22,7 +22,7 @@ class SpecDocument;
 
 /// The planner dock, before Run: what the fullest rank will hold, beside what the device has; what the rank that sends
 /// most will send along each axis; how long the run will take, by earlier runs; and a slider that divides the samples
-/// of an update among micro-batch and N. After the run, what was measured stands on the same bar.
+/// of an update among micro-batch and N. After a run, the same bar also shows what was measured.
 class PlannerPanel : public QWidget {
   Q_OBJECT
 

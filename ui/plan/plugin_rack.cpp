@@ -10,23 +10,36 @@
 #include <QVBoxLayout>
 
 #include "accrue/run/forecast.h"
+#include "accrue/run/megatron_lowering.h"
 #include "kit/fold_button.h"
 #include "kit/number_text.h"
 #include "kit/theme.h"
 #include "plugin_card.h"
 #include "plugin_matrix.h"
-#include "plugin_runner.h"
 #include "series/run_text.h"
 #include "setup/preflight_runner.h"
 #include "setup/spec_document.h"
 
 namespace accrue::ui {
 
+namespace {
+
+/// What each plug-in costs and saves in the current spec, and why one cannot be switched on.
+PluginComparison pluginsOf(const PlanFollower::Question& asked) {
+  // As it runs, and without the fields: they would bring back what is switched off. A model of one's own, which sets
+  // none, stays what is trained.
+  RunSpec effective = lower_megatron(asked.spec, environment_of(asked.host), asked.libraries).spec;
+  effective.megatron = {.custom_model_provider_function = std::move(effective.megatron.custom_model_provider_function)};
+  return compare_plugins(effective, asked.host, *asked.data, asked.base_dir, asked.libraries);
+}
+
+}  // namespace
+
 PluginRack::PluginRack(SpecDocument* document, PreflightRunner* preflight, QWidget* parent)
     : QWidget(parent),
       document_(document),
       preflight_(preflight),
-      plugins_(new PluginRunner(document, preflight, this)),
+      plugins_(new PlanAnswers<PluginComparison>(document, preflight, pluginsOf, this)),
       scroll_(new QScrollArea(this)),
       total_(new QLabel(this)) {
   setObjectName(QStringLiteral("pluginRack"));
@@ -63,7 +76,7 @@ PluginRack::PluginRack(SpecDocument* document, PreflightRunner* preflight, QWidg
   layout->addWidget(line);
   layout->addWidget(total_);
   connect(document_, &SpecDocument::changed, this, &PluginRack::showDocument);
-  connect(plugins_, &PluginRunner::finished, this, &PluginRack::showResult);
+  connect(plugins_, &PlanFollower::finished, this, &PluginRack::showResult);
   showDocument();
   showResult();
 }

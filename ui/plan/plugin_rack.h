@@ -4,6 +4,9 @@
 #include <QWidget>
 #include <vector>
 
+#include "accrue/run/plugins.h"
+#include "setup/plan_follower.h"
+
 class QLabel;
 class QScrollArea;
 
@@ -11,7 +14,6 @@ namespace accrue::ui {
 
 class PluginCard;
 class PluginMatrix;
-class PluginRunner;
 class PreflightRunner;
 class SpecDocument;
 
@@ -37,7 +39,7 @@ class PluginRack : public QWidget {
 
   SpecDocument* document_;
   PreflightRunner* preflight_;
-  PluginRunner* plugins_;
+  PlanAnswers<PluginComparison>* plugins_;
   std::vector<PluginCard*> cards_;
   PluginMatrix* matrix_ = nullptr;
   QScrollArea* scroll_;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // PlanFollower: works something out about the current spec in the background whenever preflight has finished, but only
-// while the answer is shown.
+// while the answer is shown. PlanAnswers: one that keeps what a function says.
 #pragma once
 
 #include <QObject>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -24,6 +25,14 @@ class PlanFollower : public QObject {
   Q_OBJECT
 
  public:
+  struct Question {
+    RunSpec spec;
+    HostFacts host;
+    std::optional<DataFacts> data;  ///< empty while the data cannot be read
+    std::filesystem::path base_dir;
+    std::vector<PluginFacts> libraries;  ///< that the spec can name
+  };
+
   /// While wanted, every preflight result is followed by an answer.
   void setWanted(bool wanted);
   /// Answers once, wanted or not; finished() follows.
@@ -35,13 +44,6 @@ class PlanFollower : public QObject {
   void finished();
 
  protected:
-  struct Question {
-    RunSpec spec;
-    HostFacts host;
-    std::optional<DataFacts> data;  ///< empty while the data cannot be read
-    std::filesystem::path base_dir;
-    std::vector<PluginFacts> libraries;  ///< that the spec can name
-  };
   /// Runs in the background, and returns what keeps the answer, which is called on the GUI thread.
   using Work = std::function<std::function<void()>(const Question&)>;
 
@@ -63,6 +65,28 @@ class PlanFollower : public QObject {
   bool wanted_ = false;
   bool asked_ = false;
   JobRunner jobs_;
+};
+
+template <typename Content>
+class PlanAnswers : public PlanFollower {
+ public:
+  /// `answer` is pure and runs in the background, where the question has data.
+  PlanAnswers(SpecDocument* document, PreflightRunner* preflight, std::function<Content(const Question&)> answer,
+              QObject* parent)
+      : PlanFollower(
+            document, preflight,
+            [this, answer = std::move(answer)](const Question& asked) -> std::function<void()> {
+              std::shared_ptr<const Content> result;
+              if (asked.data) result = std::make_shared<const Content>(answer(asked));
+              return [this, result] { result_ = result; };
+            },
+            parent) {}
+
+  /// The newest answer; nullptr before the first and while the data cannot be read.
+  const std::shared_ptr<const Content>& result() const { return result_; }
+
+ private:
+  std::shared_ptr<const Content> result_;
 };
 
 }  // namespace accrue::ui

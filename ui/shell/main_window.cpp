@@ -19,17 +19,10 @@
 
 #include "centre_page.h"
 #include "command_palette.h"
-#include "compare/dialect_runner.h"
-#include "compare/dialect_runs.h"
-#include "compare/iso_runner.h"
-#include "compare/iso_runs.h"
-#include "compare/optimizer_runner.h"
-#include "compare/optimizer_runs.h"
 #include "compare/pair_guide.h"
 #include "compare/paired_run.h"
 #include "compare/queue_commands.h"
 #include "compare/queue_list.h"
-#include "compare/seed_runs.h"
 #include "dialogs.h"
 #include "dock_switch.h"
 #include "exchange/exchange_jobs.h"
@@ -104,13 +97,15 @@ MainWindow::MainWindow(const StudioParts& parts)
       close_guard_(new CloseGuard(parts.control->bridgeOptions(), parts.dialogs, parts.settings, this)),
       exchange_jobs_(new ExchangeJobs(centre_->messages(), this)),
       drafts_(new DraftKeeper(parts.document, QFileInfo(parts.settings->fileName()).absolutePath(), this)),
-      dialects_(new DialectRunner(parts.document, parts.preflight, this)),
+      dialects_(new DialectPlans(parts.document, parts.preflight, inDialects, this)),
       queue_(new RunQueue(parts.control, this)),
-      dialect_runs_(new DialectRuns(parts.document, dialects_, queue_, centre_->messages(), this)),
-      optimizers_(new OptimizerRunner(parts.document, parts.preflight, this)),
-      optimizer_runs_(new OptimizerRuns(parts.document, optimizers_, queue_, centre_->messages(), this)),
-      iso_runner_(new IsoRunner(parts.document, parts.preflight, this)),
-      iso_runs_(new IsoRuns(parts.document, iso_runner_, queue_, centre_->messages(), this)) {
+      dialect_runs_(new ComparedRuns(parts.document, dialects_, waysIn(dialects_), queue_, centre_->messages(), this)),
+      optimizers_(new OptimizerPlans(parts.document, parts.preflight, withOptimizers, this)),
+      optimizer_runs_(
+          new ComparedRuns(parts.document, optimizers_, waysIn(optimizers_), queue_, centre_->messages(), this)),
+      products_(new IsoPlans(parts.document, parts.preflight, asProducts, this)),
+      product_runs_(new ComparedRuns(parts.document, products_, {}, queue_, centre_->messages(), this)) {
+  dialects_->setObjectName(QStringLiteral("dialectPlans"));
   setObjectName(QStringLiteral("mainWindow"));
   setAcceptDrops(true);
   // Not that of its parts: with large text these need more than a screen has, and scroll.
@@ -408,8 +403,8 @@ void MainWindow::connectDialects() {
   connect(actions_.runSeeds, &QAction::triggered, this, [this, queue_commands] {
     if (formHolds()) queue_commands->runSeeds();
   });
-  for (ComparedRuns* runs :
-       std::initializer_list<ComparedRuns*>{dialect_runs_, optimizer_runs_, iso_runs_, queue_commands->seedRuns()}) {
+  for (ComparedRuns* runs : std::initializer_list<ComparedRuns*>{dialect_runs_, optimizer_runs_, product_runs_,
+                                                                 queue_commands->seedRuns()}) {
     connect(runs, &ComparedRuns::aboutToBegin, this, [this] { runs_->showOnly({}); });
     connect(runs, &ComparedRuns::refused, this, &MainWindow::showState);
     connect(runs, &ComparedRuns::ended, this, &MainWindow::showComparison);

@@ -8,6 +8,7 @@
 #include <QTimer>
 
 #include "accrue/run/run_state.h"
+#include "compare/variants.h"
 #include "kit/actions.h"
 
 class QDockWidget;
@@ -22,17 +23,11 @@ class BugGalleryPanel;
 class CentrePage;
 class CloseGuard;
 class DialectPanel;
-class DialectRunner;
-class DialectRuns;
-class OptimizerRunner;
-class OptimizerRuns;
 class Dialogs;
 class DraftKeeper;
 class EventsPanel;
 class ExchangeJobs;
 class IsoBatchPanel;
-class IsoRunner;
-class IsoRuns;
 class LessonDesk;
 class LessonPanel;
 class PipelinePanel;
@@ -185,13 +180,13 @@ class MainWindow : public QMainWindow {
   CloseGuard* close_guard_;
   ExchangeJobs* exchange_jobs_;
   DraftKeeper* drafts_;
-  DialectRunner* dialects_;
+  DialectPlans* dialects_;
   RunQueue* queue_;
-  DialectRuns* dialect_runs_;
-  OptimizerRunner* optimizers_;
-  OptimizerRuns* optimizer_runs_;
-  IsoRunner* iso_runner_;
-  IsoRuns* iso_runs_;
+  ComparedRuns* dialect_runs_;
+  OptimizerPlans* optimizers_;
+  ComparedRuns* optimizer_runs_;
+  IsoPlans* products_;
+  ComparedRuns* product_runs_;
   IsoBatchPanel* iso_panel_ = nullptr;
   LessonPanel* lesson_panel_ = nullptr;
   LessonDesk* lesson_desk_ = nullptr;

@@ -91,8 +91,8 @@ void MainWindow::showDialects() {
 void MainWindow::showIsoBatch() {
   if (!iso_panel_)
     iso_panel_ = new IsoBatchPanel(
-        parts_.document, iso_runner_, iso_runs_, queue_, parts_.control, parts_.library, [this] { return formHolds(); },
-        this);
+        parts_.document, products_, product_runs_, queue_, parts_.control, parts_.library,
+        [this] { return formHolds(); }, this);
   iso_panel_->show();
   iso_panel_->raise();
   iso_panel_->activateWindow();

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "variants.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "accrue/run/choice_names.h"
+#include "accrue/run/megatron_lowering.h"
+#include "accrue/run/preflight.h"
+#include "kit/number_text.h"
+#include "kit/text.h"
+#include "setup/findings_model.h"
+
+namespace accrue::ui {
+
+namespace {
+
+QString firstError(const std::vector<Finding>& findings) {
+  const auto found = std::ranges::find(findings, Severity::error, &Finding::severity);
+  return found == findings.end() ? QString() : findingText(*found);
+}
+
+/// Synthetic data are made from the seed, and an index is put in order by it.
+bool followSeed(const DataSpec& data) {
+  return data.kind == DataKind::synthetic || data.kind == DataKind::indexed;
+}
+
+}  // namespace
+
+DialectComparison inDialects(const PlanFollower::Question& asked) {
+  return compare_dialects(asked.spec, asked.host, *asked.data, asked.base_dir, compared_steps, asked.libraries);
+}
+
+std::vector<OptimizerPlan> withOptimizers(const PlanFollower::Question& asked) {
+  return compare_optimizers(asked.spec, asked.host, *asked.data, asked.base_dir, asked.libraries);
+}
+
+std::vector<SeedPlan> underSeeds(const PlanFollower::Question& asked, int count) {
+  std::vector<SeedPlan> plans;
+  RunSpec spec = asked.spec;
+  const bool follow = followSeed(lower_megatron(spec, environment_of(asked.host), asked.libraries).spec.data);
+  for (int i = 0; i < count; ++i, ++spec.run.seed) {
+    const bool scans = follow && i > 0;
+    Preflight answer = scans ? preflight_files(spec, asked.host, asked.base_dir, asked.libraries)
+                             : preflight(spec, asked.host, *asked.data, asked.base_dir, asked.libraries);
+    plans.push_back({spec.run.seed, std::move(answer.findings), std::move(answer.plan)});
+  }
+  return plans;
+}
+
+std::vector<IsoPlan> asProducts(const PlanFollower::Question& asked) {
+  return plan_iso_ways(asked.spec, asked.host, *asked.data, asked.base_dir, asked.libraries);
+}
+
+std::vector<RunWay> waysOf(const DialectComparison& comparison) {
+  std::vector<RunWay> ways;
+  for (const Dialect dialect : all_dialects)
+    if (const DialectPlan* answer = comparison.of(dialect))
+      ways.push_back({fromView(to_name(dialect)), fromView(system_name(dialect)), answer->plan, refusalOf(*answer)});
+  return ways;
+}
+
+std::vector<RunWay> waysOf(const std::vector<OptimizerPlan>& plans) {
+  std::vector<RunWay> ways;
+  for (const OptimizerPlan& each : plans) {
+    const QString name = fromView(to_name(each.kind));
+    ways.push_back({name, name, each.plan, firstError(each.findings)});
+  }
+  return ways;
+}
+
+std::vector<RunWay> waysOf(const std::vector<SeedPlan>& plans) {
+  std::vector<RunWay> ways;
+  for (const SeedPlan& each : plans) {
+    const QString label = tr("seed %1").arg(each.seed);
+    ways.push_back({label, label, each.plan, firstError(each.findings)});
+  }
+  return ways;
+}
+
+std::vector<RunWay> waysOf(const std::vector<IsoPlan>& plans, const std::function<bool(const IsoPlan&)>& wanted) {
+  std::vector<RunWay> ways;
+  for (const IsoPlan& each : plans)
+    if (each.plan && wanted(each)) ways.push_back({wayText(each.way), wayText(each.way), each.plan, {}});
+  return ways;
+}
+
+QString refusalOf(const DialectPlan& answer) {
+  return firstError(answer.findings);
+}
+
+QString wayText(const IsoWay& way) {
+  QString ranks = way.ranks() == 1 ? tr("1 rank") : tr("%1 ranks").arg(way.ranks());
+  if (way.tensor * way.pipeline > 1)
+    //: Ranks along the data, tensor and pipeline axes
+    ranks = tr("%1 data, %2 tensor, %3 pipeline").arg(way.data).arg(way.tensor).arg(way.pipeline);
+  //: One way to make the samples of an update; %3 is its ranks
+  return tr("micro %1 \u00D7 N %2 \u00D7 %3").arg(groupedNumber(way.micro_batch), groupedNumber(way.steps), ranks);
+}
+
+}  // namespace accrue::ui

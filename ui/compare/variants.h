@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The current set-up in several ways: in each dialect, with each optimizer, under several seeds, and as other products
+// of micro-batch, N and ranks. Of each: what is worked out, and the runs that it makes.
+#pragma once
+
+#include <QString>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "accrue/run/dialect_comparison.h"
+#include "accrue/run/iso_batch.h"
+#include "accrue/run/optimizer_comparison.h"
+#include "compared_runs.h"
+#include "setup/plan_follower.h"
+
+namespace accrue::ui {
+
+struct SeedPlan {
+  std::int64_t seed = 0;
+  std::vector<Finding> findings;
+  std::optional<RunPlan> plan;
+};
+
+using DialectPlans = PlanAnswers<DialectComparison>;
+using OptimizerPlans = PlanAnswers<std::vector<OptimizerPlan>>;
+using SeedPlans = PlanAnswers<std::vector<SeedPlan>>;
+using IsoPlans = PlanAnswers<std::vector<IsoPlan>>;
+
+// Pure. The question must have data.
+DialectComparison inDialects(const PlanFollower::Question& asked);
+std::vector<OptimizerPlan> withOptimizers(const PlanFollower::Question& asked);
+/// The seed of the spec, and those after it.
+std::vector<SeedPlan> underSeeds(const PlanFollower::Question& asked, int count);
+std::vector<IsoPlan> asProducts(const PlanFollower::Question& asked);
+
+std::vector<RunWay> waysOf(const DialectComparison& comparison);
+std::vector<RunWay> waysOf(const std::vector<OptimizerPlan>& plans);
+std::vector<RunWay> waysOf(const std::vector<SeedPlan>& plans);
+/// Those that are wanted and that preflight accepts.
+std::vector<RunWay> waysOf(const std::vector<IsoPlan>& plans, const std::function<bool(const IsoPlan&)>& wanted);
+
+/// The ways of the newest answer.
+template <typename Content>
+ComparedRuns::Ways waysIn(const PlanAnswers<Content>* plans) {
+  return [plans] { return plans->result() ? waysOf(*plans->result()) : std::vector<RunWay>(); };
+}
+
+/// The first error for which a dialect cannot run the spec; empty if it can.
+QString refusalOf(const DialectPlan& answer);
+/// "micro 2 x N 8 x 2 ranks"
+QString wayText(const IsoWay& way);
+
+}  // namespace accrue::ui

@@ -9,12 +9,12 @@
 
 #include "compare/dialect_panel.h"
 #include "compare/dialect_strip.h"
+#include "compare/variants.h"
 #include "kit/message_bar.h"
 #include "live/run_queue.h"
 #include "plots/plot_area.h"
 #include "runs/run_table_model.h"
 #include "runs/runs_panel.h"
-#include "setup/plan_follower.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
 
@@ -45,10 +45,16 @@ RunSpec tenBatches() {
   return spec;
 }
 
+DialectPlans* dialectPlans(const StudioFixture& studio) {
+  for (auto* each : studio.window->findChildren<PlanFollower*>())
+    if (auto* plans = dynamic_cast<DialectPlans*>(each)) return plans;
+  qFatal("the window follows no dialects");
+}
+
 DialectPanel* openPanel(const StudioFixture& studio) {
   studio.action("compareDialectsAction")->trigger();
   auto* panel = studio.find<DialectPanel>("dialectPanel");
-  auto* runner = studio.window->findChild<PlanFollower*>(QStringLiteral("dialectPlans"));
+  auto* runner = dialectPlans(studio);
   [&] { QTRY_VERIFY_WITH_TIMEOUT(runner->isCurrent(), patience_ms); }();
   return panel;
 }
@@ -89,7 +95,7 @@ class TestDialects : public QObject {
   void nobody_looks_and_nothing_is_worked_out() {
     StudioFixture studio;
     studio.show();
-    auto* runner = studio.window->findChild<PlanFollower*>(QStringLiteral("dialectPlans"));
+    auto* runner = dialectPlans(studio);
     QSignalSpy worked(runner, &PlanFollower::finished);
     studio.openSpec(tenBatches());
     QVERIFY(!runner->isCurrent());

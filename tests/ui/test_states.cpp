@@ -342,7 +342,12 @@ class TestStates : public QObject {
     table->setCurrentIndex(table->model()->index(0, 0));
     QTRY_VERIFY_WITH_TIMEOUT(other.action("attachAction")->isEnabled(), patience_ms);
     QVERIFY(!other.action("resumeAction")->isEnabled());
+    // Its record was read once: what came since is not here.
+    auto* status = other.find<StatusRow>("statusRow");
+    QTRY_COMPARE_WITH_TIMEOUT(status->sentence(), QStringLiteral("as it was when opened; Attach follows it"),
+                              patience_ms);
     other.action("attachAction")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(!status->sentence().contains(QStringLiteral("Attach")), patience_ms);
     QTRY_COMPARE_WITH_TIMEOUT(other.control->state(), RunState::running, patience_ms);
     QVERIFY(other.control->attached());
     QVERIFY(other.control->controls());

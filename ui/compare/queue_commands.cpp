@@ -26,7 +26,7 @@ QueueCommands::QueueCommands(const WindowActions& actions, const Parts& parts, Q
       seeds_(new SeedPlans(
           parts.document, parts.preflight,
           [count = seed_count_](const PlanFollower::Question& asked) { return underSeeds(asked, *count); }, this)),
-      seed_runs_(new ComparedRuns(parts.document, seeds_, waysIn(seeds_), parts.queue, parts.bar, this)) {
+      seed_runs_(runsOf(seeds_, parts.document, parts.queue, parts.bar)) {
   connect(actions.groupRuns, &QAction::triggered, this, &QueueCommands::showGroups);
   connect(parts_.preflight, &PreflightRunner::finished, this, [this] {
     if (adding_) addSetUp();

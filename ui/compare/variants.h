@@ -40,10 +40,11 @@ std::vector<RunWay> waysOf(const std::vector<SeedPlan>& plans);
 /// Those that are wanted and that preflight accepts.
 std::vector<RunWay> waysOf(const std::vector<IsoPlan>& plans, const std::function<bool(const IsoPlan&)>& wanted);
 
-/// The ways of the newest answer.
+/// Runs in all the ways of the newest answer. They belong to the plans.
 template <typename Content>
-ComparedRuns::Ways waysIn(const PlanAnswers<Content>* plans) {
-  return [plans] { return plans->result() ? waysOf(*plans->result()) : std::vector<RunWay>(); };
+ComparedRuns* runsOf(PlanAnswers<Content>* plans, SpecDocument* document, RunQueue* queue, MessageBar* bar) {
+  const auto ways = [plans] { return plans->result() ? waysOf(*plans->result()) : std::vector<RunWay>(); };
+  return new ComparedRuns(document, plans, ways, queue, bar, plans);
 }
 
 /// The first error for which a dialect cannot run the spec; empty if it can.

@@ -39,6 +39,10 @@ void CloseGuard::watch(std::vector<HostedRun*> places) {
   for (const HostedRun* place : places_) connect(place, &HostedRun::hostingChanged, this, &CloseGuard::review);
 }
 
+bool CloseGuard::have(const RunSeries* run) const {
+  return std::ranges::any_of(places_, [run](const HostedRun* place) { return place->run() == run; });
+}
+
 std::size_t CloseGuard::count(Hosting hosting) const {
   return static_cast<std::size_t>(
       std::ranges::count_if(places_, [hosting](const HostedRun* place) { return place->hosting() == hosting; }));

@@ -17,6 +17,7 @@ class QWidget;
 namespace accrue::ui {
 
 class RunQueue;
+class RunSeries;
 
 /// Lets the window close only when no rank of a run hosted in it is left: asks what to do with the runs and waits while
 /// the event loop runs. After a deadline it kills runs that were to stop now, and asks again about those that are
@@ -44,6 +45,8 @@ class CloseGuard : public QObject {
 
   /// The runs there are asked about and waited for.
   void watch(std::vector<HostedRun*> places);
+  /// Whether the last run of one of these places is that.
+  bool have(const RunSeries* run) const;
   /// True: the window may close now. False: it stays open, because the user cancelled or until readyToClose().
   bool mayClose();
   bool isWaiting() const { return waiting_; }

@@ -80,13 +80,14 @@ void StatusRow::refresh(const RunSeries* run, RunState state, RunHost host, cons
   chip_->setLook(stopped ? RunState::idle : state, kept ? tr("Not ready") : stateWord(run, state),
                  stopped ? themedIcon(QStringLiteral("stop")) : stateIcon(state));
   tag_->setRun(run);
-  chain_->setVisible(host != RunHost::here);
+  chain_->setVisible(host == RunHost::attached || host == RunHost::viewed);
   chain_->setText(host == RunHost::viewed ? tr("Viewing") : tr("Attached"));
   chain_->setToolTip(host == RunHost::viewed
                          ? tr("Another process hosts this run and takes no commands from this window")
                          : tr("Another process hosts this run; it continues when this window closes"));
   const bool has_run = run != nullptr;
-  sentence_->setFullText(has_run                        ? stateSentence(*run, state)
+  sentence_->setFullText(host == RunHost::unfollowed    ? tr("as it was when opened; Attach follows it")
+                         : has_run                      ? stateSentence(*run, state)
                          : state == RunState::preflight ? tr("spec, data, memory and devices")
                          : kept                         ? obstacle
                                                         : tr("press F5 to run"));

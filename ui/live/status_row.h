@@ -16,8 +16,9 @@ class RunSeries;
 class RunTag;
 class StateChip;
 
-/// Who hosts the shown run: this window, another process that takes commands from it, or one that it can only watch.
-enum class RunHost { here, attached, viewed };
+/// Who hosts the shown run: this window, another process that takes commands from it, one that it can only watch, or
+/// one whose run was opened and is not followed.
+enum class RunHost { here, attached, viewed, unfollowed };
 
 /// The bottom line: the state as a sentence, the run's progress, and what it costs. Numbers that find no room beside
 /// the sentence are left out, the least important first.

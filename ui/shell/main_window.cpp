@@ -99,13 +99,11 @@ MainWindow::MainWindow(const StudioParts& parts)
       drafts_(new DraftKeeper(parts.document, QFileInfo(parts.settings->fileName()).absolutePath(), this)),
       dialects_(new DialectPlans(parts.document, parts.preflight, inDialects, this)),
       queue_(new RunQueue(parts.control, this)),
-      dialect_runs_(new ComparedRuns(parts.document, dialects_, waysIn(dialects_), queue_, centre_->messages(), this)),
-      optimizers_(new OptimizerPlans(parts.document, parts.preflight, withOptimizers, this)),
-      optimizer_runs_(
-          new ComparedRuns(parts.document, optimizers_, waysIn(optimizers_), queue_, centre_->messages(), this)),
+      dialect_runs_(runsOf(dialects_, parts.document, queue_, centre_->messages())),
+      optimizer_runs_(runsOf(new OptimizerPlans(parts.document, parts.preflight, withOptimizers, this), parts.document,
+                             queue_, centre_->messages())),
       products_(new IsoPlans(parts.document, parts.preflight, asProducts, this)),
       product_runs_(new ComparedRuns(parts.document, products_, {}, queue_, centre_->messages(), this)) {
-  dialects_->setObjectName(QStringLiteral("dialectPlans"));
   setObjectName(QStringLiteral("mainWindow"));
   setAcceptDrops(true);
   // Not that of its parts: with large text these need more than a screen has, and scroll.

@@ -183,7 +183,6 @@ class MainWindow : public QMainWindow {
   DialectPlans* dialects_;
   RunQueue* queue_;
   ComparedRuns* dialect_runs_;
-  OptimizerPlans* optimizers_;
   ComparedRuns* optimizer_runs_;
   IsoPlans* products_;
   ComparedRuns* product_runs_;

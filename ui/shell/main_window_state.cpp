@@ -4,6 +4,7 @@
 #include "kit/message_bar.h"
 #include "kit/theme.h"
 #include "live/accumulation_panel.h"
+#include "live/close_guard.h"
 #include "live/inspector_panel.h"
 #include "live/run_control.h"
 #include "live/run_queue.h"
@@ -24,6 +25,16 @@
 
 namespace accrue::ui {
 
+namespace {
+
+RunHost hostOf(const RunSeries* run, const RunControl& control, const CloseGuard& places) {
+  if (run && run == control.run() && control.attached())
+    return control.controls() ? RunHost::attached : RunHost::viewed;
+  return run && is_live(run->state()) && !places.have(run) ? RunHost::unfollowed : RunHost::here;
+}
+
+}  // namespace
+
 void MainWindow::tick() {
   if (numbers_moved_) {
     numbers_moved_ = false;
@@ -34,11 +45,9 @@ void MainWindow::tick() {
     const RunState state = parts_.control->state() == RunState::preflight || followed ? parts_.control->state()
                            : run                                                      ? run->state()
                                                                                       : RunState::idle;
-    const RunHost host = !followed || !parts_.control->attached() ? RunHost::here
-                         : parts_.control->controls()             ? RunHost::attached
-                                                                  : RunHost::viewed;
     const bool other = parts_.control->isLive() && !followed;
-    status_->refresh(run, state, host, followed ? QString::fromStdString(parts_.control->ranks().backend()) : QString(),
+    status_->refresh(run, state, hostOf(run, *parts_.control, *close_guard_),
+                     followed ? QString::fromStdString(parts_.control->ranks().backend()) : QString(),
                      setup_->arithmetic()->obstacle());
     status_->showOther(other ? parts_.control->run() : nullptr);
     accumulation_panel_->refresh();

@@ -103,7 +103,9 @@ bool Channel::after_micro_step(std::int64_t micro_step) {
     }
     changed_.wait(lock);
   }
-  return !(stop_after_ && micro_step >= *stop_after_);
+  if (stop_after_ && micro_step >= *stop_after_) return false;
+  in_flight_ = micro_step + 1;  // a rank that is asked from now on holds after the next
+  return true;
 }
 
 void Channel::after_phase(accrue::StepPhase phase, std::int64_t micro_step, const std::function<void()>& report) {

@@ -4,6 +4,7 @@
 #include <QAbstractSpinBox>
 #include <QAccessible>
 #include <QDockWidget>
+#include <QFile>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
@@ -13,6 +14,7 @@
 #include <QSignalSpy>
 #include <QToolBar>
 
+#include "kit/command_table.h"
 #include "plots/plot_area.h"
 #include "series/smoothing.h"
 #include "studio_fixture.h"
@@ -178,7 +180,8 @@ class TestActions : public QObject {
     for (const QAction* action : studio.window->actions().all()) {
       const QString name = action->text().section(QLatin1Char('\t'), 0, 0).remove(QLatin1Char('&'));
       const bool listed = !list->findItems(name, Qt::MatchContains).isEmpty();
-      if (action->isEnabled() && action != studio.window->actions().palette) QVERIFY2(listed, qPrintable(name));
+      if (action->isEnabled() && action != studio.window->actions()[Command::palette])
+        QVERIFY2(listed, qPrintable(name));
     }
     QVERIFY(list->findItems(QStringLiteral("Kill"), Qt::MatchStartsWith).isEmpty());  // nothing runs
     QTest::keyClicks(words, QStringLiteral("dark theme"));
@@ -235,6 +238,28 @@ class TestActions : public QObject {
     QVERIFY(factor->toolTip().contains(smoothingFormula(studio.window->plots()->smoothing())));
   }
 
+  void the_manual_lists_every_command() {
+    initAccrueResources();
+    QFile page(QStringLiteral(":/manual/commands.md"));
+    QVERIFY(page.open(QIODevice::ReadOnly));
+    const QStringList lines = QString::fromUtf8(page.readAll()).split(QLatin1Char('\n'));
+    QStringList listed, wanted;
+    for (const QString& line : lines)
+      if (line.startsWith(QLatin1String("| *")) || line.startsWith(QLatin1String("## "))) listed.append(line);
+    const auto plain = [](const char* text) { return QString::fromUtf8(text).remove(QLatin1Char('&')); };
+    const auto cell = [](const QString& text) { return text.isEmpty() ? text : QLatin1Char(' ') + text; };
+    for (const MenuRow& row : menuTable()) {
+      QString keys = QString::fromUtf8(row.keys).replace(QLatin1Char(' '), QLatin1String(", "));
+      if (row.use == CommandUse::inRuns) keys += QLatin1String(" in the runs");
+      if (!keys.isEmpty() && (row.use == CommandUse::inPlots || row.use == CommandUse::checkableInPlots))
+        keys += QLatin1String(" in a plot");
+      if (row.kind == MenuRow::menu) wanted.append(QStringLiteral("## ") + plain(row.text));
+      if (row.kind == MenuRow::command)
+        wanted.append(QStringLiteral("| *%1* |%2 |%3 |").arg(plain(row.text), cell(keys), cell(plain(row.help))));
+    }
+    for (qsizetype i = 0; i < std::max(listed.size(), wanted.size()); ++i) QCOMPARE(listed.value(i), wanted.value(i));
+  }
+
   void the_sheet_lists_every_key() {
     StudioFixture studio;
     studio.show();
@@ -250,8 +275,8 @@ class TestActions : public QObject {
     // Those that need the focus in the runs stand under that.
     const qsizetype in_runs = texts.indexOf(QStringLiteral("In the runs table"));
     QVERIFY(in_runs > 0);
-    QVERIFY(texts.indexOf(studio.window->actions().deleteRun->iconText()) > in_runs);
-    QVERIFY(texts.indexOf(studio.window->actions().run->iconText()) < in_runs);
+    QVERIFY(texts.indexOf(studio.window->actions()[Command::deleteRun]->iconText()) > in_runs);
+    QVERIFY(texts.indexOf(studio.window->actions()[Command::run]->iconText()) < in_runs);
   }
 };
 

@@ -106,7 +106,7 @@ class TestDebugger : public QObject {
              QStringLiteral("%1 \u2192 %2").arg(valueText(lr_at(curve, 0), 4), valueText(lr_at(curve, 1), 4)));
     // The full window's numbers stand beside those of the boundary.
     QCOMPARE(cell(StepPhase::scale, 1), QStringLiteral("\u00d7 %1").arg(valueText(0.25)));
-    QVERIFY(studio.window->actions().stepPhase->isEnabled());
+    QVERIFY(studio.window->actions()[Command::stepPhase]->isEnabled());
     studio.endRun();
   }
 

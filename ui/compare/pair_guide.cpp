@@ -6,6 +6,7 @@
 #include "compare_sheet.h"
 #include "kit/actions.h"
 #include "kit/message_bar.h"
+#include "kit/raise_window.h"
 #include "plots/plot_area.h"
 #include "runs/run_library.h"
 #include "runs/runs_panel.h"
@@ -19,17 +20,17 @@ constexpr auto pair_id = "pair";
 
 }  // namespace
 
-PairGuide::PairGuide(const WindowActions& actions, RunsPanel* runs, RunLibrary* library, PlotArea* plots,
-                     MessageBar* bar, QWidget* window)
+PairGuide::PairGuide(const Actions& actions, RunsPanel* runs, RunLibrary* library, PlotArea* plots, MessageBar* bar,
+                     QWidget* window)
     : QObject(window), actions_(actions), runs_(runs), library_(library), plots_(plots), bar_(bar), window_(window) {
-  for (QAction* action : {actions_.compareRuns, actions_.goToParting}) {
+  for (QAction* action : {actions_[Command::compareRuns], actions_[Command::goToParting]}) {
     runs_->addAction(action);
     plots_->addAction(action);
   }
   follow_.setInterval(1000);
   connect(&follow_, &QTimer::timeout, this, &PairGuide::showMark);
-  connect(actions_.compareRuns, &QAction::triggered, this, &PairGuide::showSheet);
-  connect(actions_.goToParting, &QAction::triggered, this, &PairGuide::goToParting);
+  connect(actions_[Command::compareRuns], &QAction::triggered, this, &PairGuide::showSheet);
+  connect(actions_[Command::goToParting], &QAction::triggered, this, &PairGuide::goToParting);
   const auto other_pair = [this] {
     bar_->withdraw(QLatin1String(pair_id));
     showMark();
@@ -55,7 +56,7 @@ PairGuide::Pair PairGuide::pair() const {
 void PairGuide::showMark() {
   const auto [first, second] = pair();
   const bool both = first && second;
-  for (QAction* action : {actions_.compareRuns, actions_.goToParting})
+  for (QAction* action : {actions_[Command::compareRuns], actions_[Command::goToParting]})
     action->setEnabled(library_->table()->rowCount() > 1);
   if (both && (first->isLive() || second->isLive()))
     follow_.start();
@@ -78,7 +79,7 @@ void PairGuide::say(const QString& text) {
 void PairGuide::askForTwo() {
   say(tr("Two runs are compared. Select both in the runs table (Ctrl+click), or set one as the baseline (%1) and "
          "select the other.")
-          .arg(actions_.baseline->shortcut().toString(QKeySequence::NativeText)));
+          .arg(actions_[Command::baseline]->shortcut().toString(QKeySequence::NativeText)));
 }
 
 void PairGuide::showSheet() {
@@ -94,10 +95,8 @@ void PairGuide::showSheet() {
       if (const auto [a, b] = pair(); a && b && sheet_->isVisible()) sheet_->setRuns(a, b);
     });
   }
-  sheet_->show();
+  raiseWindow(sheet_);
   sheet_->setRuns(first, second);
-  sheet_->raise();
-  sheet_->activateWindow();
 }
 
 void PairGuide::goToParting() {

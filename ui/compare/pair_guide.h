@@ -13,7 +13,7 @@ class PlotArea;
 class RunLibrary;
 class RunSeries;
 class RunsPanel;
-struct WindowActions;
+class Actions;
 
 /// Compares two runs: the baseline, or else the other one that is chosen or shown, with the focused run. Marks in the
 /// plots where their losses part, goes there, and opens the sheet of both.
@@ -21,7 +21,7 @@ class PairGuide : public QObject {
   Q_OBJECT
 
  public:
-  PairGuide(const WindowActions& actions, RunsPanel* runs, RunLibrary* library, PlotArea* plots, MessageBar* bar,
+  PairGuide(const Actions& actions, RunsPanel* runs, RunLibrary* library, PlotArea* plots, MessageBar* bar,
             QWidget* window);
 
   void showSheet();
@@ -37,7 +37,7 @@ class PairGuide : public QObject {
   /// Without two runs: how to choose them.
   void askForTwo();
 
-  const WindowActions& actions_;
+  const Actions& actions_;
   RunsPanel* runs_;
   RunLibrary* library_;
   PlotArea* plots_;

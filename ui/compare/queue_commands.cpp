@@ -6,6 +6,7 @@
 
 #include "kit/actions.h"
 #include "kit/message_bar.h"
+#include "kit/raise_window.h"
 #include "live/run_control.h"
 #include "live/run_queue.h"
 #include "queue_message.h"
@@ -17,7 +18,7 @@
 
 namespace accrue::ui {
 
-QueueCommands::QueueCommands(const WindowActions& actions, const Parts& parts, QWidget* window)
+QueueCommands::QueueCommands(const Actions& actions, const Parts& parts, QWidget* window)
     : QObject(window),
       actions_(actions),
       parts_(parts),
@@ -27,7 +28,7 @@ QueueCommands::QueueCommands(const WindowActions& actions, const Parts& parts, Q
           parts.document, parts.preflight,
           [count = seed_count_](const PlanFollower::Question& asked) { return underSeeds(asked, *count); }, this)),
       seed_runs_(runsOf(seeds_, parts.document, parts.queue, parts.bar)) {
-  connect(actions.groupRuns, &QAction::triggered, this, &QueueCommands::showGroups);
+  connect(actions[Command::groupRuns], &QAction::triggered, this, &QueueCommands::showGroups);
   connect(parts_.preflight, &PreflightRunner::finished, this, [this] {
     if (adding_) addSetUp();
   });
@@ -39,7 +40,7 @@ QueueCommands::QueueCommands(const WindowActions& actions, const Parts& parts, Q
 }
 
 void QueueCommands::showEnabled() {
-  actions_.runSeeds->setEnabled(!parts_.control->isLive() && !parts_.queue->isActive());
+  actions_[Command::runSeeds]->setEnabled(!parts_.control->isLive() && !parts_.queue->isActive());
 }
 
 void QueueCommands::addSetUp() {
@@ -82,9 +83,7 @@ void QueueCommands::runSeeds() {
 void QueueCommands::showGroups() {
   if (!groups_) groups_ = new GroupsSheet(parts_.library, window_);
   groups_->refresh();
-  groups_->show();
-  groups_->raise();
-  groups_->activateWindow();
+  raiseWindow(groups_);
 }
 
 }  // namespace accrue::ui

@@ -18,7 +18,7 @@ class RunControl;
 class RunLibrary;
 class RunQueue;
 class SpecDocument;
-struct WindowActions;
+class Actions;
 
 /// What trains more than one run: adding the set-up to the queue, and the same set-up under several seeds.
 class QueueCommands : public QObject {
@@ -34,7 +34,7 @@ class QueueCommands : public QObject {
     SeedDialogs* dialogs;
     MessageBar* bar;
   };
-  QueueCommands(const WindowActions& actions, const Parts& parts, QWidget* window);
+  QueueCommands(const Actions& actions, const Parts& parts, QWidget* window);
   /// Both use the form as it stands: it must hold valid values.
   void addSetUp();
   void runSeeds();
@@ -45,7 +45,7 @@ class QueueCommands : public QObject {
   void showGroups();
   void showEnabled();
 
-  const WindowActions& actions_;
+  const Actions& actions_;
   Parts parts_;
   QWidget* window_;
   std::shared_ptr<std::atomic<int>> seed_count_;

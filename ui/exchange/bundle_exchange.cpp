@@ -50,9 +50,9 @@ QString countedRuns(std::int64_t count) {
 
 }  // namespace
 
-BundleExchange::BundleExchange(const BundleParts& parts, const WindowActions& actions)
+BundleExchange::BundleExchange(const BundleParts& parts, const Actions& actions)
     : QObject(parts.window), parts_(parts) {
-  connect(actions.exportBundle, &QAction::triggered, this, &BundleExchange::exportBundle);
+  connect(actions[Command::exportBundle], &QAction::triggered, this, &BundleExchange::exportBundle);
 }
 
 void BundleExchange::say(const QString& text, bool failed) {

@@ -22,7 +22,7 @@ class RunSeries;
 class SpecDocument;
 class WindowFiles;
 struct BundleRow;
-struct WindowActions;
+class Actions;
 
 /// What BundleExchange uses; all outlive it.
 struct BundleParts {
@@ -45,7 +45,7 @@ class BundleExchange : public QObject {
   Q_OBJECT
 
  public:
-  BundleExchange(const BundleParts& parts, const WindowActions& actions);
+  BundleExchange(const BundleParts& parts, const Actions& actions);
 
   void importBundle(const QString& file);
 

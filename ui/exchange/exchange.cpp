@@ -13,7 +13,9 @@
 #include "kit/actions.h"
 #include "kit/file_dialogs.h"
 #include "kit/message_bar.h"
+#include "kit/raise_window.h"
 #include "runs/run_library.h"
+#include "runs/runs_panel.h"
 #include "series/run_series.h"
 #include "setup/spec_document.h"
 #include "setup/spec_files.h"
@@ -81,17 +83,23 @@ Imported importFrom(const QString& from, const QString& runs_dir, const QString&
 
 }  // namespace
 
-Exchange::Exchange(const ExchangeParts& parts, const WindowActions& actions) : QObject(parts.window), parts_(parts) {
-  for (QAction* action : {actions.exportTrace, actions.exportScalars}) action->setEnabled(false);  // without a run
-  connect(actions.exportCode, &QAction::triggered, this, &Exchange::showCode);
-  connect(actions.exportTrace, &QAction::triggered, this, &Exchange::exportTrace);
-  connect(actions.exportScalars, &QAction::triggered, this, &Exchange::exportScalars);
-  connect(actions.importLog, &QAction::triggered, this, &Exchange::importLog);
+Exchange::Exchange(const ExchangeParts& parts, const Actions& actions) : QObject(parts.window), parts_(parts) {
+  connect(actions[Command::exportCode], &QAction::triggered, this, &Exchange::showCode);
+  connect(actions[Command::exportTrace], &QAction::triggered, this, &Exchange::exportTrace);
+  connect(actions[Command::exportScalars], &QAction::triggered, this, &Exchange::exportScalars);
+  connect(actions[Command::importLog], &QAction::triggered, this, &Exchange::importLog);
   connect(parts_.document, &SpecDocument::changed, this, [this] { form_is_newer_ = true; });
+  const auto enable = [this, &actions] {
+    for (const Command command : {Command::exportTrace, Command::exportScalars})
+      actions[command]->setEnabled(parts_.runs->currentRun() != nullptr);
+  };
+  connect(parts_.runs, &RunsPanel::shownRunsChanged, this, enable);
+  connect(parts_.runs, &RunsPanel::shownRunsChanged, this, &Exchange::noteFocus);
+  enable();
 }
 
 void Exchange::noteFocus() {
-  RunSeries* const run = parts_.focused_run();
+  RunSeries* const run = parts_.runs->currentRun();
   if (run == focused_) return;
   focused_ = run;
   form_is_newer_ = false;
@@ -101,10 +109,8 @@ void Exchange::noteFocus() {
 void Exchange::showCode() {
   if (!sheet_) sheet_ = new CodeExportSheet(parts_.document, parts_.preflight, parts_.dialogs, parts_.window);
   // What the user touched last is what is meant.
-  if (!sheet_->isVisible()) sheet_->offer(parts_.focused_run(), !form_is_newer_);
-  sheet_->show();
-  sheet_->raise();
-  sheet_->activateWindow();
+  if (!sheet_->isVisible()) sheet_->offer(parts_.runs->currentRun(), !form_is_newer_);
+  raiseWindow(sheet_);
 }
 
 void Exchange::say(const QString& text, bool failed) {
@@ -112,7 +118,7 @@ void Exchange::say(const QString& text, bool failed) {
 }
 
 void Exchange::exportTrace() {
-  const RunSeries* run = parts_.focused_run();
+  const RunSeries* run = parts_.runs->currentRun();
   if (!run) return say(tr("Select a run whose trace is to be exported."), true);
   const QString file = parts_.dialogs->exportFile(
       parts_.window, QDir(run->folder()).filePath(QStringLiteral("trace.json")), tr("Chrome trace (*.json)"));
@@ -133,7 +139,7 @@ void Exchange::exportTrace() {
 }
 
 void Exchange::exportScalars() {
-  const RunSeries* run = parts_.focused_run();
+  const RunSeries* run = parts_.runs->currentRun();
   if (!run) return say(tr("Select a run whose scalars are to be exported."), true);
   const QString folder =
       parts_.dialogs->chooseFolder(parts_.window, tr("Folder for TensorBoard's event files"), run->folder());

@@ -5,7 +5,6 @@
 #include <QPointer>
 #include <QString>
 #include <QStringList>
-#include <functional>
 
 class QWidget;
 
@@ -18,8 +17,9 @@ class MessageBar;
 class PreflightRunner;
 class RunLibrary;
 class RunSeries;
+class RunsPanel;
 class SpecDocument;
-struct WindowActions;
+class Actions;
 
 /// What Exchange uses; all outlive it.
 struct ExchangeParts {
@@ -30,7 +30,7 @@ struct ExchangeParts {
   MessageBar* messages = nullptr;
   ExchangeJobs* jobs = nullptr;
   QWidget* window = nullptr;
-  std::function<RunSeries*()> focused_run;
+  RunsPanel* runs = nullptr;
 };
 
 /// Specs and records to other tools, and their curves in: the sheet of code, Chrome traces, TensorBoard's event files,
@@ -39,14 +39,14 @@ class Exchange : public QObject {
   Q_OBJECT
 
  public:
-  Exchange(const ExchangeParts& parts, const WindowActions& actions);
+  Exchange(const ExchangeParts& parts, const Actions& actions);
 
   /// The curves of another tool's log, a file or a folder, as runs.
   void importCurves(const QString& from) { readCurves(from, {}, {}); }
-  /// The focus may have gone to another run.
-  void noteFocus();
 
  private:
+  /// The focus may have gone to another run.
+  void noteFocus();
   void showCode();
   void exportTrace();
   void exportScalars();

@@ -29,11 +29,11 @@ constexpr double clipboard_dots = 192.0;  // pixels an inch
 
 }  // namespace
 
-FigureExport::FigureExport(const WindowActions& actions, const Parts& parts, QWidget* window)
+FigureExport::FigureExport(const Actions& actions, const Parts& parts, QWidget* window)
     : QObject(window), parts_(parts), window_(window) {
-  connect(actions.exportPlot, &QAction::triggered, this, &FigureExport::exportFigure);
-  connect(actions.copyFigure, &QAction::triggered, this, &FigureExport::copyFigure);
-  connect(actions.exportData, &QAction::triggered, this, &FigureExport::exportData);
+  connect(actions[Command::exportPlot], &QAction::triggered, this, &FigureExport::exportFigure);
+  connect(actions[Command::copyFigure], &QAction::triggered, this, &FigureExport::copyFigure);
+  connect(actions[Command::exportData], &QAction::triggered, this, &FigureExport::exportData);
 }
 
 FigureSize FigureExport::size() const {

@@ -16,7 +16,7 @@ class MessageBar;
 class PlotArea;
 class RunLibrary;
 class SpecDocument;
-struct WindowActions;
+class Actions;
 
 /// The commands that take the plots out of the window: a figure in a file or on the clipboard, the data as CSV or JSON.
 /// Files are written in the background.
@@ -34,7 +34,7 @@ class FigureExport : public QObject {
     const RunLibrary* library = nullptr;
     ExchangeJobs* jobs = nullptr;
   };
-  FigureExport(const WindowActions& actions, const Parts& parts, QWidget* window);
+  FigureExport(const Actions& actions, const Parts& parts, QWidget* window);
 
  private:
   void exportFigure();

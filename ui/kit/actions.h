@@ -2,48 +2,34 @@
 #pragma once
 
 #include <QAction>
-#include <QKeySequence>
 #include <QList>
 #include <array>
 
-#include "clock.h"
+#include "command_table.h"
 
 class QActionGroup;
 
 namespace accrue::ui {
 
-/// Every command of the window: one QAction each, with an object name that tests can rely on. Menus, tool bar,
-/// shortcut sheet and command palette are made of these.
-struct WindowActions {
-  explicit WindowActions(QObject* owner);
+/// The commands of the table as actions. A command's object name is its name with "Action" behind it.
+class Actions {
+ public:
+  explicit Actions(QObject* owner);
 
-  QAction *newSpec, *open, *openRun, *save, *saveAs, *exportPlot, *exportData, *exportCode, *exportScalars,
-      *exportBundle, *importLog, *importFile, *copyFigure, *askOnClosing, *closeSpec, *quit;
-  QAction *undo, *redo, *find, *palette;
-  QAction *run, *pause, *runPaused, *stepPhase, *stepMicro, *stepUpdate, *stop, *kill, *checkpoint, *stopUnsaved,
-      *setSteps, *resume, *branch, *attach, *demo;
-  QAction *compareDialects, *runAllDialects, *runAllOptimizers, *isoBatch;
-  QAction *fit, *follow, *logY, *groupSeeds, *lessSmoothing, *moreSmoothing, *zoomWindow, *nextWindow, *previousWindow,
-      *copyValues, *showTable;
-  QAction *openLesson, *nextStep, *previousStep, *checkLesson, *lessonHint, *resetLesson, *leaveLesson,
-      *instructorNotes, *bugGallery;
-  QAction *startPage, *resetLayout, *nextPane, *previousPane, *fullScreen;
-  QAction *chooseLibraries, *runFolder, *copyCommand, *exportTrace;
-  QAction *largerText, *smallerText, *normalText, *presenter, *narrate;
-  QAction *help, *manual, *glossary, *shortcuts, *differences, *about, *report;
-  QAction *queueRun, *pairedRun, *trainPair, *runSeeds, *groupRuns;
-  QAction *renameRun, *runNotes, *starRun, *baseline, *compareRuns, *goToParting, *deleteRun;
-  QActionGroup* clocks;
-  QActionGroup* themes;
-  QActionGroup* layouts;
-
-  /// In the order of the constructor, which is that of the menus; for the shortcut sheet and for tests.
+  QAction* operator[](Command command) const { return commands_[static_cast<std::size_t>(command)]; }
+  QActionGroup* clocks() const { return clocks_; }    ///< data: a Clock
+  QActionGroup* themes() const { return themes_; }    ///< data: a ThemeMode
+  QActionGroup* layouts() const { return layouts_; }  ///< data: the layout's number
+  /// Those of the table in its order, then the groups'.
   const QList<QAction*>& all() const { return all_; }
 
  private:
-  QAction* add(QObject* owner, const char* name, const QString& text, const QList<QKeySequence>& keys = {},
-               const char* icon = nullptr, const QString& tip = {});
+  QAction* add(const MenuRow& row, QObject* owner);
 
+  std::array<QAction*, commandCount> commands_{};
+  QActionGroup* clocks_;
+  QActionGroup* themes_;
+  QActionGroup* layouts_;
   QList<QAction*> all_;
 };
 

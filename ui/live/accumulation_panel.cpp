@@ -19,6 +19,7 @@
 #include "kit/theme_colors.h"
 #include "kit/tip_text.h"
 #include "run_control.h"
+#include "runs/dock_panel.h"
 #include "series/rank_status.h"
 #include "series/run_text.h"
 
@@ -315,6 +316,18 @@ QString AccumulationPanel::tokensText(const std::map<std::int64_t, RankStatus>& 
     shares.append(QString::number(std::lround(100.0 * static_cast<double>(items) / static_cast<double>(total))));
   //: A count and each replica's share, e.g. "4 096 items (50 + 50 %)"
   return tr("%1 (%2 %)").arg(number, shares.join(QStringLiteral(" + ")));
+}
+
+DockPanel AccumulationPanel::dock() {
+  return {.name = "windowDock",
+          .title = tr("Window"),
+          .panel = this,
+          .area = Qt::RightDockWidgetArea,
+          .size = 280,
+          .takes_focus = false,
+          .set_run = [this](RunSeries* run) { setRun(run); },
+          .refresh = [this] { refresh(); },
+          .speaks_of = [this] { return run_.data(); }};
 }
 
 }  // namespace accrue::ui

@@ -18,6 +18,7 @@ class QScrollArea;
 
 namespace accrue::ui {
 
+struct DockPanel;
 class ExactnessLamp;
 class GradientPool;
 class RunControl;
@@ -31,6 +32,7 @@ class AccumulationPanel : public QWidget {
 
  public:
   explicit AccumulationPanel(RunControl* control, QWidget* parent = nullptr);
+  DockPanel dock();
   /// The run whose window is shown.
   void setRun(RunSeries* run);
   /// Call at most once per frame.

@@ -7,10 +7,12 @@
 #include <QTableWidget>
 #include <QVBoxLayout>
 
+#include <QDockWidget>
 #include "held_phases.h"
 #include "kit/number_text.h"
 #include "kit/theme.h"
 #include "run_control.h"
+#include "runs/dock_panel.h"
 #include "series/run_text.h"
 
 namespace accrue::ui {
@@ -189,6 +191,21 @@ void InspectorPanel::showValues() {
     for (const auto& [rank, of_rank] : held.ranks())
       setCell(values_, row, ++column, number(of_rank.last->gradient, row));
   }
+}
+
+DockPanel InspectorPanel::dock() {
+  return {.name = "inspectorDock",
+          .title = tr("Inspector"),
+          .panel = this,
+          .area = Qt::RightDockWidgetArea,
+          .behind = "windowDock",
+          .focus = [this] { focusPhases(); },
+          .docked =
+              [this](QDockWidget* dock) {
+                connect(dock, &QDockWidget::visibilityChanged, this, &InspectorPanel::setShown);
+              },
+          .refresh = [this] { refresh(); },
+          .speaks_of = [this] { return control_->run(); }};
 }
 
 }  // namespace accrue::ui

@@ -8,6 +8,7 @@ class QTableWidget;
 
 namespace accrue::ui {
 
+struct DockPanel;
 class RunControl;
 
 /// The inspector dock: where a paused run stands, what each phase of the micro-step has come to on each rank, and the
@@ -17,6 +18,7 @@ class InspectorPanel : public QWidget {
 
  public:
   explicit InspectorPanel(RunControl* control, QWidget* parent = nullptr);
+  DockPanel dock();
   /// Call at most once per frame. Nothing is filled in while the panel is not shown.
   void refresh();
   /// Whether its dock can be seen: one behind another tab cannot, though it is visible to Qt.

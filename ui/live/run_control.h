@@ -47,6 +47,8 @@ class RunControl : public HostedRun {
   const RankTracker& ranks() const;
   const HeldPhases& held() const { return held_; }
   bool isLive() const { return is_live(state()); }
+  /// Neither trains nor checks what is to be trained.
+  bool isIdle() const { return !isLive() && state() != RunState::preflight; }
   /// None for a run that is attached to. One begins while a branch's checkpoint is copied.
   Hosting hosting() const override;
   bool attached() const { return bridge_.attached(); }

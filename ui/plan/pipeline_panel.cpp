@@ -5,6 +5,7 @@
 #include <QCheckBox>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QMainWindow>
 #include <QScrollArea>
 #include <QSignalBlocker>
 #include <QSpinBox>
@@ -12,12 +13,14 @@
 #include <cmath>
 
 #include "accrue/run/accumulation_knobs.h"
+#include "kit/dock_height.h"
 #include "kit/number_text.h"
 #include "kit/text.h"
 #include "kit/theme.h"
 #include "kit/value_drag.h"
 #include "kit/wheel_guard.h"
 #include "plots/plot_header.h"
+#include "runs/dock_panel.h"
 #include "series/run_series.h"
 #include "setup/field_editor.h"
 #include "setup/preflight_runner.h"
@@ -237,8 +240,16 @@ void PipelinePanel::askForRoom() {
     const int needed = halves_->totalMinimumSize().height();
     if (visibleRegion().isEmpty() || needed <= height() || needed <= asked_height_) return;
     asked_height_ = needed;
-    Q_EMIT roomWanted(needed - height());
+    if (!dock_ || dock_->isFloating()) return;
+    if (auto* window = qobject_cast<QMainWindow*>(dock_->parentWidget()))
+      window->resizeDocks({dock_}, {heightWithTabs(*dock_) + needed - height()}, Qt::Vertical);
   });
+}
+
+/// One that comes to the front of its tabs comes in sight.
+void PipelinePanel::followDock(QDockWidget* dock) {
+  dock_ = dock;
+  connect(dock, &QDockWidget::visibilityChanged, this, &PipelinePanel::askForRoom);
 }
 
 void PipelinePanel::changeEvent(QEvent* event) {
@@ -420,6 +431,20 @@ void PipelinePanel::showHeaders() {
   measured_header_->setItems(std::move(shown));
   planned_->setAccessibleDescription(planned_header_->badge());
   measured_->setAccessibleDescription(measured_header_->badge());
+}
+
+DockPanel PipelinePanel::dock() {
+  return {.name = "pipelineDock",
+          .title = tr("Pipeline"),
+          .panel = this,
+          .area = Qt::BottomDockWidgetArea,
+          .behind = "runsDock",
+          .control = controls_,
+          .focus = [this] { planned_->setFocus(Qt::ShortcutFocusReason); },
+          .docked = [this](QDockWidget* dock) { followDock(dock); },
+          .set_run = [this](RunSeries* run) { setRun(run); },
+          .refresh = [this] { refresh(); },
+          .set_editable = [this](bool editable) { setEditable(editable); }};
 }
 
 }  // namespace accrue::ui

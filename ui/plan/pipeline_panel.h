@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QDockWidget>
 #include <QElapsedTimer>
 #include <QPointer>
 #include <QTimer>
@@ -24,6 +25,7 @@ struct SpecField;
 
 namespace accrue::ui {
 
+struct DockPanel;
 class FieldEditor;
 class PlotHeader;
 class PreflightRunner;
@@ -37,13 +39,11 @@ class PipelinePanel : public QWidget {
 
  public:
   PipelinePanel(SpecDocument* document, PreflightRunner* preflight, QWidget* parent = nullptr);
+  DockPanel dock();
   void setRun(const RunSeries* run);
   /// Call at most once per frame.
   void refresh();
   void setEditable(bool editable);
-  /// Asks for the height that both halves need, once for each number of lanes, while the panel is in sight. Call it
-  /// when it comes to the front of its tabs.
-  void askForRoom();
   /// The fields that shape the schedule, for the dock's title bar.
   QWidget* titleControl() const { return controls_; }
   PipelineView* planned() const { return planned_; }
@@ -51,10 +51,6 @@ class PipelinePanel : public QWidget {
   const PipelinePlanner& planner() const { return planner_; }
   /// While a run trains, another window is shown at most this often.
   static constexpr std::chrono::milliseconds window_interval{250};
-
- Q_SIGNALS:
-  /// Both halves need so many logical pixels more of height than the panel has.
-  void roomWanted(int missing);
 
  protected:
   void showEvent(QShowEvent* event) override;
@@ -78,6 +74,9 @@ class PipelinePanel : public QWidget {
   double wholeEnd() const;
   /// Lanes are equally high in both halves: the ticks below one of them take nothing from its lanes.
   void shareHeight();
+  void followDock(QDockWidget* dock);
+  /// Gives the dock the height that both halves need, once for each number of lanes, while the panel is in sight.
+  void askForRoom();
 
   SpecDocument* document_;
   PreflightRunner* preflight_;
@@ -97,6 +96,7 @@ class PipelinePanel : public QWidget {
   PlotHeader* measured_header_;
   PipelineView* measured_;
   QVBoxLayout* halves_;
+  QPointer<QDockWidget> dock_;
   int asked_height_ = 0;  ///< the height that was last asked for
   QTimer later_;
   QElapsedTimer since_window_;

@@ -18,8 +18,10 @@
 #include "kit/text.h"
 #include "kit/theme.h"
 #include "kit/wheel_guard.h"
+#include "live/run_control.h"
 #include "measured_cost.h"
 #include "memory_bar.h"
+#include "runs/dock_panel.h"
 #include "runs/run_library.h"
 #include "series/run_text.h"
 #include "setup/preflight_runner.h"
@@ -64,7 +66,8 @@ std::int64_t allSent(const RunSpec& spec) {
 
 }  // namespace
 
-PlannerPanel::PlannerPanel(SpecDocument* document, PreflightRunner* preflight, RunLibrary* library, QWidget* parent)
+PlannerPanel::PlannerPanel(SpecDocument* document, PreflightRunner* preflight, RunLibrary* library, RunControl* control,
+                           QWidget* parent)
     : QWidget(parent),
       document_(document),
       preflight_(preflight),
@@ -131,6 +134,7 @@ PlannerPanel::PlannerPanel(SpecDocument* document, PreflightRunner* preflight, R
   connect(preflight_, &PreflightRunner::finished, this, &PlannerPanel::refresh);
   connect(library_, &RunLibrary::refreshed, this, &PlannerPanel::refresh);
   connect(library_, &RunLibrary::loaded, this, &PlannerPanel::refresh);
+  connect(control, &RunControl::ended, this, &PlannerPanel::refresh);
 }
 
 void PlannerPanel::showEvent(QShowEvent* event) {
@@ -306,6 +310,14 @@ const RunSeries* PlannerPanel::measuredRun(const RunSpec& spec) const {
   for (const RunSeries* run : runs())
     if (holds_alike(spec, *run->plannedSpec()) && !run->planCheck().empty()) return run;
   return nullptr;
+}
+
+DockPanel PlannerPanel::dock() {
+  return {.name = "plannerDock",
+          .title = tr("Planner"),
+          .panel = this,
+          .area = Qt::LeftDockWidgetArea,
+          .behind = "setupDock"};
 }
 
 }  // namespace accrue::ui

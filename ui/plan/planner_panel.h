@@ -14,8 +14,10 @@ class QSlider;
 
 namespace accrue::ui {
 
+struct DockPanel;
 class MemoryBar;
 class PreflightRunner;
+class RunControl;
 class RunLibrary;
 class RunSeries;
 class SpecDocument;
@@ -27,14 +29,16 @@ class PlannerPanel : public QWidget {
   Q_OBJECT
 
  public:
-  PlannerPanel(SpecDocument* document, PreflightRunner* preflight, RunLibrary* library, QWidget* parent = nullptr);
-  /// Call when runs may have changed; it does nothing while the panel is hidden.
-  void refresh();
+  PlannerPanel(SpecDocument* document, PreflightRunner* preflight, RunLibrary* library, RunControl* control,
+               QWidget* parent = nullptr);
+  DockPanel dock();
 
  protected:
   void showEvent(QShowEvent* event) override;
 
  private:
+  /// When runs may have changed; it does nothing while the panel is hidden.
+  void refresh();
   void showPlan();
   /// The set-up with the micro-batch and N at the slider's place.
   RunSpec specAtSlider() const;

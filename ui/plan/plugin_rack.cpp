@@ -16,6 +16,7 @@
 #include "kit/theme.h"
 #include "plugin_card.h"
 #include "plugin_matrix.h"
+#include "runs/dock_panel.h"
 #include "series/run_text.h"
 #include "setup/preflight_runner.h"
 #include "setup/spec_document.h"
@@ -160,6 +161,15 @@ void PluginRack::keepCardsWhole() {
 void PluginRack::hideEvent(QHideEvent* event) {
   QWidget::hideEvent(event);
   plugins_->setWanted(false);
+}
+
+DockPanel PluginRack::dock() {
+  return {.name = "rackDock",
+          .title = tr("Plug-ins"),
+          .panel = this,
+          .area = Qt::LeftDockWidgetArea,
+          .behind = "setupDock",
+          .focus = [this] { focusFirst(); }};
 }
 
 }  // namespace accrue::ui

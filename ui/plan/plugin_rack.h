@@ -12,6 +12,7 @@ class QScrollArea;
 
 namespace accrue::ui {
 
+struct DockPanel;
 class PluginCard;
 class PluginMatrix;
 class PreflightRunner;
@@ -24,6 +25,7 @@ class PluginRack : public QWidget {
 
  public:
   PluginRack(SpecDocument* document, PreflightRunner* preflight, QWidget* parent = nullptr);
+  DockPanel dock();
   void focusFirst();
 
  protected:

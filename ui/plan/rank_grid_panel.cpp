@@ -14,6 +14,7 @@
 #include "live/run_control.h"
 #include "memory_bar.h"
 #include "rank_cells.h"
+#include "runs/dock_panel.h"
 #include "series/run_text.h"
 #include "setup/preflight_runner.h"
 
@@ -205,6 +206,18 @@ void RankGridPanel::showRank() {
                   : most > 0          ? tr("%1 of the %2 available per rank").arg(total, bytesText(most))
                                       : total);
   state_->setText(stateText(rank));
+}
+
+DockPanel RankGridPanel::dock() {
+  return {.name = "ranksDock",
+          .title = tr("Ranks"),
+          .panel = this,
+          .area = Qt::RightDockWidgetArea,
+          .behind = "windowDock",
+          .focus = [this] { focusCells(); },
+          .set_run = [this](RunSeries* run) { setRun(run); },
+          .refresh = [this] { refresh(); },
+          .speaks_of = [this] { return liveRun(); }};
 }
 
 }  // namespace accrue::ui

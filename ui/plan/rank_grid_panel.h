@@ -12,6 +12,7 @@ class QLabel;
 
 namespace accrue::ui {
 
+struct DockPanel;
 class MemoryBar;
 class PreflightRunner;
 class RankCells;
@@ -24,6 +25,7 @@ class RankGridPanel : public QWidget {
 
  public:
   RankGridPanel(PreflightRunner* preflight, RunControl* control, QWidget* parent = nullptr);
+  DockPanel dock();
   void setRun(RunSeries* run);
   /// The focused run while its grid is shown; nullptr while that of the set-up is.
   const RunSeries* liveRun() const;

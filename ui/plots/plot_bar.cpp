@@ -58,7 +58,7 @@ QLabel* caption(const QString& text, QWidget* buddy, QToolBar* bar) {
 
 }  // namespace
 
-PlotBar::PlotBar(const WindowActions& actions, PlotArea* plots, QToolBar* bar, QObject* parent)
+PlotBar::PlotBar(const Actions& actions, PlotArea* plots, QToolBar* bar, QObject* parent)
     : QObject(parent),
       actions_(actions),
       plots_(plots),
@@ -69,9 +69,9 @@ PlotBar::PlotBar(const WindowActions& actions, PlotArea* plots, QToolBar* bar, Q
   connectSignals();
   showClock();
   showSmoothing();
-  actions_.logY->setChecked(plots_->logY());
-  actions_.follow->setChecked(plots_->followLive());
-  actions_.groupSeeds->setChecked(plots_->groupSeeds());
+  actions_[Command::logY]->setChecked(plots_->logY());
+  actions_[Command::follow]->setChecked(plots_->followLive());
+  actions_[Command::groupSeeds]->setChecked(plots_->groupSeeds());
 }
 
 void PlotBar::addControls(QToolBar* bar) {
@@ -98,9 +98,9 @@ void PlotBar::addControls(QToolBar* bar) {
   weight_->setAlignment(Qt::AlignCenter);
   bar->addWidget(weight_);
   bar->addSeparator();
-  bar->addAction(actions_.logY);
-  bar->addAction(actions_.fit);
-  bar->addAction(actions_.follow);
+  bar->addAction(actions_[Command::logY]);
+  bar->addAction(actions_[Command::fit]);
+  bar->addAction(actions_[Command::follow]);
 }
 
 void PlotBar::connectSignals() {
@@ -108,7 +108,7 @@ void PlotBar::connectSignals() {
     plots_->setClock(static_cast<Clock>(clock_->itemData(index).toInt()));
     showClock();
   });
-  connect(actions_.clocks, &QActionGroup::triggered, this, [this](QAction* action) {
+  connect(actions_.clocks(), &QActionGroup::triggered, this, [this](QAction* action) {
     plots_->setClock(static_cast<Clock>(action->data().toInt()));
     showClock();
   });
@@ -117,27 +117,30 @@ void PlotBar::connectSignals() {
     plots_->setSmoothing(weightAt(position));
     showSmoothing();
   });
-  connect(actions_.lessSmoothing, &QAction::triggered, this, [this] { smoothing_->setValue(smoothing_->value() - 4); });
-  connect(actions_.moreSmoothing, &QAction::triggered, this, [this] { smoothing_->setValue(smoothing_->value() + 4); });
+  connect(actions_[Command::lessSmoothing], &QAction::triggered, this,
+          [this] { smoothing_->setValue(smoothing_->value() - 4); });
+  connect(actions_[Command::moreSmoothing], &QAction::triggered, this,
+          [this] { smoothing_->setValue(smoothing_->value() + 4); });
   connect(plots_, &PlotArea::smoothingChanged, this, &PlotBar::showSmoothing);
-  connect(actions_.logY, &QAction::toggled, plots_, &PlotArea::setLogY);
-  connect(plots_, &PlotArea::logYChanged, actions_.logY, &QAction::setChecked);
-  connect(actions_.groupSeeds, &QAction::toggled, plots_, &PlotArea::setGroupSeeds);
-  connect(plots_, &PlotArea::groupSeedsChanged, actions_.groupSeeds, &QAction::setChecked);
-  connect(actions_.follow, &QAction::toggled, plots_, &PlotArea::setFollowLive);
-  connect(plots_, &PlotArea::followLiveChanged, actions_.follow, &QAction::setChecked);
-  connect(actions_.fit, &QAction::triggered, plots_, &PlotArea::fit);
-  connect(actions_.zoomWindow, &QAction::triggered, plots_, &PlotArea::zoomToWindow);
-  connect(actions_.nextWindow, &QAction::triggered, this, [this] { plots_->stepWindow(1); });
-  connect(actions_.previousWindow, &QAction::triggered, this, [this] { plots_->stepWindow(-1); });
-  connect(actions_.copyValues, &QAction::triggered, plots_, &PlotArea::copyReadOut);
-  connect(actions_.showTable, &QAction::triggered, this, [this] { plots_->showTable(plots_->currentView()); });
+  connect(actions_[Command::logY], &QAction::toggled, plots_, &PlotArea::setLogY);
+  connect(plots_, &PlotArea::logYChanged, actions_[Command::logY], &QAction::setChecked);
+  connect(actions_[Command::groupSeeds], &QAction::toggled, plots_, &PlotArea::setGroupSeeds);
+  connect(plots_, &PlotArea::groupSeedsChanged, actions_[Command::groupSeeds], &QAction::setChecked);
+  connect(actions_[Command::follow], &QAction::toggled, plots_, &PlotArea::setFollowLive);
+  connect(plots_, &PlotArea::followLiveChanged, actions_[Command::follow], &QAction::setChecked);
+  connect(actions_[Command::fit], &QAction::triggered, plots_, &PlotArea::fit);
+  connect(actions_[Command::zoomWindow], &QAction::triggered, plots_, &PlotArea::zoomToWindow);
+  connect(actions_[Command::nextWindow], &QAction::triggered, this, [this] { plots_->stepWindow(1); });
+  connect(actions_[Command::previousWindow], &QAction::triggered, this, [this] { plots_->stepWindow(-1); });
+  connect(actions_[Command::copyValues], &QAction::triggered, plots_, &PlotArea::copyReadOut);
+  connect(actions_[Command::showTable], &QAction::triggered, this,
+          [this] { plots_->showTable(plots_->currentView()); });
 }
 
 void PlotBar::showClock() {
   const int clock = static_cast<int>(plots_->clock());
   clock_->setCurrentIndex(clock_->findData(clock));
-  for (QAction* action : actions_.clocks->actions())
+  for (QAction* action : actions_.clocks()->actions())
     if (action->data().toInt() == clock) action->setChecked(true);
 }
 

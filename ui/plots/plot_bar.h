@@ -10,7 +10,7 @@ class QToolBar;
 
 namespace accrue::ui {
 
-struct WindowActions;
+class Actions;
 class PlotArea;
 
 /// The plots' controls in the tool bar and the Plot menu: clock, smoothing, log y, fit, follow. Mirrors changes made by
@@ -19,7 +19,7 @@ class PlotBar : public QObject {
   Q_OBJECT
 
  public:
-  PlotBar(const WindowActions& actions, PlotArea* plots, QToolBar* bar, QObject* parent = nullptr);
+  PlotBar(const Actions& actions, PlotArea* plots, QToolBar* bar, QObject* parent = nullptr);
 
  private:
   void addControls(QToolBar* bar);
@@ -27,7 +27,7 @@ class PlotBar : public QObject {
   void showClock();
   void showSmoothing();
 
-  const WindowActions& actions_;
+  const Actions& actions_;
   PlotArea* plots_;
   QComboBox* clock_;
   QSlider* smoothing_;

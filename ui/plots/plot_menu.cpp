@@ -17,8 +17,7 @@ constexpr auto shown_key = "plots/shown";
 
 }  // namespace
 
-PlotMenu::PlotMenu(const WindowActions& actions, PlotArea* plots, QMenu* plot_menu, QSettings* settings,
-                   QObject* parent)
+PlotMenu::PlotMenu(const Actions& actions, PlotArea* plots, QMenu* plot_menu, QSettings* settings, QObject* parent)
     : QObject(parent), actions_(actions), plots_(plots) {
   auto* shown = new QMenu(tr("&Plots"), plot_menu);
   shown->setObjectName(QStringLiteral("shownPlotsMenu"));
@@ -26,7 +25,7 @@ PlotMenu::PlotMenu(const WindowActions& actions, PlotArea* plots, QMenu* plot_me
   plot_menu->insertMenu(plot_menu->actions().value(0), shown);
   plot_menu->insertSeparator(plot_menu->actions().value(1));
   connect(plots_, &PlotArea::menuRequested, this, &PlotMenu::showMenu);
-  connect(actions_.resetLayout, &QAction::triggered, this, [this] { plots_->setShownPlots({}); });
+  connect(actions_[Command::resetLayout], &QAction::triggered, this, [this] { plots_->setShownPlots({}); });
   plots_->setShownPlots(settings->value(QLatin1String(shown_key)).toStringList());
   connect(plots_, &PlotArea::shownPlotsChanged, this,
           [this, settings] { settings->setValue(QLatin1String(shown_key), plots_->shownPlots()); });
@@ -64,9 +63,9 @@ void PlotMenu::showMenu(PlotView* view, const QPoint& at) {
   menu.addSeparator();
   QAction* table = menu.addAction(tr("Show as &table\tT"));
   menu.addSeparator();
-  menu.addActions({actions_.zoomWindow, actions_.fit});
+  menu.addActions({actions_[Command::zoomWindow], actions_[Command::fit]});
   menu.addSeparator();
-  menu.addActions({actions_.exportPlot, actions_.copyFigure});
+  menu.addActions({actions_[Command::exportPlot], actions_[Command::copyFigure]});
   const QAction* chosen = menu.exec(at);
   if (chosen == remove) plots_->setPlotShown(view, false);
   if (chosen == up) plots_->movePlot(view, -1);

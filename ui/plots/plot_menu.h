@@ -11,22 +11,21 @@ namespace accrue::ui {
 
 class PlotArea;
 class PlotView;
-struct WindowActions;
+class Actions;
 
 /// Which plots are shown and in which order: a submenu of the Plot menu, and each plot's own menu. Both are remembered.
 class PlotMenu : public QObject {
   Q_OBJECT
 
  public:
-  PlotMenu(const WindowActions& actions, PlotArea* plots, QMenu* plot_menu, QSettings* settings,
-           QObject* parent = nullptr);
+  PlotMenu(const Actions& actions, PlotArea* plots, QMenu* plot_menu, QSettings* settings, QObject* parent = nullptr);
 
  private:
   /// One entry a plot, checked where it is shown.
   void fill(QMenu* menu);
   void showMenu(PlotView* view, const QPoint& at);
 
-  const WindowActions& actions_;
+  const Actions& actions_;
   PlotArea* plots_;
 };
 

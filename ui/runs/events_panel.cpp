@@ -12,6 +12,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "dock_panel.h"
 #include "event_log_model.h"
 #include "kit/number_text.h"
 #include "kit/theme.h"
@@ -88,7 +89,7 @@ QWidget* EventsPanel::titleControl() const {
 
 void EventsPanel::setRun(const RunSeries* run) {
   filter_->setRun(run ? run->id() : QString());
-  run_id_ = run ? run->id() : QString();
+  run_ = run;
   at_end_ = true;
   view_->scrollToBottom();
   showOlder();
@@ -96,8 +97,9 @@ void EventsPanel::setRun(const RunSeries* run) {
 
 void EventsPanel::showOlder() {
   const auto* log = qobject_cast<const EventLogModel*>(filter_->sourceModel());
-  std::int64_t older = log->dropped(run_id_, false);
-  if (!search_->text().isEmpty()) older += log->dropped(run_id_, true);
+  const QString id = run_ ? run_->id() : QString();
+  std::int64_t older = log->dropped(id, false);
+  if (!search_->text().isEmpty()) older += log->dropped(id, true);
   older_->setVisible(older > 0);
   older_->setText(older == 1 ? tr("1 older event is only in the run's folder")
                              : tr("%1 older events are only in the run's folder").arg(groupedNumber(older)));
@@ -124,6 +126,19 @@ void EventsPanel::copySelected() {
   QStringList lines;
   for (const QModelIndex& row : rows) lines.append(log->textOf(filter_->mapToSource(row).row()));
   QGuiApplication::clipboard()->setText(lines.join(QLatin1Char('\n')));
+}
+
+DockPanel EventsPanel::dock() {
+  return {.name = "eventsDock",
+          .title = tr("Events"),
+          .panel = this,
+          .area = Qt::BottomDockWidgetArea,
+          .behind = "runsDock",
+          .control = titleControl(),
+          .control_stretch = 1,
+          .focus = [this] { view_->setFocus(Qt::ShortcutFocusReason); },
+          .set_run = [this](RunSeries* run) { setRun(run); },
+          .speaks_of = [this] { return run_.data(); }};
 }
 
 }  // namespace accrue::ui

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QPointer>
 #include <QWidget>
+
+#include "series/run_series.h"
 
 class QLabel;
 class QLineEdit;
@@ -9,9 +12,9 @@ class QTreeView;
 
 namespace accrue::ui {
 
+struct DockPanel;
 class EventLogFilter;
 class EventLogModel;
-class RunSeries;
 
 /// The events of the focused run as sentences, with a filter; follows the newest while it is scrolled to the end.
 class EventsPanel : public QWidget {
@@ -19,6 +22,7 @@ class EventsPanel : public QWidget {
 
  public:
   explicit EventsPanel(EventLogModel* log, QWidget* parent = nullptr);
+  DockPanel dock();
   void setRun(const RunSeries* run);
   /// The controls for the dock's title.
   QWidget* titleControl() const;
@@ -41,7 +45,7 @@ class EventsPanel : public QWidget {
   QLineEdit* search_;
   QLabel* older_;
   QTreeView* view_;
-  QString run_id_;
+  QPointer<const RunSeries> run_;
   bool at_end_ = true;
 };
 

@@ -7,6 +7,7 @@
 
 #include "kit/actions.h"
 #include "kit/message_bar.h"
+#include "kit/raise_window.h"
 #include "run_library.h"
 #include "run_notebook.h"
 #include "run_notes_sheet.h"
@@ -22,8 +23,7 @@ constexpr auto failed_id = "trash-failed";
 
 }  // namespace
 
-RunCommands::RunCommands(const WindowActions& actions, RunsPanel* runs, RunLibrary* library, MessageBar* bar,
-                         QWidget* window)
+RunCommands::RunCommands(const Actions& actions, RunsPanel* runs, RunLibrary* library, MessageBar* bar, QWidget* window)
     : QObject(window),
       actions_(actions),
       runs_(runs),
@@ -31,12 +31,13 @@ RunCommands::RunCommands(const WindowActions& actions, RunsPanel* runs, RunLibra
       bar_(bar),
       window_(window),
       trash_(new RunTrash(library, this)) {
-  runs_->setCommands({actions.renameRun, actions.runNotes, actions.starRun, actions.baseline, actions.deleteRun});
-  connect(actions.renameRun, &QAction::triggered, runs_, &RunsPanel::editName);
-  connect(actions.runNotes, &QAction::triggered, this, &RunCommands::showNotes);
-  connect(actions.starRun, &QAction::triggered, this, &RunCommands::toggleStars);
-  connect(actions.baseline, &QAction::triggered, this, &RunCommands::toggleBaseline);
-  connect(actions.deleteRun, &QAction::triggered, this, [this] { trash_->remove(chosen()); });
+  runs_->setCommands({actions[Command::renameRun], actions[Command::runNotes], actions[Command::starRun],
+                      actions[Command::baseline], actions[Command::deleteRun]});
+  connect(actions[Command::renameRun], &QAction::triggered, runs_, &RunsPanel::editName);
+  connect(actions[Command::runNotes], &QAction::triggered, this, &RunCommands::showNotes);
+  connect(actions[Command::starRun], &QAction::triggered, this, &RunCommands::toggleStars);
+  connect(actions[Command::baseline], &QAction::triggered, this, &RunCommands::toggleBaseline);
+  connect(actions[Command::deleteRun], &QAction::triggered, this, [this] { trash_->remove(chosen()); });
   connect(trash_, &RunTrash::moved, this, &RunCommands::showMoved);
   connect(trash_, &RunTrash::restored, this, [this] {
     bar_->withdraw(QLatin1String(moved_id));
@@ -69,17 +70,15 @@ QList<RunSeries*> RunCommands::chosen() const {
 
 void RunCommands::showEnabled() {
   const bool any = runs_->currentRun() != nullptr;
-  for (QAction* action :
-       {actions_.renameRun, actions_.runNotes, actions_.starRun, actions_.deleteRun, actions_.baseline})
+  for (QAction* action : {actions_[Command::renameRun], actions_[Command::runNotes], actions_[Command::starRun],
+                          actions_[Command::deleteRun], actions_[Command::baseline]})
     action->setEnabled(any);
 }
 
 void RunCommands::showNotes() {
   if (!notes_) notes_ = new RunNotesSheet(runs_->notebook(), window_);
   notes_->setRun(runs_->addressedRun());
-  notes_->show();
-  notes_->raise();
-  notes_->activateWindow();
+  raiseWindow(notes_);
 }
 
 /// All get the star unless all have it.

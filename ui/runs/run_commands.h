@@ -12,14 +12,14 @@ class RunNotesSheet;
 class RunSeries;
 class RunsPanel;
 class RunTrash;
-struct WindowActions;
+class Actions;
 
 /// The commands on runs of the table: rename, notes, star, baseline, delete and undo.
 class RunCommands : public QObject {
   Q_OBJECT
 
  public:
-  RunCommands(const WindowActions& actions, RunsPanel* runs, RunLibrary* library, MessageBar* bar, QWidget* window);
+  RunCommands(const Actions& actions, RunsPanel* runs, RunLibrary* library, MessageBar* bar, QWidget* window);
   /// Enables what can be done with the runs that are selected now.
   void showEnabled();
 
@@ -34,7 +34,7 @@ class RunCommands : public QObject {
   void showMoved(const QStringList& names);
   QList<RunSeries*> chosen() const;
 
-  const WindowActions& actions_;
+  const Actions& actions_;
   RunsPanel* runs_;
   RunLibrary* library_;
   MessageBar* bar_;

@@ -14,6 +14,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "dock_panel.h"
 #include "kit/theme.h"
 #include "run_filter.h"
 #include "run_library.h"
@@ -285,6 +286,17 @@ void RunsPanel::showMenu(const QPoint& at) {
   if (chosen == resume) Q_EMIT resumeRequested(run);
   if (chosen == branch) Q_EMIT branchRequested(run);
   if (chosen == folder) Q_EMIT folderRequested(run);
+}
+
+DockPanel RunsPanel::dock() {
+  return {.name = "runsDock",
+          .title = tr("Runs"),
+          .panel = this,
+          .area = Qt::BottomDockWidgetArea,
+          .size = 208,
+          .control = titleControl(),
+          .control_stretch = 1,
+          .focus = [this] { focusTable(); }};
 }
 
 }  // namespace accrue::ui

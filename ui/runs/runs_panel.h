@@ -13,6 +13,7 @@ class QStackedLayout;
 
 namespace accrue::ui {
 
+struct DockPanel;
 class RunFilter;
 class RunLibrary;
 class RunNotebook;
@@ -27,6 +28,7 @@ class RunsPanel : public QWidget {
 
  public:
   explicit RunsPanel(RunLibrary* library, QWidget* parent = nullptr);
+  DockPanel dock();
 
   /// The drawn runs in the table's order, the focused one last (on top).
   QList<RunSeries*> shownRuns() const;

@@ -16,6 +16,7 @@
 #include "kit/text.h"
 #include "kit/theme.h"
 #include "preflight_runner.h"
+#include "runs/dock_panel.h"
 #include "spec_document.h"
 
 namespace accrue::ui {
@@ -227,6 +228,15 @@ void DataPanel::showSample(const Result<SampleReport>& report) {
                 .arg(muted, QString::fromStdString(part.text).toHtmlEscaped());
   }
   origin_->setText(text);
+}
+
+DockPanel DataPanel::dock() {
+  return {.name = "dataDock",
+          .title = tr("Data"),
+          .panel = this,
+          .area = Qt::RightDockWidgetArea,
+          .behind = "windowDock",
+          .focus = [this] { focusSample(); }};
 }
 
 }  // namespace accrue::ui

@@ -13,6 +13,7 @@ class QSpinBox;
 
 namespace accrue::ui {
 
+struct DockPanel;
 class PreflightRunner;
 class SpecDocument;
 
@@ -23,6 +24,7 @@ class DataPanel : public QWidget {
 
  public:
   DataPanel(SpecDocument* document, PreflightRunner* preflight, QWidget* parent = nullptr);
+  DockPanel dock();
   void focusSample();
 
  protected:

@@ -11,11 +11,13 @@
 #include <algorithm>
 #include <array>
 
+#include <QDockWidget>
 #include "arithmetic_panel.h"
 #include "field_form.h"
 #include "field_row.h"
 #include "kit/theme.h"
 #include "preflight_runner.h"
+#include "runs/dock_panel.h"
 #include "sample_lock_row.h"
 #include "spec_document.h"
 
@@ -136,7 +138,14 @@ QWidget* SetupPanel::titleControl() const {
   return search_;
 }
 
+void SetupPanel::bringUp() {
+  if (!dock_) return;
+  dock_->show();
+  dock_->raise();
+}
+
 void SetupPanel::focusSearch() {
+  bringUp();
   search_->setFocus(Qt::ShortcutFocusReason);
   search_->selectAll();
 }
@@ -147,6 +156,23 @@ void SetupPanel::focusFirstError() {
     return finding.severity == Severity::error && !finding.key.empty();
   });
   if (error != findings.end()) form_->focusField(QString::fromStdString(error->key));
+}
+
+DockPanel SetupPanel::dock() {
+  return {.name = "setupDock",
+          .title = tr("Set-up"),
+          .panel = this,
+          .area = Qt::LeftDockWidgetArea,
+          .size = 368,
+          .control = titleControl(),
+          .control_stretch = 1,
+          .focus = [this] { focusSearch(); },
+          .docked =
+              [this](QDockWidget* dock) {
+                dock_ = dock;
+                connect(form_, &FieldForm::attentionWanted, this, &SetupPanel::bringUp);
+              },
+          .set_editable = [this](bool editable) { form_->setEditable(editable); }};
 }
 
 }  // namespace accrue::ui

@@ -3,11 +3,13 @@
 
 #include <QWidget>
 
+class QDockWidget;
 class QLineEdit;
 class QScrollArea;
 
 namespace accrue::ui {
 
+struct DockPanel;
 class ArithmeticPanel;
 class FieldForm;
 class PreflightRunner;
@@ -19,11 +21,15 @@ class SetupPanel : public QWidget {
 
  public:
   SetupPanel(SpecDocument* document, PreflightRunner* preflight, QWidget* parent = nullptr);
+  DockPanel dock();
 
   FieldForm* form() const { return form_; }
   ArithmeticPanel* arithmetic() const { return arithmetic_; }
   /// The search for a field, for the dock's title bar.
   QWidget* titleControl() const;
+  /// In front of the tabs of its dock.
+  void bringUp();
+  /// Brings the panel up, too.
   void focusSearch();
   void focusFirstError();
 
@@ -50,6 +56,7 @@ class SetupPanel : public QWidget {
   FieldForm* form_;
   ArithmeticPanel* arithmetic_;
   QScrollArea* arithmetic_area_;
+  QDockWidget* dock_ = nullptr;
 };
 
 }  // namespace accrue::ui

@@ -9,7 +9,7 @@
 #include <array>
 #include <utility>
 
-#include "dock_height.h"
+#include "kit/dock_height.h"
 #include "plots/plot_area.h"
 
 namespace accrue::ui {

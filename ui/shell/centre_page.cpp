@@ -66,6 +66,13 @@ void CentrePage::toggleStart() {
   plots_->setFocus(Qt::OtherFocusReason);
 }
 
+void CentrePage::focusShown() {
+  if (isStartShown())
+    start_->focusDefault();
+  else
+    plots_->setFocus(Qt::ShortcutFocusReason);
+}
+
 bool CentrePage::isStartShown() const {
   return stack_->currentWidget() == start_;
 }

@@ -26,6 +26,8 @@ class CentrePage : public QWidget {
   /// The start page, or the plots where it is shown.
   void toggleStart();
   bool isStartShown() const;
+  /// Gives the keyboard to what is shown.
+  void focusShown();
   /// What stands in place of the plots while no run is shown: there is none, or all are hidden.
   void showEmptyText(bool any_runs);
 

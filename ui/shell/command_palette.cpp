@@ -10,8 +10,8 @@
 #include <algorithm>
 
 #include "accrue/run/spec_fields.h"
-#include "dock_switch.h"
 #include "kit/actions.h"
+#include "kit/dock_switch.h"
 #include "kit/selection_tint.h"
 #include "kit/text.h"
 #include "kit/theme.h"
@@ -26,11 +26,11 @@ constexpr int field_role = Qt::UserRole + 1;  ///< a field's key; a command has 
 constexpr std::size_t most_fields = 8;
 
 /// With what it belongs to: "Theme: Dark".
-QString nameOf(const QAction& action, const WindowActions& actions) {
+QString nameOf(const QAction& action, const Actions& actions) {
   const QString name = action.text().section(QLatin1Char('\t'), 0, 0).remove(QLatin1Char('&'));
-  if (action.actionGroup() == actions.clocks) return CommandPalette::tr("X axis: %1").arg(name);
-  if (action.actionGroup() == actions.themes) return CommandPalette::tr("Theme: %1").arg(name);
-  if (action.actionGroup() == actions.layouts) return CommandPalette::tr("Layout: %1").arg(name);
+  if (action.actionGroup() == actions.clocks()) return CommandPalette::tr("X axis: %1").arg(name);
+  if (action.actionGroup() == actions.themes()) return CommandPalette::tr("Theme: %1").arg(name);
+  if (action.actionGroup() == actions.layouts()) return CommandPalette::tr("Layout: %1").arg(name);
   return name;
 }
 
@@ -40,7 +40,7 @@ bool hasAll(const QString& text, const QStringList& words) {
 
 }  // namespace
 
-CommandPalette::CommandPalette(const WindowActions& actions, QWidget* parent)
+CommandPalette::CommandPalette(const Actions& actions, QWidget* parent)
     : QDialog(parent), actions_(actions), words_(new QLineEdit(this)), list_(new QListWidget(this)) {
   setObjectName(QStringLiteral("commandPalette"));
   setWindowTitle(tr("Commands"));
@@ -73,7 +73,7 @@ void CommandPalette::choose() {
     commands_.push_back({action, name, keys.isEmpty() ? name : tr("%1 (%2)").arg(name, keys)});
   };
   for (QAction* action : actions_.all())
-    if (action->isEnabled() && action != actions_.palette) add(action, nameOf(*action, actions_));
+    if (action->isEnabled() && action != actions_[Command::palette]) add(action, nameOf(*action, actions_));
   for (DockSwitch* dock : parentWidget()->findChildren<DockSwitch*>()) add(dock, tr("Panel: %1").arg(dock->text()));
   words_->clear();
   filter();
@@ -88,7 +88,7 @@ void CommandPalette::filter() {
   list_->clear();
   const QStringList words = words_->text().split(QLatin1Char(' '), Qt::SkipEmptyParts);
   const auto listCommands = [this, &words](bool by_name) {
-    for (const Command& command : commands_) {
+    for (const Entry& command : commands_) {
       const QString help = command.name + QLatin1Char(' ') + command.action->statusTip();
       const bool named = hasAll(command.name, words);
       if (by_name ? !named : named || !hasAll(help, words)) continue;

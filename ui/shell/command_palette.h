@@ -10,7 +10,7 @@ class QListWidget;
 
 namespace accrue::ui {
 
-struct WindowActions;
+class Actions;
 
 /// Every command that can be given now and every panel, found by words of its name or help, and once something is
 /// written the fields of the set-up, by any tool's name. Enter gives the chosen command or goes to the field. Not
@@ -19,7 +19,7 @@ class CommandPalette : public QDialog {
   Q_OBJECT
 
  public:
-  explicit CommandPalette(const WindowActions& actions, QWidget* parent);
+  explicit CommandPalette(const Actions& actions, QWidget* parent);
   /// Shows the commands that are enabled now.
   void choose();
   bool eventFilter(QObject* object, QEvent* event) override;
@@ -28,7 +28,7 @@ class CommandPalette : public QDialog {
   void fieldChosen(const QString& key);
 
  private:
-  struct Command {
+  struct Entry {
     QAction* action = nullptr;
     QString name;
     QString text;  ///< with its keys
@@ -37,8 +37,8 @@ class CommandPalette : public QDialog {
   void listFields();
   void giveCurrent();
 
-  const WindowActions& actions_;
-  std::vector<Command> commands_;  ///< since it was shown
+  const Actions& actions_;
+  std::vector<Entry> commands_;  ///< since it was shown
   QLineEdit* words_;
   QListWidget* list_;
 };

@@ -5,17 +5,16 @@
 
 class QDockWidget;
 class QMainWindow;
-class QMenu;
 class QToolBar;
 
 namespace accrue::ui {
 
-struct WindowActions;
+class Actions;
 
-/// Fills the menu bar; returns the (empty) menu of recent files.
-QMenu* buildMenus(QMainWindow* window, const WindowActions& actions, const QList<QDockWidget*>& docks,
-                  const QList<QToolBar*>& bars);
+/// Fills the menu bar from the table of commands. The menus of recent files and presets stay empty.
+void buildMenus(QMainWindow* window, const Actions& actions, const QList<QDockWidget*>& docks,
+                const QList<QToolBar*>& bars);
 /// The run control tool bar.
-QToolBar* buildRunBar(QMainWindow* window, const WindowActions& actions);
+QToolBar* buildRunBar(QMainWindow* window, const Actions& actions);
 
 }  // namespace accrue::ui

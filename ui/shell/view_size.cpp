@@ -15,8 +15,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "dock_height.h"
 #include "kit/actions.h"
+#include "kit/dock_height.h"
 #include "kit/layout_restorer.h"
 #include "kit/text_scale.h"
 #include "kit/theme.h"
@@ -41,12 +41,13 @@ void layOutNow() {
 
 }  // namespace
 
-ViewSize::ViewSize(const WindowActions& actions, QSettings* settings, QMainWindow* window, QDockWidget* kept)
+ViewSize::ViewSize(const Actions& actions, QSettings* settings, QMainWindow* window, QDockWidget* kept)
     : QObject(window), actions_(actions), settings_(settings), window_(window), kept_(kept) {
-  connect(actions_.largerText, &QAction::triggered, this, &ViewSize::enlarge);
-  connect(actions_.smallerText, &QAction::triggered, this, [this] { setScale(nextTextScale(textScale(), -1)); });
-  connect(actions_.normalText, &QAction::triggered, this, [this] { setScale(1.0); });
-  connect(actions_.presenter, &QAction::toggled, this, &ViewSize::present);
+  connect(actions_[Command::largerText], &QAction::triggered, this, &ViewSize::enlarge);
+  connect(actions_[Command::smallerText], &QAction::triggered, this,
+          [this] { setScale(nextTextScale(textScale(), -1)); });
+  connect(actions_[Command::normalText], &QAction::triggered, this, [this] { setScale(1.0); });
+  connect(actions_[Command::presenter], &QAction::toggled, this, &ViewSize::present);
   apply(settings_->value(QLatin1String(scale_key), 1.0).toDouble());
 }
 
@@ -139,8 +140,8 @@ void ViewSize::leavePresenter() {
     window_->restoreState(before.layout);
     layOutNow();
   }
-  const QSignalBlocker quiet(actions_.presenter);
-  actions_.presenter->setChecked(false);
+  const QSignalBlocker quiet(actions_[Command::presenter]);
+  actions_[Command::presenter]->setChecked(false);
   Q_EMIT presenting(false);
 }
 

@@ -15,7 +15,7 @@ class QSettings;
 
 namespace accrue::ui {
 
-struct WindowActions;
+class Actions;
 
 /// Larger and smaller text, remembered, and the presenter layout: the plots and one dock alone, in text that can be
 /// read from the last row.
@@ -23,7 +23,7 @@ class ViewSize : public QObject {
   Q_OBJECT
 
  public:
-  ViewSize(const WindowActions& actions, QSettings* settings, QMainWindow* window, QDockWidget* kept);
+  ViewSize(const Actions& actions, QSettings* settings, QMainWindow* window, QDockWidget* kept);
   /// Back to the window as it was, e.g. before its layout is saved.
   void leavePresenter();
   bool presents() const { return before_.has_value(); }
@@ -57,7 +57,7 @@ class ViewSize : public QObject {
   void giveDockSizes();
   void present(bool on);
 
-  const WindowActions& actions_;
+  const Actions& actions_;
   QSettings* settings_;
   QMainWindow* window_;
   QDockWidget* kept_;

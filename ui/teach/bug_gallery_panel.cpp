@@ -14,6 +14,7 @@
 #include "kit/text.h"
 #include "kit/theme.h"
 #include "live/run_control.h"
+#include "runs/dock_panel.h"
 #include "runs/run_library.h"
 #include "setup/spec_document.h"
 #include "setup/spec_files.h"
@@ -156,6 +157,17 @@ void BugGalleryPanel::showRun() {
 
 void BugGalleryPanel::focusList() {
   list_->setFocus(Qt::OtherFocusReason);
+}
+
+DockPanel BugGalleryPanel::dock() {
+  return {.name = "galleryDock",
+          .title = tr("Bug gallery"),
+          .panel = this,
+          .area = Qt::LeftDockWidgetArea,
+          .behind = "setupDock",
+          .on_demand = true,
+          .focus = [this] { focusList(); },
+          .docked = [this](QDockWidget* dock) { dock_ = dock; }};
 }
 
 }  // namespace accrue::ui

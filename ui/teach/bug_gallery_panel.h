@@ -9,12 +9,14 @@
 
 #include "accrue/run/run_spec.h"
 
+class QDockWidget;
 class QLabel;
 class QListWidget;
 class QPushButton;
 
 namespace accrue::ui {
 
+struct DockPanel;
 class RunControl;
 class RunLibrary;
 class RunSeries;
@@ -29,7 +31,9 @@ class BugGalleryPanel : public QWidget {
  public:
   BugGalleryPanel(SpecDocument* document, RunControl* control, RunLibrary* library, WindowFiles* files,
                   QWidget* parent = nullptr);
+  DockPanel dock();
 
+  QDockWidget* dockWidget() const { return dock_; }
   void focusList();
 
  Q_SIGNALS:
@@ -63,6 +67,7 @@ class BugGalleryPanel : public QWidget {
   QLabel* lamp_;
   QPushButton* run_;
   QPushButton* fix_;
+  QDockWidget* dock_ = nullptr;
   std::optional<std::pair<Bug, RunSpec>> fixed_;  ///< the bug that was fixed last, and what trains without it
   std::map<Bug, QStringList> runs_;               ///< folders: of the newest run with the bug, and of its fixes
 };

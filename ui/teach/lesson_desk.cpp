@@ -79,8 +79,8 @@ void LessonDesk::guardStepKeys() {
     });
     return key;
   };
-  no_next_ = guard(parts_.actions->nextStep, tr("This is the last step of the lesson."));
-  no_previous_ = guard(parts_.actions->previousStep, tr("This is the first step of the lesson."));
+  no_next_ = guard((*parts_.actions)[Command::nextStep], tr("This is the last step of the lesson."));
+  no_previous_ = guard((*parts_.actions)[Command::previousStep], tr("This is the first step of the lesson."));
 }
 
 /// A lesson that was done stays done.
@@ -103,32 +103,33 @@ void LessonDesk::showDone() {
 }
 
 void LessonDesk::connectActions() {
-  const WindowActions& actions = *parts_.actions;
-  connect(actions.openLesson, &QAction::triggered, this, &LessonDesk::show);
-  connect(actions.nextStep, &QAction::triggered, player_, &LessonPlayer::next);
-  connect(actions.previousStep, &QAction::triggered, player_, &LessonPlayer::previous);
-  connect(actions.checkLesson, &QAction::triggered, panel_, &LessonPanel::check);
-  connect(actions.lessonHint, &QAction::triggered, panel_, &LessonPanel::showHint);
-  connect(actions.resetLesson, &QAction::triggered, this, &LessonDesk::reset);
-  connect(actions.leaveLesson, &QAction::triggered, this, &LessonDesk::leave);
-  connect(actions.instructorNotes, &QAction::triggered, this, &LessonDesk::showNotes);
+  const Actions& actions = *parts_.actions;
+  connect(actions[Command::openLesson], &QAction::triggered, this, &LessonDesk::show);
+  connect(actions[Command::nextStep], &QAction::triggered, player_, &LessonPlayer::next);
+  connect(actions[Command::previousStep], &QAction::triggered, player_, &LessonPlayer::previous);
+  connect(actions[Command::checkLesson], &QAction::triggered, panel_, &LessonPanel::check);
+  connect(actions[Command::lessonHint], &QAction::triggered, panel_, &LessonPanel::showHint);
+  connect(actions[Command::resetLesson], &QAction::triggered, this, &LessonDesk::reset);
+  connect(actions[Command::leaveLesson], &QAction::triggered, this, &LessonDesk::leave);
+  connect(actions[Command::instructorNotes], &QAction::triggered, this, &LessonDesk::showNotes);
 }
 
 void LessonDesk::enableActions() {
-  const WindowActions& actions = *parts_.actions;
+  const Actions& actions = *parts_.actions;
   const Lesson* lesson = player_->lesson();
-  for (QAction* action : {actions.checkLesson, actions.resetLesson, actions.leaveLesson, actions.instructorNotes})
+  for (QAction* action : {actions[Command::checkLesson], actions[Command::resetLesson], actions[Command::leaveLesson],
+                          actions[Command::instructorNotes]})
     action->setEnabled(lesson);
-  actions.lessonHint->setEnabled(lesson && !player_->step().hint.empty());
+  actions[Command::lessonHint]->setEnabled(lesson && !player_->step().hint.empty());
   const bool in_panel = panel_->isAncestorOf(QApplication::focusWidget());
-  actions.previousStep->setEnabled(lesson && player_->stepIndex() > 0);
-  actions.nextStep->setEnabled(lesson && player_->stepIndex() + 1 < lesson->steps.size());
+  actions[Command::previousStep]->setEnabled(lesson && player_->stepIndex() > 0);
+  actions[Command::nextStep]->setEnabled(lesson && player_->stepIndex() + 1 < lesson->steps.size());
   // A button that is greyed hands the focus to the plots, or in a floating panel to the one behind it, which would
   // begin the lesson again.
   const bool left = !panel_->isAncestorOf(QApplication::focusWidget());
-  if (lesson && in_panel && (left || !actions.nextStep->isEnabled())) panel_->focusFirst();
-  no_next_->setEnabled(lesson && !actions.nextStep->isEnabled());
-  no_previous_->setEnabled(lesson && !actions.previousStep->isEnabled());
+  if (lesson && in_panel && (left || !actions[Command::nextStep]->isEnabled())) panel_->focusFirst();
+  no_next_->setEnabled(lesson && !actions[Command::nextStep]->isEnabled());
+  no_previous_->setEnabled(lesson && !actions[Command::previousStep]->isEnabled());
   parts_.messages->withdraw(QStringLiteral("lesson"));
 }
 
@@ -159,7 +160,7 @@ void LessonDesk::openFile(const QString& path) {
       problems.append(QString::fromStdString(finding.text()));
   if (!problems.isEmpty()) return say(problems.join(QLatin1Char('\n')));
   if (player_->isTakenByAnother()) {
-    QAction* stop = parts_.actions->stop;
+    QAction* stop = (*parts_.actions)[Command::stop];
     return parts_.messages->post({QStringLiteral("taken"), RunState::failed,
                                   tr("A run has not ended. Stop it before a lesson begins."), tr("Stop"),
                                   [stop] { stop->trigger(); }});
@@ -173,9 +174,9 @@ void LessonDesk::openFile(const QString& path) {
 }
 
 void LessonDesk::show() {
-  const bool in_front = dock_->isVisible() && !panel_->visibleRegion().isEmpty();
-  dock_->show();
-  dock_->raise();
+  const bool in_front = panel_->dockWidget()->isVisible() && !panel_->visibleRegion().isEmpty();
+  panel_->dockWidget()->show();
+  panel_->dockWidget()->raise();
   panel_->showList(in_front && !panel_->isListShown());
   panel_->focusFirst();
 }
@@ -202,12 +203,16 @@ void LessonDesk::leave() {
   player_->close();
 }
 
+void LessonDesk::shareDockWith(QDockWidget* other) {
+  if (panel_->dockWidget()->isVisible()) parts_.window->tabifyDockWidget(panel_->dockWidget(), other);
+}
+
 bool LessonDesk::isOpen() const {
   return player_->lesson();
 }
 
 void LessonDesk::begin() {
-  parts_.actions->presenter->setChecked(false);  // the layout to come back to is the one from before it
+  (*parts_.actions)[Command::presenter]->setChecked(false);  // the layout to come back to is the one from before it
   if (layout_before_.isEmpty()) {
     layout_before_ = parts_.window->saveState();
     clock_before_ = parts_.plots->clock();
@@ -236,19 +241,19 @@ void LessonDesk::arrange() {
   QDockWidget* setup = nullptr;
   for (QDockWidget* dock : parts_.window->findChildren<QDockWidget*>()) {
     if (dock->objectName() == QLatin1String("setupDock")) setup = dock;
-    dock->setVisible(dock == dock_ || dock == setup || needed(dock));
+    dock->setVisible(dock == panel_->dockWidget() || dock == setup || needed(dock));
     // The left column has no room for a third panel; leaving the lesson brings it back there.
     if (needed(dock) && parts_.window->dockWidgetArea(dock) == Qt::LeftDockWidgetArea)
       parts_.window->addDockWidget(Qt::RightDockWidgetArea, dock);
   }
-  dock_->setFloating(false);
-  parts_.window->addDockWidget(Qt::LeftDockWidgetArea, dock_);
+  panel_->dockWidget()->setFloating(false);
+  parts_.window->addDockWidget(Qt::LeftDockWidgetArea, panel_->dockWidget());
   if (setup) {
-    parts_.window->splitDockWidget(dock_, setup, Qt::Vertical);
+    parts_.window->splitDockWidget(panel_->dockWidget(), setup, Qt::Vertical);
     const int height = parts_.window->height();
-    parts_.window->resizeDocks({dock_, setup}, {height / 2, height / 2}, Qt::Vertical);
+    parts_.window->resizeDocks({panel_->dockWidget(), setup}, {height / 2, height / 2}, Qt::Vertical);
   }
-  dock_->raise();
+  panel_->dockWidget()->raise();
 }
 
 void LessonDesk::restrictForm() {
@@ -276,7 +281,7 @@ void LessonDesk::showField() {
 }
 
 void LessonDesk::restore() {
-  parts_.actions->presenter->setChecked(false);
+  (*parts_.actions)[Command::presenter]->setChecked(false);
   parts_.form->restrictTo({});
   withdrawRefusal();
   if (!layout_before_.isEmpty()) parts_.window->restoreState(layout_before_);
@@ -285,7 +290,7 @@ void LessonDesk::restore() {
   restoreCentre();
   if (notes_) notes_->close();
   enableActions();
-  if (dock_->isVisible())
+  if (panel_->dockWidget()->isVisible())
     show();
   else if (!parts_.is_start_shown())
     parts_.plots->setFocus(Qt::OtherFocusReason);

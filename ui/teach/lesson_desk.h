@@ -26,12 +26,12 @@ class PlotArea;
 class RunSeries;
 class RunsPanel;
 class WindowFiles;
-struct WindowActions;
+class Actions;
 
 /// The parts of the window that a lesson rearranges; all outlive it.
 struct LessonDeskParts {
   QMainWindow* window = nullptr;
-  const WindowActions* actions = nullptr;
+  const Actions* actions = nullptr;
   WindowFiles* files = nullptr;
   MessageBar* messages = nullptr;
   PlotArea* plots = nullptr;
@@ -50,8 +50,6 @@ class LessonDesk : public QObject {
  public:
   LessonDesk(LessonPlayer* player, LessonPanel* panel, const LessonDeskParts& parts);
 
-  /// The dock that holds the panel.
-  void setDock(QDockWidget* dock) { dock_ = dock; }
   void openFirst();
   /// A file, or a resource of the program.
   void openFile(const QString& path);
@@ -60,6 +58,8 @@ class LessonDesk : public QObject {
   /// Begins the open lesson again, and offers to take that back.
   void reset();
   void leave();
+  /// If the lesson's dock is open, the other one becomes a tab beside it: there is no room for the texts of both.
+  void shareDockWith(QDockWidget* other);
   bool isOpen() const;
   /// The docks that the open lesson needs, and no others.
   void arrange();
@@ -87,7 +87,6 @@ class LessonDesk : public QObject {
   LessonPlayer* player_;
   LessonPanel* panel_;
   LessonDeskParts parts_;
-  QDockWidget* dock_ = nullptr;
   QByteArray layout_before_;
   Clock clock_before_ = Clock::update;
   bool start_before_ = false;                 ///< the start page was in front

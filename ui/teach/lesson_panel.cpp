@@ -15,6 +15,7 @@
 #include "kit/actions.h"
 #include "kit/selection_tint.h"
 #include "lesson_player.h"
+#include "runs/dock_panel.h"
 
 namespace accrue::ui {
 
@@ -66,7 +67,7 @@ QToolButton* commandButton(QAction* action, QWidget* parent) {
 
 }  // namespace
 
-LessonPanel::LessonPanel(LessonPlayer* player, const WindowActions& actions, QWidget* parent)
+LessonPanel::LessonPanel(LessonPlayer* player, const Actions& actions, QWidget* parent)
     : QWidget(parent), player_(player), stack_(new QStackedLayout(this)) {
   setObjectName(QStringLiteral("lessonPanel"));
   stack_->addWidget(buildList());
@@ -153,7 +154,7 @@ QLabel* LessonPanel::addText(QVBoxLayout* column, const char* name, TextSize siz
   return label;
 }
 
-QWidget* LessonPanel::buildStep(const WindowActions& actions) {
+QWidget* LessonPanel::buildStep(const Actions& actions) {
   auto* page = new QWidget(this);
   auto* whole = new QVBoxLayout(page);
   whole->setContentsMargins(0, 0, 0, 0);
@@ -195,9 +196,11 @@ QWidget* LessonPanel::buildStep(const WindowActions& actions) {
   auto* buttons = new QHBoxLayout;
   buttons->setContentsMargins(space::betweenGroups, space::base, space::betweenGroups, space::inGroup);
   buttons->setSpacing(space::inGroup);
-  for (QAction* action : {actions.previousStep, actions.nextStep}) buttons->addWidget(commandButton(action, page));
+  for (QAction* action : {actions[Command::previousStep], actions[Command::nextStep]})
+    buttons->addWidget(commandButton(action, page));
   buttons->addStretch(1);
-  for (QAction* action : {actions.resetLesson, actions.leaveLesson}) buttons->addWidget(commandButton(action, page));
+  for (QAction* action : {actions[Command::resetLesson], actions[Command::leaveLesson]})
+    buttons->addWidget(commandButton(action, page));
   whole->addLayout(buttons);
   return page;
 }
@@ -334,6 +337,17 @@ void LessonPanel::focusFirst() {
   for (const char* name : {"lesson.nextStepAction", "lesson.previousStepAction", "lesson.leaveLessonAction"})
     if (auto* button = findChild<QToolButton*>(QLatin1String(name)); button && button->isEnabled())
       return button->setFocus(Qt::OtherFocusReason);
+}
+
+DockPanel LessonPanel::dock() {
+  return {.name = "lessonDock",
+          .title = tr("Lesson"),
+          .panel = this,
+          .area = Qt::LeftDockWidgetArea,
+          .behind = "setupDock",
+          .on_demand = true,
+          .focus = [this] { focusFirst(); },
+          .docked = [this](QDockWidget* dock) { dock_ = dock; }};
 }
 
 }  // namespace accrue::ui

@@ -8,6 +8,7 @@
 
 #include "kit/theme.h"
 
+class QDockWidget;
 class QAction;
 class QListWidget;
 class QListWidgetItem;
@@ -18,21 +19,24 @@ class QVBoxLayout;
 
 namespace accrue::ui {
 
+struct DockPanel;
 class LessonPlayer;
-struct WindowActions;
+class Actions;
 
 /// The lesson dock: the list of lessons while none is open, else the current step with its checks.
 class LessonPanel : public QWidget {
   Q_OBJECT
 
  public:
-  LessonPanel(LessonPlayer* player, const WindowActions& actions, QWidget* parent = nullptr);
+  LessonPanel(LessonPlayer* player, const Actions& actions, QWidget* parent = nullptr);
+  DockPanel dock();
 
   /// The list of lessons in front of the open one, or that again; the list alone while none is open.
   void showList(bool shown);
   bool isListShown() const;
   /// The list, or the open step: where the keyboard goes.
   void focusFirst();
+  QDockWidget* dockWidget() const { return dock_; }
   void showHint();
   /// Marks the lessons that were done, by their numbers, and the next one, which becomes the current row.
   void setDone(const QSet<int>& numbers);
@@ -55,7 +59,7 @@ class LessonPanel : public QWidget {
   };
 
   QWidget* buildList();
-  QWidget* buildStep(const WindowActions& actions);
+  QWidget* buildStep(const Actions& actions);
   QLabel* addText(QVBoxLayout* column, const char* name, TextSize size);
   void showStep();
   void showChecks();
@@ -66,6 +70,7 @@ class LessonPanel : public QWidget {
 
   LessonPlayer* player_;
   QStackedLayout* stack_;
+  QDockWidget* dock_ = nullptr;
   QListWidget* list_;
   QPushButton* back_;
   QScrollArea* scroll_;

@@ -2,6 +2,8 @@
 #include "narrator.h"
 
 #include <QAccessible>
+#include <QAction>
+#include <QSettings>
 #include <cmath>
 #include <utility>
 
@@ -22,6 +24,15 @@ Narrator::Narrator(RunControl* control, LessonPlayer* lesson, ElidedLabel* label
   connect(control_, &RunControl::changed, this, &Narrator::tell);
   connect(control_, &RunControl::stateChanged, this, &Narrator::tell);
   connect(lesson_, &LessonPlayer::judged, this, &Narrator::hearLesson);
+}
+
+void Narrator::obey(QAction* action, QSettings* settings) {
+  const QString key = QStringLiteral("view/narrate");
+  connect(action, &QAction::toggled, this, [this, settings, key](bool on) {
+    setOn(on);
+    settings->setValue(key, on);
+  });
+  action->setChecked(settings->value(key, false).toBool());
 }
 
 void Narrator::setOn(bool on) {

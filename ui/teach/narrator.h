@@ -12,6 +12,9 @@
 
 #include "accrue/run/run_state.h"
 
+class QAction;
+class QSettings;
+
 namespace accrue::ui {
 
 class ElidedLabel;
@@ -31,6 +34,8 @@ class Narrator : public QObject {
 
   Narrator(RunControl* control, LessonPlayer* lesson, ElidedLabel* label, QObject* parent = nullptr);
   void setOn(bool on);
+  /// On as long as the action is checked, which the settings remember.
+  void obey(QAction* action, QSettings* settings);
   QString sentence() const { return said_; }
 
  Q_SIGNALS:

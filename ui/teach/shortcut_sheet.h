@@ -5,14 +5,14 @@
 
 namespace accrue::ui {
 
-struct WindowActions;
+class Actions;
 
 /// Every command with its key, and the keys of a focused plot. Not modal.
 class ShortcutSheet : public QDialog {
   Q_OBJECT
 
  public:
-  explicit ShortcutSheet(const WindowActions& actions, QWidget* parent = nullptr);
+  explicit ShortcutSheet(const Actions& actions, QWidget* parent = nullptr);
 };
 
 }  // namespace accrue::ui

@@ -32,7 +32,7 @@ void addTitle(QGridLayout* grid, const QString& text) {
 
 }  // namespace
 
-ShortcutSheet::ShortcutSheet(const WindowActions& actions, QWidget* parent) : QDialog(parent) {
+ShortcutSheet::ShortcutSheet(const Actions& actions, QWidget* parent) : QDialog(parent) {
   setObjectName(QStringLiteral("shortcutSheet"));
   setWindowTitle(tr("Keyboard shortcuts"));
   auto* content = new QWidget;

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "import_commands.h"
+
+#include <QDir>
+
+#include "bundle_exchange.h"
+#include "exchange.h"
+#include "kit/actions.h"
+#include "kit/file_dialogs.h"
+#include "setup/spec_files.h"
+
+namespace accrue::ui {
+
+ImportCommands::ImportCommands(const Actions& actions, WindowFiles* files, Exchange* exchange, BundleExchange* bundles,
+                               FileDialogs* dialogs, QWidget* window)
+    : QObject(window) {
+  const auto import = [exchange, bundles](const QString& file) {
+    hasSuffix(file, ".accrue-bundle") ? bundles->importBundle(file) : exchange->importCurves(file);
+  };
+  connect(files, &WindowFiles::importRequested, this, import);
+  connect(actions[Command::importFile], &QAction::triggered, this, [import, dialogs, window] {
+    const QString file = dialogs->openFile(window, tr("Import a bundle or a log"), QDir::homePath(),
+                                           tr("Bundles and logs of other tools (*.accrue-bundle *.csv *.tsv "
+                                              "*.json *.jsonl *.log *.txt *tfevents*);;All files (*)"));
+    if (!file.isEmpty()) import(file);
+  });
+}
+
+}  // namespace accrue::ui

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+
+namespace accrue::ui {
+
+class Actions;
+class BundleExchange;
+class Exchange;
+class FileDialogs;
+class WindowFiles;
+
+/// Imports a file, chosen or dropped on the window: a bundle, or the curves of another tool.
+class ImportCommands : public QObject {
+  Q_OBJECT
+
+ public:
+  ImportCommands(const Actions& actions, WindowFiles* files, Exchange* exchange, BundleExchange* bundles,
+                 FileDialogs* dialogs, QWidget* window);
+};
+
+}  // namespace accrue::ui

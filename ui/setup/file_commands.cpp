@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "file_commands.h"
+
+#include <QMenu>
+
+#include "kit/actions.h"
+#include "kit/message_bar.h"
+#include "spec_files.h"
+
+namespace accrue::ui {
+
+FileCommands::FileCommands(const Actions& actions, WindowFiles* files, MessageBar* bar, QMainWindow* window)
+    : QObject(window) {
+  connect(actions[Command::newSpec], &QAction::triggered, files, &WindowFiles::newSpec);
+  connect(actions[Command::open], &QAction::triggered, files, &WindowFiles::askAndOpen);
+  connect(actions[Command::openRun], &QAction::triggered, files, &WindowFiles::askAndOpenRun);
+  connect(actions[Command::save], &QAction::triggered, files, &WindowFiles::save);
+  connect(actions[Command::saveAs], &QAction::triggered, files, &WindowFiles::saveAs);
+  auto* recent = window->findChild<QMenu*>(QStringLiteral("recentMenu"));
+  connect(recent, &QMenu::aboutToShow, files, [files, recent] { files->fillRecentMenu(recent); });
+  auto* presets = window->findChild<QMenu*>(QStringLiteral("presetMenu"));
+  connect(presets, &QMenu::aboutToShow, files, [files, presets] { files->fillPresetMenu(presets); });
+  connect(files, &WindowFiles::failed, this, [bar](const QString& text) {
+    bar->post({QStringLiteral("file"), RunState::failed, text, {}, {}});
+  });
+  connect(files, &WindowFiles::documentOpened, this, [bar] { bar->withdraw(QStringLiteral("file")); });
+  connect(files, &WindowFiles::editsSetAside, this, [files, bar](const QString& name) {
+    bar->post({QStringLiteral("setAside"),
+               RunState::idle,
+               tr("The edits of %1 were set aside").arg(name),
+               tr("Bring them back"),
+               [files] { files->bringBack(); },
+               {},
+               QStringLiteral("undo")});
+  });
+  connect(files, &WindowFiles::setAsideOver, this, [bar] { bar->withdraw(QStringLiteral("setAside")); });
+}
+
+}  // namespace accrue::ui

@@ -40,7 +40,7 @@ struct BundleParts {
 };
 
 /// Runs as one file, out and in: asks what goes along, writes it in the background; imports a bundle into the runs
-/// folder, and offers the spec and the layout that came with it.
+/// folder, and offers the spec that came with it.
 class BundleExchange : public QObject {
   Q_OBJECT
 

@@ -3,7 +3,6 @@
 #include <QAction>
 #include <QCheckBox>
 #include <QComboBox>
-#include <QDockWidget>
 #include <QDoubleSpinBox>
 #include <QFile>
 #include <QJsonArray>
@@ -20,11 +19,9 @@
 #include "accrue/run/tensorboard_file.h"
 #include "exchange/figure_dialog.h"
 #include "kit/message_bar.h"
-#include "plots/plot_area.h"
 #include "runs/run_notebook.h"
 #include "runs/run_table_model.h"
 #include "runs/runs_panel.h"
-#include "shell/arrangement.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
 
@@ -284,18 +281,6 @@ class TestExchange : public QObject {
     other.window->openPath(bundle);
     QTRY_COMPARE_WITH_TIMEOUT(other.library->table()->rowCount(), 1, patience_ms);
     QTRY_COMPARE_WITH_TIMEOUT(other.library->table()->run(0)->name(), QStringLiteral("Demo, N = 2"), patience_ms);
-  }
-
-  void a_layout_that_is_none_changes_nothing() {
-    OpenStudio studio;
-    PlotArea* plots = studio.window->plots();
-    for (const char* text : {"", "[]", "{\"accrue_layout\":2}", "{\"accrue_layout\":\"1\"}"})
-      QVERIFY(!applyArrangement(*studio.window, *plots, text));
-    QVERIFY(applyArrangement(*studio.window, *plots,
-                             R"({"accrue_layout":1,"docks":{"setupDock":{"area":7,"share":1e9,"front":true},"x":[]},
-                                 "plots":{"clock":"eons","smoothing":-4}})"));
-    QVERIFY(studio.find("setupDock")->isVisible());
-    QCOMPARE(plots->smoothing(), 0.0);
   }
 
   void the_dialog_says_what_the_weights_weigh() {

@@ -2,15 +2,12 @@
 // What MainWindow lends to exports and imports.
 #include <QDir>
 
-#include "arrangement.h"
 #include "centre_page.h"
 #include "dialogs.h"
 #include "exchange/bundle_exchange.h"
 #include "exchange/exchange.h"
 #include "exchange/exchange_jobs.h"
-#include "layouts.h"
 #include "main_window.h"
-#include "plots/plot_area.h"
 #include "runs/runs_panel.h"
 #include "series/run_series.h"
 #include "setup/spec_files.h"
@@ -34,12 +31,6 @@ void MainWindow::buildExchange() {
                                           [this] {
                                             const QList<RunSeries*> selected = runs_->selectedRuns();
                                             return selected.size() > 1 ? selected : runs_->shownRuns();
-                                          },
-                                      .layout = [this] { return describeArrangement(*this, *centre_->plots()); },
-                                      .take_layout =
-                                          [this](const QByteArray& text) {
-                                            showLayout(WindowLayout::studio);
-                                            return applyArrangement(*this, *centre_->plots(), text);
                                           }},
                                      actions_);
   const auto import = [exchange, bundles](const QString& file) {

@@ -49,7 +49,7 @@ class SetupPanel : public QWidget {
   QLineEdit* search_;
   FieldForm* form_;
   ArithmeticPanel* arithmetic_;
-  QScrollArea* arithmetic_area_;
+  QScrollArea* arithmetic_area_ = nullptr;
 };
 
 }  // namespace accrue::ui

@@ -50,6 +50,8 @@ int import_runs(const ImportOptions& options) {
     if (run.was_there) say("accrue-run: %s is there already, with the same record\n", run.run_id.c_str());
     put_data(run.dir.string() + "\n");
   }
+  if (bundle->ignores_layout)
+    say("accrue-run: the window layout in the bundle is ignored: bundles have none any more\n");
   if (bundle->spec.empty()) {
     if (!options.spec.empty())
       say("accrue-run: the bundle carries no spec: %s was not written\n", options.spec.c_str());

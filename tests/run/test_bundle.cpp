@@ -208,11 +208,7 @@ class TestBundle : public QObject {
     fs::create_directories(two / "ranks");
     write(two / "ranks" / "0.log", "secret");
     const fs::path file = fresh();
-    const BundleRequest request{.runs = {one, two},
-                                .spec = "[run]\n",
-                                .layout = "{\"docks\":{}}",
-                                .notes = "{\"one\":{}}",
-                                .with_weights = true};
+    const BundleRequest request{.runs = {one, two}, .spec = "[run]\n", .notes = "{\"one\":{}}", .with_weights = true};
     double done = 0.0;
     const auto written = write_bundle(request, file, [&](double part) { return done = part, true; });
     QVERIFY2(written.has_value(), written ? "" : written.error().text().c_str());
@@ -224,7 +220,7 @@ class TestBundle : public QObject {
     const auto imported = import_bundle(file, runs);
     QVERIFY2(imported.has_value(), imported ? "" : imported.error().text().c_str());
     QCOMPARE(imported->spec, request.spec);
-    QCOMPARE(imported->layout, request.layout);
+    QVERIFY(!imported->ignores_layout);
     QCOMPARE(imported->notes, request.notes);
     QCOMPARE(imported->runs.size(), std::size_t{2});
     QCOMPARE(imported->runs[1].dir, runs / "two");
@@ -241,6 +237,19 @@ class TestBundle : public QObject {
     QCOMPARE(read_course(runs / "two").value().updates.at(3).loss, 2.0 / 3.0);
     // What ranks printed stays at home, and nothing else lies about.
     QCOMPARE(tree_of(runs).size(), std::size_t{12});  // two of them the marks of the import
+  }
+
+  /// As the studio wrote bundles before, with the layout of the window between the spec and the notes.
+  void an_older_bundle_with_a_window_layout_is_read_without_it() {
+    const std::string spec = "[run]\n", layout = "{\"accrue_layout\":1}", notes = "{\"a\":{}}";
+    const std::string manifest = manifest_of(
+        {}, {file_line("spec.accrue", spec), file_line("layout.json", layout), file_line("notes.json", notes)});
+    const auto older = import_bundle(
+        file_of(packed(manifest, {{"spec.accrue", spec}, {"layout.json", layout}, {"notes.json", notes}})), fresh());
+    QVERIFY2(older.has_value(), older ? "" : older.error().text().c_str());
+    QVERIFY(older->ignores_layout);
+    QCOMPARE(older->spec, spec);
+    QCOMPARE(older->notes, notes);
   }
 
   void any_archiver_opens_it() {

@@ -113,6 +113,25 @@ class TestCodeExport : public QObject {
     QCOMPARE(megatron["train-iters"], "20");
   }
 
+  /// The words for a device, which no spec of check_script_templates.py can ask for where there is none.
+  void a_run_on_a_device_is_a_script_for_a_device() {
+    HostFacts host;
+    host.cores = 16;
+    host.cuda_devices.resize(2);
+    RunSpec spec = small_gpt();
+    spec.launch.device = DeviceKind::cuda;
+    const Preflight checked = preflight_files(spec, host, "/data");
+    QVERIFY(checked.plan);
+    const auto has = [&](CodeTarget target, const char* words) {
+      return export_code(*checked.plan, target).value().text.find(words) != std::string::npos;
+    };
+    QVERIFY(has(CodeTarget::pytorch, "torch.device(\"cuda\", int(os.environ.get(\"LOCAL_RANK\", \"0\")))\n"));
+    QVERIFY(has(CodeTarget::pytorch, "init_process_group(\"nccl\")\n"));
+    QVERIFY(!has(CodeTarget::pytorch, "gloo\""));
+    QVERIFY(has(CodeTarget::accelerate, "Accelerator(gradient_accumulation_steps=N)\n"));
+    QVERIFY(has(CodeTarget::lightning, "accelerator=\"gpu\""));
+  }
+
   /// 80 samples: 10 batches of 4 on 2 processes; N = 4 leaves two at an epoch's end.
   void a_tail_is_flushed_carried_or_dropped_as_the_dialect_has_it() {
     RunSpec spec = small_gpt();

@@ -3,7 +3,6 @@
 #include <QAction>
 #include <QCheckBox>
 #include <QComboBox>
-#include <QDockWidget>
 #include <QDoubleSpinBox>
 #include <QFile>
 #include <QJsonArray>
@@ -20,11 +19,9 @@
 #include "accrue/run/tensorboard_file.h"
 #include "exchange/figure_dialog.h"
 #include "kit/message_bar.h"
-#include "plots/plot_area.h"
 #include "runs/run_notebook.h"
 #include "runs/run_table_model.h"
 #include "runs/runs_panel.h"
-#include "shell/arrangement.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
 
@@ -199,7 +196,7 @@ class TestExchange : public QObject {
                               qPrintable(bar->text()), patience_ms);
   }
 
-  /// Out of one home and into another: the run with its notes, the spec, and which panels are shown.
+  /// Out of one home and into another: the run with its notes, and the spec.
   void a_bundle_takes_a_session_to_another_machine() {
     const auto file = std::make_shared<QTemporaryDir>();
     const QString bundle = file->filePath(QStringLiteral("lesson.accrue-bundle"));
@@ -214,8 +211,6 @@ class TestExchange : public QObject {
                                                                          .text = QStringLiteral("as in the lesson"),
                                                                          .tags = {QStringLiteral("class")}});
       studio.set("accumulation.steps", std::int64_t{6});
-      studio.find<QDockWidget>("windowDock")->hide();
-      studio.window->plots()->setClock(Clock::sample);
       auto* bar = studio.window->findChild<MessageBar*>();
       studio.action("exportBundleAction")->trigger();  // cancelled
       QTRY_COMPARE_WITH_TIMEOUT(studio.dialogs.bundle_rows.size(), 1, patience_ms);
@@ -228,7 +223,6 @@ class TestExchange : public QObject {
                                 patience_ms);
     }
     OpenStudio other;
-    QVERIFY(other.find("windowDock")->isVisible());
     other.window->openPath(bundle);
     QTRY_COMPARE_WITH_TIMEOUT(other.library->table()->rowCount(), 1, patience_ms);
     RunSeries* run = other.library->table()->run(0);
@@ -238,13 +232,11 @@ class TestExchange : public QObject {
     QCOMPARE(run->notes().text, QStringLiteral("as in the lesson"));
     auto* bar = other.window->findChild<MessageBar*>();
     QTRY_COMPARE_WITH_TIMEOUT(bar->text(), QStringLiteral("1 run imported"), patience_ms);
-    auto* use = other.offered("Use its spec and layout");
+    auto* use = other.offered("Use its spec");
     QVERIFY(use);
     use->click();
     QCOMPARE(other.document.spec().accumulation.steps, std::int64_t{6});
     QCOMPARE(other.document.displayName(), QStringLiteral("lesson"));
-    QVERIFY(!other.find("windowDock")->isVisible());
-    QCOMPARE(other.window->plots()->clock(), Clock::sample);
     // Once more: nothing new. Damaged: said.
     other.window->openPath(bundle);
     QTRY_COMPARE_WITH_TIMEOUT(bar->text(), QStringLiteral("1 run was here already"), patience_ms);
@@ -289,18 +281,6 @@ class TestExchange : public QObject {
     other.window->openPath(bundle);
     QTRY_COMPARE_WITH_TIMEOUT(other.library->table()->rowCount(), 1, patience_ms);
     QTRY_COMPARE_WITH_TIMEOUT(other.library->table()->run(0)->name(), QStringLiteral("Demo, N = 2"), patience_ms);
-  }
-
-  void a_layout_that_is_none_changes_nothing() {
-    OpenStudio studio;
-    PlotArea* plots = studio.window->plots();
-    for (const char* text : {"", "[]", "{\"accrue_layout\":2}", "{\"accrue_layout\":\"1\"}"})
-      QVERIFY(!applyArrangement(*studio.window, *plots, text));
-    QVERIFY(applyArrangement(*studio.window, *plots,
-                             R"({"accrue_layout":1,"docks":{"setupDock":{"area":7,"share":1e9,"front":true},"x":[]},
-                                 "plots":{"clock":"eons","smoothing":-4}})"));
-    QVERIFY(studio.find("setupDock")->isVisible());
-    QCOMPARE(plots->smoothing(), 0.0);
   }
 
   void the_dialog_says_what_the_weights_weigh() {

@@ -121,7 +121,7 @@ class TestRunMessages : public QObject {
       events.push_back({0, i, i, Warning{"numerics", std::to_string(i), "Lower the rate", i}});
     run.append(events);
     QCOMPARE(run.problemCount(), std::size_t{1001});
-    QCOMPARE(run.problems().size(), RunSeries::mostProblems);
+    QCOMPARE(run.problems().size(), RunReport::mostProblems);
     QVERIFY(run.problems().front().fatal);
     QCOMPARE(run.problems().back().message, QStringLiteral("1000"));
     run.clear();

@@ -500,6 +500,18 @@ class TestSeries : public QObject {
     QCOMPARE(run.outcome().outcome, QStringLiteral("failed"));
   }
 
+  /// Views look once a batch: what was so only in between is told, too.
+  void a_state_that_comes_back_within_a_batch_has_moved() {
+    RunReport report;
+    report.take(MadeRun::state("running"));
+    QVERIFY(report.takeStateMoved());
+    for (const char* state : {"paused", "running"}) report.take(MadeRun::state(state));
+    QVERIFY(report.state() == RunState::running);
+    QVERIFY(report.takeStateMoved());
+    report.take(MadeRun::state("running"));
+    QVERIFY(!report.takeStateMoved());
+  }
+
   void recorded_weights_are_series() {
     RunSeries run(QStringLiteral("r"), 0);
     run.append({{0, 0, 0, Update{.update = 1, .micro_step = 4, .weights = {0.5, -1.0}}},

@@ -9,7 +9,6 @@
 #include <QPainter>
 #include <QPushButton>
 #include <QScreen>
-#include <QScrollArea>
 #include <QScrollBar>
 #include <QTimer>
 #include <QVBoxLayout>
@@ -17,6 +16,7 @@
 
 #include "accrue/run/choice_names.h"
 #include "dialect_strip.h"
+#include "kit/scrolled.h"
 #include "kit/text.h"
 #include "kit/theme.h"
 #include "live/run_queue.h"
@@ -153,7 +153,6 @@ DialectPanel::DialectPanel(SpecDocument* document, DialectPlans* dialects, RunQu
       dialects_(dialects),
       queue_(queue),
       ruler_(new DialectRuler(this)),
-      scroll_(new QScrollArea(this)),
       bar_(new QScrollBar(Qt::Horizontal, this)),
       detail_(new QLabel(this)),
       status_(new QLabel(this)),
@@ -171,12 +170,8 @@ DialectPanel::DialectPanel(SpecDocument* document, DialectPlans* dialects, RunQu
     connectCard(card, dialect);
   }
   column->addStretch(1);
+  scroll_ = scrolled(content, this);
   scroll_->setObjectName(QStringLiteral("dialectCards"));
-  scroll_->setWidget(content);
-  scroll_->setWidgetResizable(true);
-  scroll_->setFrameShape(QFrame::NoFrame);
-  scroll_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  scroll_->setFocusPolicy(Qt::NoFocus);
   bar_->setObjectName(QStringLiteral("dialectScroll"));
   bar_->setAccessibleName(tr("Visible micro-steps"));
   bar_->setFocusPolicy(Qt::NoFocus);

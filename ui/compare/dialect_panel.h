@@ -94,7 +94,7 @@ class DialectPanel : public QDialog {
   std::shared_ptr<const DialectColumns> columns_;
   std::vector<DialectCard*> cards_;
   DialectRuler* ruler_;
-  QScrollArea* scroll_;
+  QScrollArea* scroll_ = nullptr;
   QScrollBar* bar_;
   QLabel* detail_;
   QLabel* status_;

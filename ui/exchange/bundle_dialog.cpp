@@ -29,7 +29,6 @@ BundleDialog::BundleDialog(QList<BundleRow> rows, QWidget* parent)
       rows_(std::move(rows)),
       runs_(new QListWidget(this)),
       spec_(box("bundleSpec", tr("The &spec on the form"), true, this)),
-      layout_(box("bundleLayout", tr("The &layout of the window"), true, this)),
       notes_(box("bundleNotes", tr("&Notes, tags and names of the runs"), true, this)),
       weights_(box("bundleWeights", {}, false, this)) {
   setObjectName(QStringLiteral("bundleDialog"));
@@ -55,7 +54,7 @@ BundleDialog::BundleDialog(QList<BundleRow> rows, QWidget* parent)
   connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   connect(runs_, &QListWidget::itemChanged, this, &BundleDialog::showWeights);
-  for (const QCheckBox* each : {spec_, layout_}) connect(each, &QCheckBox::toggled, this, &BundleDialog::showWeights);
+  connect(spec_, &QCheckBox::toggled, this, &BundleDialog::showWeights);
   auto* top = new QHBoxLayout;
   top->addWidget(label, 1);
   const auto add_button = [&](const char* name, const QString& text, Qt::CheckState state) {
@@ -73,7 +72,7 @@ BundleDialog::BundleDialog(QList<BundleRow> rows, QWidget* parent)
   auto* column = new QVBoxLayout(this);
   column->addLayout(top);
   column->addWidget(runs_, 1);
-  for (QCheckBox* each : {spec_, layout_, notes_, weights_}) column->addWidget(each);
+  for (QCheckBox* each : {spec_, notes_, weights_}) column->addWidget(each);
   column->addWidget(paths);
   column->addWidget(buttons);
   resize(460, 420);
@@ -83,7 +82,6 @@ BundleDialog::BundleDialog(QList<BundleRow> rows, QWidget* parent)
 BundleChoice BundleDialog::choice() const {
   BundleChoice choice{.folders = {},
                       .spec = spec_->isChecked(),
-                      .layout = layout_->isChecked(),
                       .notes = notes_->isChecked(),
                       .weights = weights_->isEnabled() && weights_->isChecked()};
   for (int row = 0; row < runs_->count(); ++row)
@@ -103,7 +101,7 @@ void BundleDialog::showWeights() {
   weights_->setEnabled(bytes > 0);
   weights_->setText(bytes > 0 ? tr("Final &weights (%1)").arg(QLocale().formattedDataSize(bytes))
                               : tr("Final &weights: the chosen runs have none"));
-  accept_->setEnabled(any || spec_->isChecked() || layout_->isChecked());
+  accept_->setEnabled(any || spec_->isChecked());
 }
 
 }  // namespace accrue::ui

@@ -24,7 +24,6 @@ struct BundleRow {
 struct BundleChoice {
   QStringList folders;
   bool spec = true;
-  bool layout = true;
   bool notes = true;
   bool weights = false;
 };
@@ -43,7 +42,6 @@ class BundleDialog : public QDialog {
   QList<BundleRow> rows_;
   QListWidget* runs_;
   QCheckBox* spec_;
-  QCheckBox* layout_;
   QCheckBox* notes_;
   QCheckBox* weights_;
   QPushButton* accept_;

@@ -99,7 +99,6 @@ void BundleExchange::askAndWrite(const QList<BundleRow>& rows) {
   BundleRequest request{.with_weights = choice->weights};
   for (const QString& folder : choice->folders) request.runs.push_back(folder.toStdString());
   if (choice->spec) request.spec = write_spec(parts_.document->spec());
-  if (choice->layout) request.layout = parts_.layout().toStdString();
   request.notes = notesText(*parts_.library, choice->folders, choice->notes);
   parts_.jobs->run(
       tr("Writing %1").arg(QFileInfo(file).fileName()),
@@ -140,22 +139,16 @@ void BundleExchange::showImported(const QString& file, const BundleContents& bun
   if (fresh > 0 || bundle.runs.empty()) sentences << tr("%1 imported").arg(countedRuns(fresh));
   if (const int there = static_cast<int>(bundle.runs.size()) - fresh; there > 0)
     sentences << (there == 1 ? tr("1 run was here already") : tr("%1 runs were here already").arg(there));
-  const auto use = [this, file, spec = QString::fromStdString(bundle.spec),
-                    layout = QByteArray::fromStdString(bundle.layout)] {
-    if (!spec.isEmpty() && !parts_.files->openText(spec, QFileInfo(file).completeBaseName())) return;
-    if (!layout.isEmpty() && !parts_.take_layout(layout))
-      say(tr("The layout in %1 cannot be read; the window stays as it is.").arg(QFileInfo(file).fileName()), true);
+  if (bundle.ignores_layout) sentences << tr("its window layout is ignored");
+  const auto use = [this, file, spec = QString::fromStdString(bundle.spec)] {
+    parts_.files->openText(spec, QFileInfo(file).completeBaseName());
   };
-  const QString offer = bundle.spec.empty() && bundle.layout.empty() ? QString()
-                        : bundle.spec.empty()                        ? tr("Use its layout")
-                        : bundle.layout.empty()                      ? tr("Use its spec")
-                                                                     : tr("Use its spec and layout");
   QStringList folders;
   for (const BundledRun& run : bundle.runs) folders << QString::fromStdString(run.dir.string());
   parts_.messages->post({.id = bundle_id,
                          .tone = RunState::finished,
                          .text = sentences.join(QStringLiteral("; ")),
-                         .action = offer,
+                         .action = bundle.spec.empty() ? QString() : tr("Use its spec"),
                          .act = use,
                          .runs = folders});
 }

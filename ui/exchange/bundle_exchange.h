@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QByteArray>
 #include <QList>
 #include <QObject>
 #include <QString>
@@ -35,12 +34,10 @@ struct BundleParts {
   ExchangeJobs* jobs = nullptr;
   QWidget* window = nullptr;
   std::function<QList<RunSeries*>()> chosen_runs;  ///< checked when the question is asked
-  std::function<QByteArray()> layout;
-  std::function<bool(const QByteArray&)> take_layout;
 };
 
 /// Runs as one file, out and in: asks what goes along, writes it in the background; imports a bundle into the runs
-/// folder, and offers the spec and the layout that came with it.
+/// folder, and offers the spec that came with it.
 class BundleExchange : public QObject {
   Q_OBJECT
 

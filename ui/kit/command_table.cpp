@@ -56,7 +56,7 @@ constexpr auto buildTable() {
               "Every point of the shown runs on every clock, as CSV or JSON, including smoothed values and the "
               "smoothing factor"),
       command(exportBundle, "exportBundle", "Export a &bundle\u2026", "", "",
-              "Runs, the spec and the layout as one file for another machine"),
+              "Runs and the spec as one file for another machine"),
       command(exportScalars, "exportScalars", "Export to &TensorBoard\u2026", "", "",
               "The selected run's scalars as event files"),
       command(exportCode, "exportCode", "E&xport to code\u2026", "", "",

@@ -3,7 +3,6 @@
 
 #include <QGridLayout>
 #include <QLabel>
-#include <QScrollArea>
 #include <QScrollBar>
 #include <QStyle>
 #include <QVBoxLayout>
@@ -14,6 +13,7 @@
 
 #include "gradient_pool.h"
 #include "kit/number_text.h"
+#include "kit/scrolled.h"
 #include "kit/state_chip.h"
 #include "kit/theme.h"
 #include "kit/theme_colors.h"
@@ -39,8 +39,7 @@ AccumulationPanel::AccumulationPanel(RunControl* control, QWidget* parent)
                         "run paused and goes through it phase by phase; F11, micro-step by micro-step."),
                      this)),
       lamp_(new StateChip(this)),
-      lamp_text_(new QLabel(this)),
-      scroll_(new QScrollArea(this)) {
+      lamp_text_(new QLabel(this)) {
   setObjectName(QStringLiteral("windowPanel"));
   title_->setObjectName(QStringLiteral("windowTitle"));
   title_->setFont(tabularFont(TextSize::body));
@@ -64,20 +63,7 @@ AccumulationPanel::AccumulationPanel(RunControl* control, QWidget* parent)
   lamp_->setWhatsThis(tr("lamp"));
   lamp_text_->setObjectName(QStringLiteral("windowLampText"));
   lamp_text_->setFont(textFont(TextSize::small));
-  auto* grid = new QGridLayout(facts_);
-  grid->setContentsMargins(0, space::base, 0, 0);
-  grid->setHorizontalSpacing(space::inGroup);
-  grid->setVerticalSpacing(space::base);
-  grid->setColumnStretch(1, 1);
-  tokens_ =
-      addRow(grid, tr("Counted"), QStringLiteral("windowTokens"),
-             tr("The items that the window holds so far, and each replica's share of them. An item is what the loss "
-                "counts: a token of a text, else an output of a sample"));
-  sync_ = addRow(grid, tr("Last sync"), QStringLiteral("windowSync"),
-                 tr("Bytes that each rank contributed to the last reduction of gradients"));
-  norm_ = addRow(grid, tr("Gradient"), QStringLiteral("windowNorm"), tr("Norm of the last update's gradient"));
-  weights_ = addRow(grid, tr("Weights"), QStringLiteral("windowWeights"),
-                    tr("After the last update; run.record_weights records them"));
+  buildFacts();
   auto* panel = new QWidget(this);
   auto* layout = new QVBoxLayout(panel);
   layout->setContentsMargins(space::betweenGroups, space::inGroup, space::betweenGroups, space::inGroup);
@@ -93,16 +79,28 @@ AccumulationPanel::AccumulationPanel(RunControl* control, QWidget* parent)
   layout->addWidget(facts_);
   layout->addStretch(0);
   // Low windows scroll; the tanks keep their height.
+  scroll_ = fillScrolled(this, panel);
   scroll_->setObjectName(QStringLiteral("windowScroll"));
   scroll_->setAccessibleName(tr("Accumulation window"));
-  scroll_->setFrameShape(QFrame::NoFrame);
-  scroll_->setWidgetResizable(true);
-  scroll_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  scroll_->setWidget(panel);
-  auto* whole = new QVBoxLayout(this);
-  whole->setContentsMargins(0, 0, 0, 0);
-  whole->addWidget(scroll_);
+  scroll_->setFocusPolicy(Qt::StrongFocus);  // the keys scroll it
   refresh();
+}
+
+void AccumulationPanel::buildFacts() {
+  auto* grid = new QGridLayout(facts_);
+  grid->setContentsMargins(0, space::base, 0, 0);
+  grid->setHorizontalSpacing(space::inGroup);
+  grid->setVerticalSpacing(space::base);
+  grid->setColumnStretch(1, 1);
+  tokens_ =
+      addRow(grid, tr("Counted"), QStringLiteral("windowTokens"),
+             tr("The items that the window holds so far, and each replica's share of them. An item is what the loss "
+                "counts: a token of a text, else an output of a sample"));
+  sync_ = addRow(grid, tr("Last sync"), QStringLiteral("windowSync"),
+                 tr("Bytes that each rank contributed to the last reduction of gradients"));
+  norm_ = addRow(grid, tr("Gradient"), QStringLiteral("windowNorm"), tr("Norm of the last update's gradient"));
+  weights_ = addRow(grid, tr("Weights"), QStringLiteral("windowWeights"),
+                    tr("After the last update; run.record_weights records them"));
 }
 
 QLabel* AccumulationPanel::addRow(QGridLayout* grid, const QString& name, const QString& object_name,

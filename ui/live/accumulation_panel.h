@@ -46,6 +46,7 @@ class AccumulationPanel : public QWidget {
   static constexpr std::chrono::milliseconds reduced_time{350};
 
  private:
+  void buildFacts();
   const RankTracker& tracker() const;
   RunState state() const;
   /// Everything, as the events so far have it.
@@ -76,7 +77,7 @@ class AccumulationPanel : public QWidget {
   QLabel* weights_;
   StateChip* lamp_;
   QLabel* lamp_text_;
-  QScrollArea* scroll_;
+  QScrollArea* scroll_ = nullptr;
   bool shows_reduction_ = false;  ///< of a window that has ended in the meantime
   QElapsedTimer since_shown_;
   QTimer later_;

@@ -6,7 +6,6 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QMainWindow>
-#include <QScrollArea>
 #include <QSignalBlocker>
 #include <QSpinBox>
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "accrue/run/accumulation_knobs.h"
 #include "kit/dock_height.h"
 #include "kit/number_text.h"
+#include "kit/scrolled.h"
 #include "kit/text.h"
 #include "kit/theme.h"
 #include "kit/value_drag.h"
@@ -70,40 +70,41 @@ PipelinePanel::PipelinePanel(SpecDocument* document, PreflightRunner* preflight,
   addField(row, "parallel.virtual_pipeline", tr("Chunks"));
   addField(row, "parallel.pipeline_order", tr("Order"));
   row->addStretch(1);
-  auto* measured_row = new QHBoxLayout;
-  measured_row->setContentsMargins(0, 0, space::betweenGroups, 0);
-  measured_row->setSpacing(space::base);
-  measured_row->addWidget(measured_header_, 1);
-  replica_ = addChooser(measured_row, "pipelineReplica", tr("Replica"));
-  tensor_ = addChooser(measured_row, "pipelineTensor", tr("Tensor rank"));
-  update_ = addChooser(measured_row, "pipelineUpdate", tr("Update"));
-  update_->setMinimum(1);
-  newest_ = new QCheckBox(tr("newest"), this);
-  newest_->setObjectName(QStringLiteral("pipelineNewest"));
-  newest_->setFont(textFont(TextSize::small));
-  newest_->setToolTip(tr("Follow the newest window that all stages have reported"));
-  newest_->setChecked(true);
-  measured_row->addWidget(newest_);
-
   halves_ = new QVBoxLayout(content);
   halves_->setContentsMargins(0, 0, 0, 0);
   halves_->setSpacing(0);
   halves_->addWidget(planned_header_);
   halves_->addWidget(problem_);
   halves_->addWidget(planned_, 1);
-  halves_->addLayout(measured_row);
+  halves_->addLayout(buildMeasuredRow());
   halves_->addWidget(measured_, 1);
   halves_->addStretch(0);
-  auto* scroll = new QScrollArea(this);
-  scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setWidgetResizable(true);
-  scroll->setFocusPolicy(Qt::NoFocus);
-  scroll->setWidget(content);
+  fillScrolled(this, content, Qt::ScrollBarAsNeeded);
   content->setBackgroundRole(QPalette::Base);
-  auto* outer = new QVBoxLayout(this);
-  outer->setContentsMargins(0, 0, 0, 0);
-  outer->addWidget(scroll);
+  connectSignals();
+  showFields();
+  showWindow();
+}
 
+QHBoxLayout* PipelinePanel::buildMeasuredRow() {
+  auto* row = new QHBoxLayout;
+  row->setContentsMargins(0, 0, space::betweenGroups, 0);
+  row->setSpacing(space::base);
+  row->addWidget(measured_header_, 1);
+  replica_ = addChooser(row, "pipelineReplica", tr("Replica"));
+  tensor_ = addChooser(row, "pipelineTensor", tr("Tensor rank"));
+  update_ = addChooser(row, "pipelineUpdate", tr("Update"));
+  update_->setMinimum(1);
+  newest_ = new QCheckBox(tr("newest"), this);
+  newest_->setObjectName(QStringLiteral("pipelineNewest"));
+  newest_->setFont(textFont(TextSize::small));
+  newest_->setToolTip(tr("Follow the newest window that all stages have reported"));
+  newest_->setChecked(true);
+  row->addWidget(newest_);
+  return row;
+}
+
+void PipelinePanel::connectSignals() {
   connect(document_, &SpecDocument::changed, this, [this] {
     showFields();
     plan();
@@ -129,8 +130,6 @@ PipelinePanel::PipelinePanel(SpecDocument* document, PreflightRunner* preflight,
   });
   later_.setSingleShot(true);
   connect(&later_, &QTimer::timeout, this, &PipelinePanel::refresh);
-  showFields();
-  showWindow();
 }
 
 void PipelinePanel::addField(QHBoxLayout* row, const char* key, const QString& name) {

@@ -58,6 +58,8 @@ class PipelinePanel : public QWidget {
   void changeEvent(QEvent* event) override;
 
  private:
+  QHBoxLayout* buildMeasuredRow();
+  void connectSignals();
   void addField(QHBoxLayout* row, const char* key, const QString& name);
   QSpinBox* addChooser(QHBoxLayout* row, const char* object_name, const QString& name);
   void showFields();

@@ -2,7 +2,6 @@
 #include "planner_panel.h"
 
 #include <QLabel>
-#include <QScrollArea>
 #include <QSignalBlocker>
 #include <QSlider>
 #include <QVBoxLayout>
@@ -15,6 +14,7 @@
 #include "accrue/run/forecast.h"
 #include "accrue/run/sample_lock.h"
 #include "kit/number_text.h"
+#include "kit/scrolled.h"
 #include "kit/text.h"
 #include "kit/theme.h"
 #include "kit/wheel_guard.h"
@@ -116,15 +116,11 @@ PlannerPanel::PlannerPanel(SpecDocument* document, PreflightRunner* preflight, R
   }
   column->addWidget(empty_);
   column->addStretch(1);
-  auto* scroll = new QScrollArea(this);
-  scroll->setWidget(content_);
-  scroll->setWidgetResizable(true);
-  scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  scroll->setFocusPolicy(Qt::NoFocus);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->addWidget(scroll);
+  fillScrolled(this, content_);
+  connectSignals(control);
+}
+
+void PlannerPanel::connectSignals(const RunControl* control) {
   // While the slider is dragged the bar follows, and the set-up when it is let go; a key changes the set-up at once.
   connect(split_, &QSlider::valueChanged, this, [this] {
     showSpec(specAtSlider());

@@ -39,6 +39,7 @@ class PlannerPanel : public QWidget {
  private:
   /// When runs may have changed; it does nothing while the panel is hidden.
   void refresh();
+  void connectSignals(const RunControl* control);
   void showPlan();
   /// The set-up with the micro-batch and N at the slider's place.
   RunSpec specAtSlider() const;

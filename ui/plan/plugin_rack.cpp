@@ -5,7 +5,6 @@
 #include <QEvent>
 #include <QFrame>
 #include <QLabel>
-#include <QScrollArea>
 #include <QScrollBar>
 #include <QVBoxLayout>
 
@@ -13,6 +12,7 @@
 #include "accrue/run/megatron_lowering.h"
 #include "kit/fold_button.h"
 #include "kit/number_text.h"
+#include "kit/scrolled.h"
 #include "kit/theme.h"
 #include "plugin_card.h"
 #include "plugin_matrix.h"
@@ -41,7 +41,6 @@ PluginRack::PluginRack(SpecDocument* document, PreflightRunner* preflight, QWidg
       document_(document),
       preflight_(preflight),
       plugins_(new PlanAnswers<PluginComparison>(document, preflight, pluginsOf, this)),
-      scroll_(new QScrollArea(this)),
       total_(new QLabel(this)) {
   setObjectName(QStringLiteral("pluginRack"));
   auto* content = new QWidget;
@@ -55,13 +54,9 @@ PluginRack::PluginRack(SpecDocument* document, PreflightRunner* preflight, QWidg
   column->addSpacing(space::inGroup);
   column->addWidget(buildMatrix(content));
   column->addStretch(1);
+  scroll_ = scrolled(content, this);
   scroll_->setObjectName(QStringLiteral("pluginCards"));
-  scroll_->setWidget(content);
-  scroll_->setWidgetResizable(true);
   content->installEventFilter(this);
-  scroll_->setFrameShape(QFrame::NoFrame);
-  scroll_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  scroll_->setFocusPolicy(Qt::NoFocus);
   auto* line = new QFrame(this);
   line->setFrameShape(QFrame::HLine);
   line->setFrameShadow(QFrame::Plain);

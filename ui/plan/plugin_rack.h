@@ -44,7 +44,7 @@ class PluginRack : public QWidget {
   PlanAnswers<PluginComparison>* plugins_;
   std::vector<PluginCard*> cards_;
   PluginMatrix* matrix_ = nullptr;
-  QScrollArea* scroll_;
+  QScrollArea* scroll_ = nullptr;
   QLabel* total_;
 };
 

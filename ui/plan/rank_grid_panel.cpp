@@ -3,12 +3,12 @@
 
 #include <QEvent>
 #include <QLabel>
-#include <QScrollArea>
 #include <QVBoxLayout>
 #include <algorithm>
 
 #include "accrue/run/forecast.h"
 #include "kit/number_text.h"
+#include "kit/scrolled.h"
 #include "kit/text.h"
 #include "kit/theme.h"
 #include "live/run_control.h"
@@ -95,15 +95,7 @@ RankGridPanel::RankGridPanel(PreflightRunner* preflight, RunControl* control, QW
   for (QWidget* widget : std::initializer_list<QWidget*>{title_, cells_, more_, detail_, empty_})
     column->addWidget(widget);
   column->addStretch(1);
-  auto* scroll = new QScrollArea(this);
-  scroll->setWidget(content);
-  scroll->setWidgetResizable(true);
-  scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  scroll->setFocusPolicy(Qt::NoFocus);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->addWidget(scroll);
+  fillScrolled(this, content);
   connect(cells_, &RankCells::currentChanged, this, &RankGridPanel::showRank);
   connect(preflight_, &PreflightRunner::finished, this, &RankGridPanel::showPlan);
   showPlan();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// RunSeries: everything the studio knows about one run, live or from disk: its spec and plan, its progress, and its
-// measured series with their positions on every clock. From event to point: append() takes a batch of events,
-// MicroStepJoin makes one point of all replicas' reports of a micro-step (an update is a point as it is), a SeriesStore
-// keeps the point with its clocks, and a plot draws it through column_reducer.h.
+// RunSeries: everything the studio knows about one run, live or from disk: its names, its spec and plan, what it
+// measured (MeasuredSeries) and what it says of itself (RunReport). append() takes a batch of events to all of them,
+// and tells the views once.
 #pragma once
 
 #include <QObject>
@@ -10,7 +9,6 @@
 #include <QStringList>
 #include <atomic>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,82 +18,17 @@
 #include "accrue/run/run_event.h"
 #include "accrue/run/run_plan.h"
 #include "accrue/run/run_state.h"
-#include "exactness_lamp.h"
-#include "kit/clock.h"
 #include "kit/job_runner.h"
-#include "metric.h"
-#include "micro_step_join.h"
+#include "measured_series.h"
 #include "plan_outline.h"
 #include "rank_status.h"
-#include "series_store.h"
-#include "sync_timeline.h"
+#include "run_report.h"
 
 namespace accrue {
 struct RunSummary;
 }
 
 namespace accrue::ui {
-
-/// The newest value of each measurement; NaN or 0 before the first.
-struct LastValues {
-  static constexpr double none = std::numeric_limits<double>::quiet_NaN();
-  std::int64_t update = 0;
-  std::int64_t plannedUpdates = 0;
-  std::int64_t microStep = 0;
-  std::int64_t windowPosition = 0;  ///< of the newest micro-step in its window, from 1; 0 before the first
-  std::int64_t windowSize = 0;
-  std::int64_t samples = 0;
-  std::int64_t tokens = 0;
-  double epoch = 0.0;
-  double loss = none;  ///< of the last update
-  double microLoss = none;
-  double evaluationLoss = none;
-  double learningRate = none;
-  double gradNorm = none;
-  double samplesPerSecond = none;  ///< over all ranks
-  double tokensPerSecond = none;   ///< over all ranks
-  double seconds = 0.0;
-  double unpausedSeconds = 0.0;  ///< of them, those in which the run was not paused: what a forecast goes by
-  std::int64_t memoryBytes = 0;  ///< resident memory of all ranks together
-  std::int64_t wireBytes = 0;    ///< sent by all ranks
-  std::int64_t collectives = 0;  ///< of one rank
-};
-
-/// What a rank reported of its memory: of its device, or resident where it computes on the CPU.
-struct RankMemory {
-  ClockTable clocks;
-  SeriesStore mebibytes{clocks};
-};
-
-/// What some runs measure at an update and others do not, at the updates that did.
-struct UpdateSeries {
-  ClockTable clocks;
-  SeriesStore values{clocks};
-  void append(const ClockPoint& at, double value);
-  /// Keeps what was measured up to that update.
-  void rewindTo(double update);
-};
-/// The parts of a loss, by name.
-using PartSeries = std::map<QString, std::unique_ptr<UpdateSeries>>;
-
-struct RunProblem {
-  bool fatal = false;  ///< a rank failed, not a warning
-  std::int64_t rank = -1;
-  QString className;
-  QString message;
-  QString whatToDo;
-  QString phase;
-  QString logTail;
-  int signal = 0;
-  std::int64_t update = 0;
-  std::int64_t microStep = 0;
-};
-
-/// How long a run was paused, from its start to an update.
-struct PausedUntil {
-  std::size_t update = 0;  ///< place in the clocks of updates
-  double seconds = 0.0;
-};
 
 /// Whether a run is drawn. It is the run's own, so that neither a selection nor a filter changes it.
 enum class Shown {
@@ -112,15 +45,6 @@ struct RunNotes {
   bool starred = false;
   QString called{};  ///< what the studio called it among runs of one name: a name once given stays
   bool operator==(const RunNotes&) const = default;
-};
-
-struct RunOutcome {
-  QString outcome;  ///< finished, stopped, failed, interrupted; empty while the run goes on
-  QString reason;
-  QString weightsSha256;
-  std::int64_t updates = 0;
-  double loss = LastValues::none;
-  double seconds = 0.0;
 };
 
 /// Thread: GUI.
@@ -146,14 +70,14 @@ class RunSeries : public QObject {
   Shown shown() const { return shown_; }
   void setShown(Shown shown);
   /// UTC, as text that sorts; empty if not known.
-  QString startedAt() const { return startedAt_; }
-  void setStartedAt(const QString& utc) { startedAt_ = utc; }
+  QString startedAt() const { return report_.startedAt(); }
+  void setStartedAt(const QString& utc) { report_.setStartedAt(utc); }
   /// Id of the run whose checkpoint this one began with; empty if it began anew.
-  QString branchedFrom() const { return branchedFrom_; }
+  QString branchedFrom() const { return report_.branchedFrom(); }
   /// Update of that checkpoint; 0 = not known.
-  std::int64_t branchUpdate() const { return branchUpdate_; }
+  std::int64_t branchUpdate() const { return report_.branchUpdate(); }
   /// Update of the newest checkpoint that was reported; 0 = none.
-  std::int64_t checkpointUpdate() const { return checkpointUpdate_; }
+  std::int64_t checkpointUpdate() const { return report_.checkpointUpdate(); }
   void setName(const QString& name);
   /// By the table that holds it; empty: the given name.
   QString distinctName() const { return notes_.called; }
@@ -171,14 +95,14 @@ class RunSeries : public QObject {
   void setSummary(const accrue::RunSummary& summary);
 
   /// The result of the checks against one batch.
-  const ExactnessLamp& lamp() const { return lamp_; }
+  const ExactnessLamp& lamp() const { return report_.lamp(); }
 
-  accrue::RunState state() const { return state_; }
-  QString stateDetail() const { return stateDetail_; }
+  accrue::RunState state() const { return report_.state(); }
+  QString stateDetail() const { return report_.stateDetail(); }
   /// Where a rank stands while the run is paused.
-  const std::optional<accrue::Held>& held() const { return held_; }
+  const std::optional<accrue::Held>& held() const { return report_.held(); }
   void setState(accrue::RunState state, const QString& detail = {});
-  bool isLive() const { return accrue::is_live(state_); }
+  bool isLive() const { return accrue::is_live(state()); }
 
   /// Takes a batch, once per frame. Emits changed() once, and stateChanged() if the state changed.
   void append(const std::vector<accrue::RunEvent>& events);
@@ -194,15 +118,14 @@ class RunSeries : public QObject {
   /// The plan's figures beside what the ranks counted; empty before they have.
   std::vector<accrue::PlanFigure> planCheck() const;
 
-  const LastValues& last() const { return last_; }
+  const LastValues& last() const { return series_.last(); }
   /// Samples per second over all ranks: while the run is live how fast it is now, then its mean; pauses do not count.
-  double pace() const;
-  const RunOutcome& outcome() const { return outcome_; }
+  double pace() const { return isLive() ? last().samplesPerSecond : series_.meanPace(); }
+  const RunOutcome& outcome() const { return report_.outcome(); }
   /// The newest; of failures at least the last.
-  const std::vector<RunProblem>& problems() const { return problems_; }
-  static constexpr std::size_t mostProblems = 100;
+  const std::vector<RunProblem>& problems() const { return report_.problems(); }
   /// All of them, kept or not.
-  std::size_t problemCount() const { return problemCount_; }
+  std::size_t problemCount() const { return report_.problemCount(); }
   std::int64_t ranks() const;
   /// As planned, where a spec is known: N may follow from a global batch, and both from the memory of a rank. 0 = not
   /// known.
@@ -219,20 +142,20 @@ class RunSeries : public QObject {
   QString progressText() const;
 
   /// The series of a metric; never null, empty if nothing was measured.
-  const SeriesStore& series(Metric metric) const;
+  const SeriesStore& series(Metric metric) const { return series_.series(metric); }
   /// What the loss is the sum of, where that is known: of updates, and of evaluations.
-  const PartSeries& lossParts() const { return lossParts_; }
-  const PartSeries& evaluationParts() const { return evaluationParts_; }
+  const PartSeries& lossParts() const { return series_.lossParts(); }
+  const PartSeries& evaluationParts() const { return series_.evaluationParts(); }
   /// What a program measures besides, by name: with updates, and with evaluations.
-  const PartSeries& scalars() const { return scalars_; }
-  const PartSeries& evaluationScalars() const { return evaluationScalars_; }
+  const PartSeries& scalars() const { return series_.scalars(); }
+  const PartSeries& evaluationScalars() const { return series_.evaluationScalars(); }
   /// The loss scale at updates that were left out because something was not finite; 0 where losses are not scaled.
-  const SeriesStore& skippedUpdates() const { return skippedUpdates_.values; }
+  const SeriesStore& skippedUpdates() const { return series_.skippedUpdates(); }
   /// Recorded weights, one series a weight (run.record_weights).
-  const std::vector<std::unique_ptr<SeriesStore>>& weights() const { return weights_; }
+  const std::vector<std::unique_ptr<SeriesStore>>& weights() const { return series_.weights(); }
   /// By rank.
-  const std::map<std::int64_t, std::unique_ptr<RankMemory>>& memory() const { return memory_; }
-  const SyncTimeline& timeline() const { return timeline_; }
+  const std::map<std::int64_t, std::unique_ptr<RankMemory>>& memory() const { return series_.memory(); }
+  const SyncTimeline& timeline() const { return series_.timeline(); }
   /// What each rank's gradients hold.
   const RankTracker& tracker() const { return tracker_; }
   /// Where each rank that is or was ready stands on the grid.
@@ -244,7 +167,7 @@ class RunSeries : public QObject {
   /// Where the plan ends on a clock, if it is known.
   std::optional<double> plannedEnd(Clock clock) const;
   /// The newest position on a clock; 0 before the first point.
-  double latest(Clock clock) const;
+  double latest(Clock clock) const { return series_.latest(clock); }
 
   /// Grows with every change to what is drawn; a plot compares it to know whether to draw.
   std::uint64_t revision() const { return revision_; }
@@ -263,22 +186,8 @@ class RunSeries : public QObject {
   void takeSpec(const accrue::RunSpec& spec);
   void take(const accrue::RunEvent& event);
   void takeStarted(const accrue::RunStarted& body);
-  void takeUpdate(const accrue::RunEvent& event, const accrue::Update& body);
-  void takeMeasured(const ClockPoint& at, const accrue::Update& body);
-  void takeEvaluation(const accrue::Evaluation& body);
-  void takeStepsChanged(const accrue::StepsChanged& body);
+  void takeReady(std::int64_t rank, const accrue::RankReady& body);
   void takeWindow();
-  void takeGauge(const accrue::RunEvent& event, const accrue::Gauge& body);
-  void takeState(const accrue::RunEvent& event, const accrue::StateChanged& body);
-  void takeProblem(RunProblem problem);
-  void takeFailure(const accrue::RunEvent& event, const accrue::RankFailed& body);
-  void takeFinished(const accrue::RunFinished& body);
-  void takeJoined();
-  void rewindTo(std::int64_t update, std::int64_t position);
-  void settleTimeOffset(double rawSeconds);
-  void takePause();
-  double pausedBefore(std::size_t update) const;
-  void measurePace();
   void resetTracker();
   void takeOutline(PlanOutline outline);
 
@@ -286,10 +195,6 @@ class RunSeries : public QObject {
   QString name_;
   RunNotes notes_;
   QString folder_;
-  QString startedAt_;
-  QString branchedFrom_;
-  std::int64_t branchUpdate_ = 0;
-  std::int64_t checkpointUpdate_ = 0;
   int colorIndex_ = 0;
   Shown shown_ = Shown::no;
   std::optional<accrue::RunSpec> spec_;
@@ -297,47 +202,13 @@ class RunSeries : public QObject {
   std::int64_t plannedSteps_ = 0;
   std::int64_t plannedMicroBatch_ = 0;
   std::int64_t steps_ = 0;  ///< N as it was set last; 0 = never
-  accrue::RunState state_ = accrue::RunState::idle;
-  QString stateDetail_;
-  std::optional<accrue::Held> held_;
 
-  ExactnessLamp lamp_;
-  LastValues last_;
-  RunOutcome outcome_;
-  std::vector<RunProblem> problems_;
-  std::size_t problemCount_ = 0;
-  std::map<std::int64_t, accrue::Gauge> gauges_;
-  std::map<std::int64_t, accrue::Measured> measured_;
-  std::vector<accrue::PlanFigure> summary_check_;  ///< of a run whose events are not read
-  std::map<std::int64_t, accrue::GridCoordinate> places_;
-
-  ClockTable microClocks_;
-  ClockTable updateClocks_;
-  ClockTable evaluationClocks_;
-  SeriesStore microLoss_{microClocks_};
-  SeriesStore updateLoss_{updateClocks_};
-  SeriesStore evaluationLoss_{evaluationClocks_};
-  UpdateSeries learningRate_;
-  UpdateSeries gradNorm_;
-  UpdateSeries samplesPerSecond_;
-  UpdateSeries tokensPerSecond_;
-  UpdateSeries lossScale_;
-  UpdateSeries skippedUpdates_;
-  UpdateSeries updateNorm_;
-  UpdateSeries parameterNorm_;
-  UpdateSeries gradientZeros_;
-  const std::vector<UpdateSeries*> ofSomeUpdates_{&learningRate_,    &gradNorm_,      &samplesPerSecond_,
-                                                  &tokensPerSecond_, &lossScale_,     &skippedUpdates_,
-                                                  &updateNorm_,      &parameterNorm_, &gradientZeros_};
-  PartSeries lossParts_;
-  PartSeries evaluationParts_;
-  PartSeries scalars_;
-  PartSeries evaluationScalars_;
-  std::vector<std::unique_ptr<SeriesStore>> weights_;
-  std::map<std::int64_t, std::unique_ptr<RankMemory>> memory_;
-  MicroStepJoin join_;
-  SyncTimeline timeline_;
+  MeasuredSeries series_;
+  RunReport report_;
   RankTracker tracker_;
+  std::map<std::int64_t, accrue::Measured> counted_;  ///< by rank
+  std::vector<accrue::PlanFigure> summaryCheck_;      ///< of a run whose events are not read
+  std::map<std::int64_t, accrue::GridCoordinate> places_;
 
   std::vector<PlannedPoint> planned_;
   std::shared_ptr<std::atomic<bool>> outlineCancelled_ = std::make_shared<std::atomic<bool>>(false);
@@ -345,14 +216,7 @@ class RunSeries : public QObject {
   std::int64_t eventsTaken_ = 0;
   std::int64_t tracesNotDrawn_ = 0;
   std::uint64_t revision_ = 0;
-  bool stateMoved_ = false;
-  bool offsetPending_ = false;
-  double timeOffset_ = 0.0;
-  double keptSeconds_ = 0.0;
-  std::vector<PausedUntil> pauses_;            ///< of the updates during which the run was paused
-  std::optional<std::int64_t> pausedSinceNs_;  ///< while it is
-  double pausedSinceUpdate_ = 0.0;             ///< seconds, in pauses that ended after the newest update
-  JobRunner jobs_;                             ///< last, so that its jobs end before the members they report to
+  JobRunner jobs_;  ///< last, so that its jobs end before the members they report to
 };
 
 }  // namespace accrue::ui

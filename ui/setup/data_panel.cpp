@@ -5,7 +5,6 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
-#include <QScrollArea>
 #include <QSpinBox>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "kit/number_text.h"
+#include "kit/scrolled.h"
 #include "kit/text.h"
 #include "kit/theme.h"
 #include "preflight_runner.h"
@@ -105,14 +105,7 @@ DataPanel::DataPanel(SpecDocument* document, PreflightRunner* preflight, QWidget
   for (QWidget* widget : std::initializer_list<QWidget*>{title_, choice_, origin_, sets_, empty_})
     column->addWidget(widget);
   column->addStretch(1);
-  auto* scroll = new QScrollArea(this);
-  scroll->setWidget(content);
-  scroll->setWidgetResizable(true);
-  scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setFocusPolicy(Qt::NoFocus);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->addWidget(scroll);
+  fillScrolled(this, content, Qt::ScrollBarAsNeeded);
   connect(preflight, &PreflightRunner::finished, this, &DataPanel::look);
   connect(show_, &QPushButton::clicked, this, &DataPanel::lookAtSample);
 }

@@ -2,39 +2,25 @@
 #include "field_form.h"
 
 #include <QAbstractSpinBox>
-#include <QApplication>
-#include <QCursor>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
 #include <QScrollBar>
 #include <QVBoxLayout>
 #include <algorithm>
-#include <cstdlib>
 
 #include "accrue/run/program.h"
 #include "field_row.h"
 #include "field_section.h"
+#include "form_sections.h"
 #include "kit/text.h"
 #include "kit/theme.h"
+#include "place_keeper.h"
 #include "spec_document.h"
 
 namespace accrue::ui {
 
 namespace {
-
-/// The plug-in has a section a group of its fields.
-std::string_view megatronSection(MegatronGroup group) {
-  static constexpr std::string_view names[] = {"megatron.layout",   "megatron.step",       "megatron.length",
-                                               "megatron.schedule", "megatron.parameters", "megatron.data",
-                                               "megatron.reports",  "megatron.hooks",      "megatron.others"};
-  return names[static_cast<std::size_t>(group)];
-}
-
-std::string_view sectionOf(const SpecField& field) {
-  const MegatronField* plugin = field.section() == "megatron" ? find_megatron_field(field.name()) : nullptr;
-  return plugin ? megatronSection(plugin->group) : field.section();
-}
 
 QString remarkText(const MegatronEffect& effect) {
   const QString value = QString::fromStdString(format_value(effect.value.value));
@@ -52,35 +38,6 @@ QString remarkText(const MegatronEffect& effect) {
   return FieldForm::tr("%1 (%2); %3").arg(value.isEmpty() ? QStringLiteral("None") : value, from, what);
 }
 
-QString sectionTitle(std::string_view section) {
-  if (section == "model") return FieldForm::tr("Model");
-  if (section == "data") return FieldForm::tr("Data");
-  if (section == "optimizer") return FieldForm::tr("Optimizer");
-  if (section == "schedule") return FieldForm::tr("Learning-rate schedule");
-  if (section == "accumulation") return FieldForm::tr("Accumulation");
-  if (section == "parallel") return FieldForm::tr("Ranks");
-  if (section == "launch") return FieldForm::tr("Launch");
-  if (section == "run") return FieldForm::tr("Length and seed");
-  if (section == "evaluate") return FieldForm::tr("Evaluation");
-  if (section == "checkpoint") return FieldForm::tr("Checkpoints");
-  if (section == "teaching") return FieldForm::tr("Deliberate faults");
-  for (int group = 0; group <= static_cast<int>(MegatronGroup::others); ++group)
-    if (section == megatronSection(static_cast<MegatronGroup>(group)))
-      return FieldForm::tr("Megatron-LM: %1").arg(fromView(title(static_cast<MegatronGroup>(group))));
-  return fromView(section);
-}
-
-/// What users change most between two runs comes first.
-int sectionOrder(std::string_view section) {
-  static constexpr std::string_view order[] = {"accumulation", "model",    "data",     "optimizer",  "schedule",
-                                               "run",          "parallel", "evaluate", "checkpoint", "launch"};
-  const auto* at = std::find(std::begin(order), std::end(order), section);
-  return static_cast<int>(at - std::begin(order));
-}
-
-/// Within it what follows an edit is laid out, which takes turns of the event loop.
-constexpr int hold_ms = 250;
-
 bool isPluginSection(const FieldSection* section) {
   return !section->rows().empty() && section->rows().front()->field().section() == "megatron";
 }
@@ -88,7 +45,11 @@ bool isPluginSection(const FieldSection* section) {
 }  // namespace
 
 FieldForm::FieldForm(SpecDocument* document, QWidget* parent)
-    : QScrollArea(parent), document_(document), content_(new QWidget), nothing_found_(new QLabel) {
+    : QScrollArea(parent),
+      document_(document),
+      content_(new QWidget),
+      nothing_found_(new QLabel),
+      place_(new PlaceKeeper(this, [this] { return editorsInSight(); })) {
   setObjectName(QStringLiteral("fieldForm"));
   setAccessibleName(tr("Set-up form"));
   setWidgetResizable(true);
@@ -101,16 +62,6 @@ FieldForm::FieldForm(SpecDocument* document, QWidget* parent)
   nothing_found_->hide();
   build();
   setWidget(content_);
-  hold_.setSingleShot(true);
-  hold_.setInterval(hold_ms);
-  const auto let_go = [this] { held_ = nullptr; };
-  connect(&hold_, &QTimer::timeout, this, let_go);
-  connect(verticalScrollBar(), &QScrollBar::valueChanged, this, let_go);
-  // Who scrolls, or goes to another field, looks elsewhere.
-  connect(verticalScrollBar(), &QScrollBar::actionTriggered, this, [this] { in_sight_ = nullptr; });
-  connect(qApp, &QApplication::focusChanged, this, [this](const QWidget*, const QWidget* now) {
-    if (now && now != in_sight_ && content_->isAncestorOf(now)) in_sight_ = nullptr;
-  });
   connect(document_, &SpecDocument::changed, this, &FieldForm::showDocument);
   connect(document_, &SpecDocument::lockedKeysChanged, this, &FieldForm::showDocument);
   connect(document_, &SpecDocument::fileChanged, this, &FieldForm::showOtherDocument);
@@ -169,7 +120,7 @@ void FieldForm::measureColumns() {
 void FieldForm::resizeEvent(QResizeEvent* event) {
   QScrollArea::resizeEvent(event);
   keepContentInSight();
-  keepInSight();
+  place_->areaResized();
 }
 
 void FieldForm::changeEvent(QEvent* event) {
@@ -193,50 +144,15 @@ void FieldForm::keyPressEvent(QKeyEvent* event) {
 bool FieldForm::eventFilter(QObject* object, QEvent* event) {
   const bool laid_out = QScrollArea::eventFilter(object, event);
   if (object == content_ && event->type() == QEvent::LayoutRequest) keepContentInSight();
-  if (object == content_ && event->type() == QEvent::Resize) {
-    keepPlace();
-    keepInSight();
-  }
+  if (object == content_ && event->type() == QEvent::Resize) place_->pageResized();
   return laid_out;
 }
 
-QWidget* FieldForm::placeToHold() const {
-  const QPoint pointer = viewport()->mapFromGlobal(QCursor::pos());
-  if (!viewport()->rect().contains(pointer)) {
-    QWidget* focus = window()->focusWidget();
-    return focus && content_->isAncestorOf(focus) ? focus : nullptr;
-  }
-  QWidget* pointed = content_->childAt(content_->mapFrom(viewport(), pointer));
-  if (pointed && pointed->focusPolicy() != Qt::NoFocus) return pointed;
-  QWidget* nearest = nullptr;
-  int least = viewport()->height();
-  for (const auto& [key, row] : rows_) {
-    QWidget* editor = row->editorWidget();
-    if (!row->isVisible()) continue;
-    const int away = std::abs(editor->mapTo(viewport(), editor->rect().center()).y() - pointer.y());
-    if (away < least) nearest = editor;
-    least = std::min(least, away);
-  }
-  return nearest;
-}
-
-void FieldForm::holdPlace() {
-  if (held_ || !isVisible()) return;
-  held_ = placeToHold();
-  if (held_) held_at_ = held_->mapTo(viewport(), QPoint()).y();
-  hold_.start();
-}
-
-void FieldForm::keepPlace() {
-  if (!held_ || !held_->isVisible()) return;
-  int moved = held_->mapTo(viewport(), QPoint()).y() - held_at_;
-  // What is being typed stays in sight.
-  const QWidget* focus = window()->focusWidget();
-  if (focus && content_->isAncestorOf(focus))
-    if (const int above = focus->mapTo(viewport(), QPoint()).y(); above >= 0) moved = std::min(moved, above);
-  const QPointer<QWidget> held = held_;  // scrolling lets it go
-  verticalScrollBar()->setValue(verticalScrollBar()->value() + moved);
-  held_ = held;
+std::vector<QWidget*> FieldForm::editorsInSight() const {
+  std::vector<QWidget*> editors;
+  for (const auto& [key, row] : rows_)
+    if (row->isVisible()) editors.push_back(row->editorWidget());
+  return editors;
 }
 
 void FieldForm::keepContentInSight() {
@@ -268,7 +184,7 @@ void FieldForm::connectRow(FieldRow* row) {
           [this](const SpecField& field, const QString& value) { document_->setFieldText(field, value); });
   connect(row, &FieldRow::librariesWanted, this, &FieldForm::librariesWanted);
   connect(row, &FieldRow::textRejectedChanged, this, [this] {
-    holdPlace();
+    place_->hold();
     Q_EMIT rejectedFieldsChanged();
   });
 }
@@ -303,7 +219,7 @@ void FieldForm::setLibraries(const std::vector<PluginFacts>& libraries) {
 }
 
 void FieldForm::showDocument() {
-  holdPlace();
+  place_->hold();
   const LoweredMegatron lowered = lower_megatron(document_->spec(), environment, libraries_);
   lowered_ = lowered.spec;
   showPlugin(lowered);
@@ -347,7 +263,7 @@ void FieldForm::showOtherDocument() {
 
 void FieldForm::setFindings(const std::vector<Finding>& findings) {
   if (findings == findings_) return;
-  holdPlace();
+  place_->hold();
   findings_ = findings;
   for (const auto& [key, row] : rows_) {
     std::vector<Finding> own;
@@ -359,7 +275,7 @@ void FieldForm::setFindings(const std::vector<Finding>& findings) {
 }
 
 void FieldForm::setEditsWaiting(const std::vector<SpecDifference>& edits) {
-  holdPlace();
+  place_->hold();
   for (const auto& [key, row] : rows_) {
     const auto edit = std::ranges::find(edits, key, &SpecDifference::key);
     row->setWaiting(edit == edits.end() ? std::nullopt : std::optional(edit->left));
@@ -369,8 +285,7 @@ void FieldForm::setEditsWaiting(const std::vector<SpecDifference>& edits) {
 
 void FieldForm::setFilter(const QString& text) {
   filter_ = text.trimmed();
-  held_ = nullptr;
-  in_sight_ = nullptr;
+  place_->letGo();
   arrange();
   if (!filter_.isEmpty()) verticalScrollBar()->setValue(0);
 }
@@ -465,26 +380,11 @@ void FieldForm::unfold(const FieldRow* wanted) {
   arrange();
 }
 
-void FieldForm::scrollTo(FieldRow* wanted) {
-  held_ = nullptr;
-  in_sight_ = wanted->editorWidget();
-  ensureWidgetVisible(in_sight_, 0, space::page);
-  keepInSight();
-}
-
-/// What has just been opened or resized gets its place with the next layout.
-void FieldForm::keepInSight() {
-  if (!in_sight_) return;
-  QTimer::singleShot(0, this, [this] {
-    if (in_sight_ && in_sight_->isVisible()) ensureWidgetVisible(in_sight_, 0, space::page);
-  });
-}
-
 void FieldForm::reveal(const QString& key) {
   FieldRow* wanted = row(key);
   if (!wanted) return;
   unfold(wanted);
-  scrollTo(wanted);
+  place_->scrollTo(wanted->editorWidget());
 }
 
 void FieldForm::focusField(const QString& key) {
@@ -496,7 +396,7 @@ void FieldForm::focusField(const QString& key) {
     setFilter(QString());
     Q_EMIT filterDropped();
   }
-  scrollTo(wanted);
+  place_->scrollTo(wanted->editorWidget());
   QWidget* editor = wanted->editorWidget();
   editor->setFocus(Qt::OtherFocusReason);
   // What is typed next replaces the value.

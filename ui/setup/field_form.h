@@ -5,7 +5,6 @@
 
 #include <QPointer>
 #include <QScrollArea>
-#include <QTimer>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,6 +20,7 @@ namespace accrue::ui {
 
 class FieldRow;
 class FieldSection;
+class PlaceKeeper;
 class SpecDocument;
 
 class FieldForm : public QScrollArea {
@@ -84,10 +84,7 @@ class FieldForm : public QScrollArea {
   /// The widths of the columns, in the present size of text.
   void measureColumns();
   void keepContentInSight();
-  /// What is changed now takes or gives room: the field under the pointer, or else with the focus, stays where it is.
-  void holdPlace();
-  void keepPlace();
-  QWidget* placeToHold() const;
+  std::vector<QWidget*> editorsInSight() const;
   void build();
   void connectRow(FieldRow* row);
   void showDocument();
@@ -98,24 +95,19 @@ class FieldForm : public QScrollArea {
   void orderSections(const std::vector<const SpecField*>& found);
   /// Opens the section of a field, and its advanced part if the field is in it.
   void unfold(const FieldRow* wanted);
-  void scrollTo(FieldRow* wanted);
-  void keepInSight();
   void chainTabOrder();
 
   SpecDocument* document_;
   QWidget* content_;
   QLabel* nothing_found_;
+  PlaceKeeper* place_;
   std::vector<FieldSection*> sections_;
   std::map<std::string, FieldRow*, std::less<>> rows_;
   std::vector<std::pair<FieldRow*, QWidget*>> below_;  ///< controls under fields
   int label_width_ = 0;
   int unit_width_ = 0;
-  bool stacked_ = false;    ///< labels stand above their fields
-  bool measured_ = true;    ///< the columns have the widths of the present size of text
-  QPointer<QWidget> held_;  ///< stays at its height while the timer runs and nobody scrolls
-  int held_at_ = 0;
-  QPointer<QWidget> in_sight_;  ///< was scrolled to
-  QTimer hold_;
+  bool stacked_ = false;  ///< labels stand above their fields
+  bool measured_ = true;  ///< the columns have the widths of the present size of text
   std::vector<Finding> findings_;
   QString filter_;
   std::vector<const SpecField*> only_;

@@ -10,6 +10,7 @@
 #include <QScopedValueRollback>
 #include <QWidget>
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "field_editor.h"
@@ -77,21 +78,15 @@ FieldRow::FieldRow(const SpecField& field, QGridLayout* grid, QWidget* parent)
   note_->setObjectName(QStringLiteral("finding.%1").arg(fromView(field.key)));
   unit_->setForegroundRole(QPalette::PlaceholderText);
   unit_->setFont(textFont(TextSize::small));
-  found_as_->setObjectName(QStringLiteral("foundAs.%1").arg(fromView(field.key)));
-  found_as_->setForegroundRole(QPalette::PlaceholderText);
-  found_as_->setFont(textFont(TextSize::small));
-  found_as_->setWordWrap(true);
-  found_as_->hide();
-  remark_->setObjectName(QStringLiteral("remark.%1").arg(fromView(field.key)));
-  remark_->setForegroundRole(QPalette::PlaceholderText);
-  remark_->setFont(textFont(TextSize::small));
-  remark_->setWordWrap(true);
-  remark_->hide();
-  waiting_->setObjectName(QStringLiteral("waiting.%1").arg(fromView(field.key)));
-  waiting_->setForegroundRole(QPalette::Link);
-  waiting_->setFont(textFont(TextSize::small));
-  waiting_->setWordWrap(true);
-  waiting_->hide();
+  for (const auto& [line, name, role] : {std::tuple(found_as_, "foundAs.%1", QPalette::PlaceholderText),
+                                         std::tuple(remark_, "remark.%1", QPalette::PlaceholderText),
+                                         std::tuple(waiting_, "waiting.%1", QPalette::Link)}) {
+    line->setObjectName(QString::fromLatin1(name).arg(fromView(field.key)));
+    line->setForegroundRole(role);
+    line->setFont(textFont(TextSize::small));
+    line->setWordWrap(true);
+    line->hide();
+  }
   const QString tip = toolTip();
   label_->setToolTip(tip);
   editor_->widget()->setToolTip(tip);

@@ -5,7 +5,6 @@
 #include <QEvent>
 #include <QFrame>
 #include <QLineEdit>
-#include <QScrollArea>
 #include <QShortcut>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "arithmetic_panel.h"
 #include "field_form.h"
 #include "field_row.h"
+#include "kit/scrolled.h"
 #include "kit/theme.h"
 #include "preflight_runner.h"
 #include "runs/dock_panel.h"
@@ -37,8 +37,7 @@ SetupPanel::SetupPanel(SpecDocument* document, PreflightRunner* preflight, QWidg
       preflight_(preflight),
       search_(new QLineEdit(this)),
       form_(new FieldForm(document, this)),
-      arithmetic_(new ArithmeticPanel(this)),
-      arithmetic_area_(new QScrollArea(this)) {
+      arithmetic_(new ArithmeticPanel(this)) {
   setObjectName(QStringLiteral("setupPanel"));
   search_->setObjectName(QStringLiteral("fieldSearch"));
   search_->setPlaceholderText(tr("Find a field by any tool\u2019s name"));
@@ -56,11 +55,7 @@ SetupPanel::SetupPanel(SpecDocument* document, PreflightRunner* preflight, QWidg
   layout->setSpacing(0);
   layout->addWidget(form_, 1);
   layout->addWidget(line);
-  arithmetic_area_->setFrameShape(QFrame::NoFrame);
-  arithmetic_area_->setFocusPolicy(Qt::NoFocus);
-  arithmetic_area_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  arithmetic_area_->setWidgetResizable(true);
-  arithmetic_area_->setWidget(arithmetic_);
+  arithmetic_area_ = scrolled(arithmetic_, this);
   arithmetic_->installEventFilter(this);
   layout->addWidget(arithmetic_area_);
   connectSignals();

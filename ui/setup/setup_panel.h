@@ -55,7 +55,7 @@ class SetupPanel : public QWidget {
   QLineEdit* search_;
   FieldForm* form_;
   ArithmeticPanel* arithmetic_;
-  QScrollArea* arithmetic_area_;
+  QScrollArea* arithmetic_area_ = nullptr;
   QDockWidget* dock_ = nullptr;
 };
 

@@ -14,7 +14,6 @@
 #include <QToolBar>
 #include <QUrl>
 
-#include "arrangement.h"
 #include "centre_page.h"
 #include "command_palette.h"
 #include "compare/pair_commands.h"
@@ -28,7 +27,6 @@
 #include "exchange/figure_export.h"
 #include "exchange/import_commands.h"
 #include "exchange/run_folder_commands.h"
-#include "layouts.h"
 #include "live/accumulation_panel.h"
 #include "live/close_guard.h"
 #include "live/close_messages.h"
@@ -248,12 +246,6 @@ void MainWindow::addExchange() {
                                           [this] {
                                             const QList<RunSeries*> selected = runs_->selectedRuns();
                                             return selected.size() > 1 ? selected : runs_->shownRuns();
-                                          },
-                                      .layout = [this] { return describeArrangement(*this, *centre_->plots()); },
-                                      .take_layout =
-                                          [this](const QByteArray& text) {
-                                            view_->showLayout(WindowLayout::studio);
-                                            return applyArrangement(*this, *centre_->plots(), text);
                                           }},
                                      actions_);
   new ImportCommands(actions_, files_, exchange, bundles, parts_.dialogs, this);

@@ -3,12 +3,12 @@
 
 #include <QCheckBox>
 #include <QLabel>
-#include <QScrollArea>
 #include <QSignalBlocker>
 #include <QVBoxLayout>
 
 #include "accrue/run/spec_io.h"
 #include "accrue/run/upstream_defects.h"
+#include "kit/scrolled.h"
 #include "kit/text.h"
 #include "kit/theme.h"
 #include "setup/preflight_runner.h"
@@ -45,16 +45,10 @@ DifferencesSheet::DifferencesSheet(SpecDocument* document, PreflightRunner* pref
   column->setSpacing(space::betweenGroups);
   for (const UpstreamDefect& defect : upstream_defects()) column->addWidget(buildEntry(defect));
   column->addStretch(1);
-  auto* scroll = new QScrollArea(this);
+  QScrollArea* scroll = fillScrolled(this, content);
   scroll->setObjectName(QStringLiteral("differencesScroll"));
   scroll->setAccessibleName(windowTitle());
-  scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  scroll->setWidgetResizable(true);
-  scroll->setWidget(content);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->addWidget(scroll);
+  scroll->setFocusPolicy(Qt::StrongFocus);  // the keys scroll it
   resize(640, 600);
   connect(preflight_, &PreflightRunner::finished, this, &DifferencesSheet::showPlan);
   showPlan();

@@ -8,7 +8,6 @@
 #include <QFile>
 #include <QLabel>
 #include <QMainWindow>
-#include <QScrollArea>
 #include <QSettings>
 #include <QShortcut>
 #include <QStringList>
@@ -22,6 +21,7 @@
 #include "kit/actions.h"
 #include "kit/layout_restorer.h"
 #include "kit/message_bar.h"
+#include "kit/scrolled.h"
 #include "kit/theme.h"
 #include "lesson_panel.h"
 #include "lesson_player.h"
@@ -327,14 +327,7 @@ void LessonDesk::showNotes() {
   words->setTextInteractionFlags(Qt::TextSelectableByMouse);
   words->setContentsMargins(space::page, space::page, space::page, space::page);
   words->setAlignment(Qt::AlignTop);
-  auto* scroll = new QScrollArea(notes_);
-  scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setWidgetResizable(true);
-  scroll->setFocusPolicy(Qt::NoFocus);
-  scroll->setWidget(words);
-  auto* layout = new QVBoxLayout(notes_);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->addWidget(scroll);
+  fillScrolled(notes_, words, Qt::ScrollBarAsNeeded);
   notes_->resize(480, 360);
   notes_->show();
 }

@@ -6,13 +6,13 @@
 #include <QHBoxLayout>
 #include <QListWidget>
 #include <QPushButton>
-#include <QScrollArea>
 #include <QStackedLayout>
 #include <QTimer>
 #include <QToolButton>
 #include <QVBoxLayout>
 
 #include "kit/actions.h"
+#include "kit/scrolled.h"
 #include "kit/selection_tint.h"
 #include "lesson_player.h"
 #include "runs/dock_panel.h"
@@ -186,12 +186,7 @@ QWidget* LessonPanel::buildStep(const Actions& actions) {
   });
   processor_ = addText(column, "lessonProcessor", TextSize::small);
   column->addStretch(1);
-  scroll_ = new QScrollArea(this);
-  scroll_->setFrameShape(QFrame::NoFrame);
-  scroll_->setWidgetResizable(true);
-  scroll_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  scroll_->setFocusPolicy(Qt::NoFocus);
-  scroll_->setWidget(content);
+  scroll_ = scrolled(content, this);
   whole->addWidget(scroll_, 1);
   auto* buttons = new QHBoxLayout;
   buttons->setContentsMargins(space::betweenGroups, space::base, space::betweenGroups, space::inGroup);

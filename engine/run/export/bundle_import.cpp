@@ -169,8 +169,11 @@ class BundleImporter {
 
   Result<Target> target_of(const ManifestFile& file, const fs::path& staging) {
     if (file.entry == spec_entry) return Target(contents_.spec);
-    if (file.entry == layout_entry) return Target(contents_.layout);
     if (file.entry == notes_entry) return Target(contents_.notes);
+    if (file.entry == layout_entry) {
+      contents_.ignores_layout = true;
+      return Target();
+    }
     const std::string run_id = run_of(file.entry);
     if (!is_fresh(run_id)) return Target();
     const fs::path path = staging / run_id / place_of(file.entry);

@@ -14,8 +14,9 @@ namespace accrue {
 
 inline constexpr std::string_view manifest_entry = "manifest.json";
 inline constexpr std::string_view spec_entry = "spec.accrue";
-inline constexpr std::string_view layout_entry = "layout.json";
 inline constexpr std::string_view notes_entry = "notes.json";
+/// The layout of a window, in older bundles. It is ignored.
+inline constexpr std::string_view layout_entry = "layout.json";
 inline constexpr std::int64_t max_manifest_bytes = std::int64_t{4} << 20;
 
 /// What of a run's folder is its record, in the order in which a bundle carries it.

@@ -44,8 +44,7 @@ class BundleWriter {
   BundleWriter(const BundleRequest& request, const BundleProgress& go_on) : request_(request), go_on_(go_on) {}
 
   Result<BundleWritten> write(const fs::path& file) {
-    for (const auto& [entry, text] : {std::pair(spec_entry, &request_.spec), std::pair(layout_entry, &request_.layout),
-                                      std::pair(notes_entry, &request_.notes)})
+    for (const auto& [entry, text] : {std::pair(spec_entry, &request_.spec), std::pair(notes_entry, &request_.notes)})
       if (auto added = add_text(std::string(entry), *text); !added) return tl::unexpected(added.error());
     for (const fs::path& run : request_.runs)
       if (auto added = add_run(run); !added) return tl::unexpected(added.error());

@@ -11,13 +11,15 @@
 #include "export_rules.h"
 #include "json_text.h"
 #include "other_formats.h"
-#include "script_parts.h"
+#include "python_literal.h"
+#include "script_text.h"
 
 namespace accrue {
 
 namespace {
 
 using namespace export_detail;
+using namespace std::string_view_literals;
 
 constexpr std::string_view names[] = {"accelerate", "lightning", "deepspeed", "megatron", "pytorch"};
 constexpr std::string_view titles[] = {"Hugging Face Accelerate", "Lightning", "DeepSpeed", "Megatron-LM", "PyTorch"};
@@ -113,8 +115,11 @@ std::string how_to_run(const RunPlan& plan, CodeTarget target) {
 
 Result<std::string> python_script(const RunPlan& plan, CodeTarget target, const std::vector<NotCarried>& missing) {
   if (auto possible = check_script(plan); !possible) return tl::unexpected(possible.error());
-  std::string body = constants(plan, target) + "\n" + order_part(plan) + data_part(plan) + model_part(plan) +
-                     window_part(plan) + optimizer_part(plan) + loop_part(plan, target);
+  std::string body = constants(plan, target) + "\n";
+  const ScriptText script = script_text(plan);
+  for (const std::string_view part :
+       {"order"sv, "data"sv, "model"sv, "weights"sv, "windows"sv, "optimizer"sv, "report"sv, to_name(target)})
+    body += rendered(part, script);
   auto lines = head_lines(plan, target, missing);
   lines.insert(lines.begin() + 2, {"Run it:  " + how_to_run(plan, target),
                                    "It prints a line of JSON for each update, with the loss that Accrue reports.",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One file that takes runs to another machine: *.accrue-bundle. It carries the record of each run (spec, plan, events,
-// summary) as it is, byte for byte, on request its final weights, and of the studio a spec, the layout of the window
-// and the notes on the runs. It is a tar archive, compressed with gzip. Its first entry, manifest.json, names every
-// other file with its size and SHA-256, in their order.
+// summary) as it is, byte for byte, on request its final weights, and of the studio a spec and the notes on the runs.
+// It is a tar archive, compressed with gzip. Its first entry, manifest.json, names every other file with its size and
+// SHA-256, in their order.
 //
 // What ranks printed and checkpoints are not carried: an imported run is shown and compared, and cannot be resumed.
 // A record holds the paths of its data and the name of its host.
@@ -21,7 +21,6 @@ namespace accrue {
 struct BundleRequest {
   std::vector<std::filesystem::path> runs;  ///< their folders
   std::string spec;                         ///< the text of a spec; empty: none
-  std::string layout;                       ///< a JSON object of the studio; empty: none
   std::string notes;                        ///< a JSON object of the studio, by run id; empty: none
   bool with_weights = false;
 };
@@ -54,8 +53,8 @@ struct BundledRun {
 struct BundleContents {
   std::vector<BundledRun> runs;
   std::string spec;  ///< as in BundleRequest
-  std::string layout;
   std::string notes;
+  bool ignores_layout = false;  ///< an older bundle, with a window layout, which nothing reads any more
 };
 
 /// Makes a folder of each run in runs_dir, named after its id and marked as imported. Nothing there is ever written

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "accrue/run/code_export.h"
+#include "script_template.h"
+
+namespace accrue::export_detail {
+
+/// Which blocks of the templates a plan's script has, and their values. Every tool's are in it.
+ScriptText script_text(const RunPlan& plan);
+
+}  // namespace accrue::export_detail

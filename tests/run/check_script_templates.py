@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The templates of resources/export are Python as they stand, and scripts made of them are whole.
+
+    check_script_templates.py ACCRUE_RUN SOURCE
+
+Each template and each script compiles, no placeholder (_DTYPE_) is left in a script, and each block of a template
+reaches a script of one of the specs below.
+"""
+import itertools
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+TOOLS = ["pytorch", "accelerate", "lightning"]
+MLP = """accrue = 1
+[model]
+kind = "mlp"
+inputs = 5
+outputs = 3
+hidden = [16, 8]
+[data]
+kind = "synthetic"
+samples = 75
+[optimizer]
+kind = "sgd"
+[accumulation]
+steps = 4
+micro_batch = 4
+[run]
+updates = 20
+"""
+GPT = MLP.replace('"mlp"', '"gpt"').replace('"sgd"', '"adamw"').replace("inputs = 5\noutputs = 3\nhidden = [16, 8]", "layers = 2\nwidth = 32\nheads = 4\ncontext = 16\nvocabulary = 256")
+LABELS = ["model.loss=cross_entropy"]
+CSV = ["data.kind=csv", "data.path=table.csv", 'data.label_columns=["y", "3", "b"]']
+CHANGES = [
+    [GPT, "parallel.data=2"],
+    [GPT, "parallel.data=2", "accumulation.uneven_ranks=repeat"],
+    [GPT, "model.init=normal", "data.shuffle=false", "data.kind=text", "data.path=text.txt"],
+    [GPT, "model.init=zeros", "model.dropout=0.1", "data.kind=tokens", "data.path=zeros.bin", "data.token_type=uint32"],
+    [MLP, "model.init=zeros", "model.dtype=float64", "model.activation=tanh", "model.batch_norm=true", "model.bias=false"],
+    [MLP, "model.init=normal", "optimizer.weight_decay=0.1", 'optimizer.no_decay=["*.bias"]'],
+    [MLP, "model.kind=linear", "model.init=values", "model.bias=false", "model.values=" + str([0.5] * 15)],
+    [MLP, *LABELS, "optimizer.clip_norm=1", "parallel.data=2"],
+    [MLP, *CSV, "optimizer.clip_norm=1", "accumulation.clip_kind=value"],
+    [MLP, "optimizer.kind=adam", 'optimizer.scaled_lr=["layers.1.*"]', "optimizer.lr_mult=0.5"],
+    *([MLP, "schedule.kind=" + kind, "schedule.warmup=3"] for kind in ["linear", "cosine", "inverse-square-root", "exponential"]),
+    [MLP, "schedule.kind=exponential", "schedule.gamma=0.97", "schedule.min_lr=0.001"],
+    *([MLP, "schedule.kind=WSD", "schedule.decay_tail=" + tail] for tail in ["linear", "cosine", "exponential", "minus-square-root"]),
+    *([MLP, "accumulation.dialect=" + dialect, "schedule.warmup=3", "parallel.data=2"] for dialect in ["llm", "colossalai", "accelerate", "mmengine"]),
+    *([MLP, "accumulation.normalizer=" + by, "parallel.data=2"] for by in ["none", "steps", "true_size", "samples", "tokens"]),
+    *([GPT, "accumulation.normalizer=" + by, "accumulation.normalizer_scope=rank", "parallel.data=2"] for by in ["samples", "tokens"]),
+    [MLP, "accumulation.normalizer=true_size", "accumulation.reduce_op=sum", "parallel.data=2"],
+]
+
+
+def scripts(accrue_run, source, work):
+    """Yields the text of every script, with its name."""
+    (work / "text.txt").write_text("A text of some length, so that windows of it differ. " * 400)
+    (work / "zeros.bin").write_bytes(bytes(32768))
+    (work / "table.csv").write_text("a,b,c,d,e,f,g,y\n" + "".join(f"{row},1,2,3,4,5,6,{row % 7}\n" for row in range(40)))
+    specs = [(preset, []) for preset in sorted((source / "resources/presets").glob("*.accrue"))]
+    for number, (text, *changes) in enumerate(CHANGES):
+        spec = work / f"{number}.accrue"
+        spec.write_text(text)
+        specs.append((spec, changes))
+    for (spec, changes), tool in itertools.product(specs, TOOLS):
+        sets = [part for each in changes for part in ("--set", each)]
+        done = subprocess.run([accrue_run, "export", spec, "--to", tool, *sets], capture_output=True, text=True)
+        name = " ".join([spec.name, *changes, "to", tool])
+        if done.returncode == 0:
+            yield name, done.stdout
+        elif changes:  # presets have models that scripts do not
+            sys.exit(f"FAILED: {name}:\n{done.stderr}")
+
+
+def blocks(template):
+    """The lines of each block that no placeholder fills."""
+    for block in re.split(r"^# %%", template, flags=re.M)[1:]:
+        name, *lines = block.splitlines()
+        yield name.strip(), [line for line in lines if line.strip() and not re.search(r"\b_[A-Z0-9_]+_\b", line)]
+
+
+def main():
+    accrue_run, source = sys.argv[1], pathlib.Path(sys.argv[2])
+    templates = sorted((source / "resources/export").glob("*.py"))
+    made = ""
+    for template in templates:
+        compile(template.read_text(), template, "exec")
+    with tempfile.TemporaryDirectory() as work:
+        for name, text in scripts(accrue_run, source, pathlib.Path(work)):
+            compile(text, name, "exec")
+            if left := re.search(r"\b_[A-Z0-9_]+_\b|^# %%.*", text, flags=re.M):
+                sys.exit(f"FAILED: {name}: {left[0]} is left in the script")
+            made += text
+    lines = set(made.splitlines())
+    for template in templates:
+        for name, fixed in blocks(template.read_text()):
+            missing = [line for line in fixed if line not in lines]
+            if missing and name != "device=cuda":  # a spec for a device is refused where there is none
+                sys.exit(f"FAILED: {template.name}, block {name}: no script has the line\n{missing[0]}")
+    print(f"{len(templates)} templates, {made.count('#!/usr/bin/env')} scripts")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The sections of the set-up form: one a table of the spec's file, and for the Megatron-LM plug-in one a group of its
+// fields.
+#pragma once
+
+#include <QString>
+#include <string_view>
+
+#include "accrue/run/spec_fields.h"
+
+namespace accrue::ui {
+
+/// "accumulation", "megatron.layout".
+std::string_view sectionOf(const SpecField& field);
+QString sectionTitle(std::string_view section);
+/// What users change most between two runs comes first.
+int sectionOrder(std::string_view section);
+
+}  // namespace accrue::ui

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of an exported Python script. Each is plain code for one spec: what the spec does not use is not in it.
+// Parts of an exported Python script. Each is plain code for one spec, without code for unused features.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace accrue::export_detail {
 
-/// A Python literal. Text is quoted and escaped, a number keeps every digit.
+/// Returns a Python literal. Text is quoted and escaped; a number keeps every digit.
 std::string python(std::string_view text);
 std::string python(double number);
 std::string python(bool flag);
@@ -20,10 +20,10 @@ std::string python_list(const List& list) {
   return text + "]";
 }
 
-/// The text with every occurrence of a place ("@DTYPE@") replaced.
+/// Replaces every occurrence of a placeholder ("@DTYPE@") in the text.
 std::string filled(std::string_view text, std::string_view place, std::string_view value);
 
-/// class Model, and draw_weights() with the weights that a run begins with.
+/// class Model, and draw_weights(), which gives the initial weights of a run.
 std::string model_part(const RunPlan& plan);
 /// samples_of(epoch, batch, rank): the order of a run.
 std::string order_part(const RunPlan& plan);
@@ -33,7 +33,7 @@ std::string data_part(const RunPlan& plan);
 std::string window_part(const RunPlan& plan);
 /// rate(update), make_optimizer(model).
 std::string optimizer_part(const RunPlan& plan);
-/// The loop, in the words of the target.
+/// The loop in the target's API.
 std::string loop_part(const RunPlan& plan, CodeTarget target);
 
 }  // namespace accrue::export_detail

@@ -19,7 +19,7 @@ namespace accrue {
 struct ConfigEntry {
   std::string key;
   std::string value;    ///< as spelled, without quotes; an integer in decimal; for a list or a mapping inside a
-                        ///< block empty
+                        ///< block: empty
   bool nested = false;  ///< a list, or a mapping where a value is expected
   bool quoted = false;  ///< so that 'no' is a word and not false
   int line = 0;         ///< 1-based

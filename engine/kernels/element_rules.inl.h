@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each optimizer's rule for one number, written once: the CPU's loops (flat_update.inl.h, layer_update.inl.h) and the
-// device's kernels (device_kernels.inl.h) are made of these. A rule is its step's settings in T, worked out on the CPU.
-// Sources: PyTorch's documentation of AdamW and SGD; colossalai.nn.optimizer; You et al., arXiv:1904.00962 (LAMB) and
+// Each optimizer's rule for one number, written once, for the CPU's loops (flat_update.inl.h, layer_update.inl.h) and
+// the device's kernels (device_kernels.inl.h). A rule holds its step's settings in T, computed on the CPU. Sources:
+// PyTorch's documentation of AdamW and SGD; colossalai.nn.optimizer; You et al., arXiv:1904.00962 (LAMB) and
 // arXiv:1708.03888 (LARS).
 #pragma once
 
@@ -58,7 +58,7 @@ struct SgdRule {
   T scale, decay, momentum, lr;
 };
 
-/// New moments and the direction that follows from them: u of MomentsStep.
+/// Computes new moments and their direction: u of MomentsStep.
 template <typename T>
 struct MomentsRule {
   MomentsRule() = default;
@@ -100,7 +100,7 @@ struct FusedAdamRule {
   T lr;
 };
 
-/// The second half of a LAMB step, whose rate is the parameter's own.
+/// The second half of a LAMB step, with the parameter's own rate.
 template <typename T>
 struct LambRule {
   LambRule() = default;
@@ -134,7 +134,7 @@ struct FusedSgdRule {
   }
 
   T scale, lr, l2, decay, keep, take;
-  T of_grad, of_buffer;  ///< the step is a mixture: of the buffer alone, or with Nesterov's look ahead
+  T of_grad, of_buffer;  ///< the step is a mixture: the buffer alone, or with Nesterov's look-ahead
 };
 
 template <typename T>
@@ -149,7 +149,7 @@ struct LarsRule {
   ACCRUE_HOST_DEVICE T decayed(T p, T g) const {
     const T most = T(10);
     const T d = g * scale + decay * p;
-    return d < -most ? -most : d > most ? most : d;  // a NaN stays one
+    return d < -most ? -most : d > most ? most : d;  // a NaN stays NaN
   }
   ACCRUE_HOST_DEVICE void operator()(T& p, T g) const { p -= lr * decayed(p, g); }
   ACCRUE_HOST_DEVICE void operator()(T& p, T g, T& buffer) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row-wise parts of a transformer block in as few passes over memory as they need: LayerNorm, GELU (tanh form) with the
-// bias before it, bias plus residual, sums over rows. A row of a few thousand numbers stays in the first-level cache,
-// so a second look at it is free; what costs is each pass over the whole matrix.
+// Row-wise parts of a transformer block with the fewest passes over memory: LayerNorm, GELU (tanh form) with the bias
+// before it, bias plus residual, sums over rows. A row of a few thousand numbers stays in the first-level cache, so a
+// second read of it is free; each pass over the whole matrix is expensive.
 #pragma once
 
 #include "kernels/kernels.h"
@@ -79,7 +79,7 @@ void column_sum(const T* x, std::int64_t rows, std::int64_t width, T* sum) {
   }
 }
 
-// GELU's tanh form is x * sigmoid(2 u) with u = c (x + 0.044715 x^3), which needs one exponential.
+// GELU's tanh form equals x * sigmoid(2 u) with u = c (x + 0.044715 x^3), which needs one exponential.
 constexpr double gelu_slope = 1.5957691216057308;  // 2 sqrt(2 / pi)
 constexpr double gelu_cubic = 0.044715;
 

@@ -12,8 +12,8 @@ class QActionGroup;
 
 namespace accrue::ui {
 
-/// Every command of the window: one QAction each, with an object name that tests can rely on. Menus, tool bar,
-/// shortcut sheet and command palette are made of these.
+/// All commands of the window: one QAction each, with an object name for tests. Menus, the tool bar, the shortcut sheet
+/// and the command palette are built from these.
 struct WindowActions {
   explicit WindowActions(QObject* owner);
 
@@ -37,7 +37,7 @@ struct WindowActions {
   QActionGroup* themes;
   QActionGroup* layouts;
 
-  /// In the order of the constructor, which is that of the menus; for the shortcut sheet and for tests.
+  /// In constructor order, which is that of the menus; for the shortcut sheet and tests.
   const QList<QAction*>& all() const { return all_; }
 
  private:
@@ -47,7 +47,7 @@ struct WindowActions {
   QList<QAction*> all_;
 };
 
-/// A command's keys as they are shown; those of a focused plot, too.
+/// Keys of a command as displayed, including those of a focused plot.
 QString keysText(const QAction& action);
 
 }  // namespace accrue::ui

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// RunSeries: everything the studio knows about one run, live or from disk: its spec and plan, its progress, and its
-// measured series with their positions on every clock. From event to point: append() takes a batch of events,
-// MicroStepJoin makes one point of all replicas' reports of a micro-step (an update is a point as it is), a SeriesStore
-// keeps the point with its clocks, and a plot draws it through column_reducer.h.
+// RunSeries: the studio's data of one run, live or from disk: its spec and plan, its progress, and its measured series
+// with their positions on every clock. From event to point: append() takes a batch of events; MicroStepJoin makes one
+// point of all replicas' reports of a micro-step (an update is a point itself); a SeriesStore keeps the point with its
+// clocks; a plot draws it through column_reducer.h.
 #pragma once
 
 #include <QObject>
@@ -36,7 +36,7 @@ struct RunSummary;
 
 namespace accrue::ui {
 
-/// The newest value of each measurement; NaN or 0 before the first.
+/// Newest value of each measurement; NaN or 0 before the first.
 struct LastValues {
   static constexpr double none = std::numeric_limits<double>::quiet_NaN();
   std::int64_t update = 0;
@@ -55,31 +55,31 @@ struct LastValues {
   double samplesPerSecond = none;  ///< over all ranks
   double tokensPerSecond = none;   ///< over all ranks
   double seconds = 0.0;
-  double unpausedSeconds = 0.0;  ///< of them, those in which the run was not paused: what a forecast goes by
+  double unpausedSeconds = 0.0;  ///< of them, without pauses; the basis of forecasts
   std::int64_t memoryBytes = 0;  ///< resident memory of all ranks together
   std::int64_t wireBytes = 0;    ///< sent by all ranks
   std::int64_t collectives = 0;  ///< of one rank
 };
 
-/// What a rank reported of its memory: of its device, or resident where it computes on the CPU.
+/// A rank's memory reports: of its device, or resident memory if it computes on the CPU.
 struct RankMemory {
   ClockTable clocks;
   SeriesStore mebibytes{clocks};
 };
 
-/// What some runs measure at an update and others do not, at the updates that did.
+/// Optional measurements of an update, at the updates that have them.
 struct UpdateSeries {
   ClockTable clocks;
   SeriesStore values{clocks};
   void append(const ClockPoint& at, double value);
-  /// Keeps what was measured up to that update.
+  /// Keeps measurements up to that update.
   void rewindTo(double update);
 };
-/// The parts of a loss, by name.
+/// Parts of a loss, by name.
 using PartSeries = std::map<QString, std::unique_ptr<UpdateSeries>>;
 
 struct RunProblem {
-  bool fatal = false;  ///< a rank failed, not a warning
+  bool fatal = false;  ///< a rank failed; not a warning
   std::int64_t rank = -1;
   QString className;
   QString message;
@@ -91,31 +91,31 @@ struct RunProblem {
   std::int64_t microStep = 0;
 };
 
-/// How long a run was paused, from its start to an update.
+/// Total pause of a run, from its start to an update.
 struct PausedUntil {
-  std::size_t update = 0;  ///< place in the clocks of updates
+  std::size_t update = 0;  ///< index in the clocks of updates
   double seconds = 0.0;
 };
 
-/// Whether a run is drawn. It is the run's own, so that neither a selection nor a filter changes it.
+/// Whether a run is drawn. It belongs to the run, so neither a selection nor a filter changes it.
 enum class Shown {
   no,
-  whileFocused,  ///< looked at in passing: until another run has the focus
+  whileFocused,  ///< temporarily, until another run has the focus
   yes
 };
 
-/// What is said of a run; kept in the studio's own data, never in the run's folder.
+/// A user's notes about a run; kept in the studio's data, never in the run's folder.
 struct RunNotes {
-  QString name;  ///< in place of the run's own
+  QString name;  ///< replaces the run's own name
   QString text;
   QStringList tags;
   bool starred = false;
-  QString called{};  ///< what the studio called it among runs of one name: a name once given stays
+  QString called{};  ///< name among runs of the same name; never changes once given
   bool operator==(const RunNotes&) const = default;
 };
 
 struct RunOutcome {
-  QString outcome;  ///< finished, stopped, failed, interrupted; empty while the run goes on
+  QString outcome;  ///< finished, stopped, failed, interrupted; empty while the run is in progress
   QString reason;
   QString weightsSha256;
   std::int64_t updates = 0;
@@ -128,34 +128,33 @@ class RunSeries : public QObject {
   Q_OBJECT
 
  public:
-  /// How many colours there are before an index is one of them in another dash.
+  /// Number of colours; further indices repeat them with another dash pattern.
   static constexpr int colors = 8;
-  /// colorIndex names a colour, a dash pattern and a marker in every theme; -1 until the run is first shown.
+  /// colorIndex determines a colour, a dash pattern and a marker in every theme; -1 until the run is first shown.
   explicit RunSeries(QString id, int colorIndex, QObject* parent = nullptr);
   ~RunSeries() override;
 
   QString id() const { return id_; }
-  /// What it is called wherever it is named: as it was given, and where a table holds several of that name, with what
-  /// tells it from them.
+  /// Its displayed name: the given one, with a distinction if a table contains several of that name.
   QString name() const { return distinctName().isEmpty() ? givenName() : distinctName(); }
-  /// As the user, the spec or the folder says.
+  /// Name from the user, the spec or the folder.
   QString givenName() const;
   QString folder() const { return folder_; }
   int colorIndex() const { return colorIndex_; }
   void setColorIndex(int index);
   Shown shown() const { return shown_; }
   void setShown(Shown shown);
-  /// UTC, as text that sorts; empty if not known.
+  /// UTC, as sortable text; empty if unknown.
   QString startedAt() const { return startedAt_; }
   void setStartedAt(const QString& utc) { startedAt_ = utc; }
-  /// Id of the run whose checkpoint this one began with; empty if it began anew.
+  /// Id of the run whose checkpoint this one started from; empty if there is none.
   QString branchedFrom() const { return branchedFrom_; }
-  /// Update of that checkpoint; 0 = not known.
+  /// Update of that checkpoint; 0: unknown.
   std::int64_t branchUpdate() const { return branchUpdate_; }
-  /// Update of the newest checkpoint that was reported; 0 = none.
+  /// Update of the newest reported checkpoint; 0: none.
   std::int64_t checkpointUpdate() const { return checkpointUpdate_; }
   void setName(const QString& name);
-  /// By the table that holds it; empty: the given name.
+  /// Set by the table that contains it; empty: the given name.
   QString distinctName() const { return notes_.called; }
   void setDistinctName(const QString& name);
   const RunNotes& notes() const { return notes_; }
@@ -165,98 +164,97 @@ class RunSeries : public QObject {
   const std::optional<accrue::RunSpec>& spec() const { return spec_; }
   const std::optional<accrue::RunPlan>& plan() const { return plan_; }
   void setSpec(const accrue::RunSpec& spec);
-  /// Also sets the spec. Starts the planned LR curve and the window's arithmetic.
+  /// Also sets the spec. Starts computing the planned LR curve and the window's arithmetic.
   void setPlan(const accrue::RunPlan& plan);
-  /// Takes a run folder's summary, for a run whose events are not read (yet).
+  /// Takes a run folder's summary, for a run whose events are not read.
   void setSummary(const accrue::RunSummary& summary);
 
-  /// The result of the checks against one batch.
+  /// Result of the checks against one batch.
   const ExactnessLamp& lamp() const { return lamp_; }
 
   accrue::RunState state() const { return state_; }
   QString stateDetail() const { return stateDetail_; }
-  /// Where a rank stands while the run is paused.
+  /// State of a rank while the run is paused.
   const std::optional<accrue::Held>& held() const { return held_; }
   void setState(accrue::RunState state, const QString& detail = {});
   bool isLive() const { return accrue::is_live(state_); }
 
-  /// Takes a batch, once per frame. Emits changed() once, and stateChanged() if the state changed.
+  /// Takes a batch of events, once per frame. Emits changed() once, and stateChanged() if the state changed.
   void append(const std::vector<accrue::RunEvent>& events);
   /// Clears all measured data (before a history is read again).
   void clear();
-  /// True once events have been taken.
+  /// Whether any events were taken.
   bool hasEvents() const { return eventsTaken_ > 0; }
   std::int64_t eventsTaken() const { return eventsTaken_; }
-  /// Traces that arrived too fast to be taken and are in the run folder only.
+  /// Number of traces that arrived too fast; they are only in the run folder.
   std::int64_t tracesNotDrawn() const { return tracesNotDrawn_; }
   void setTracesNotDrawn(std::int64_t count);
 
-  /// The plan's figures beside what the ranks counted; empty before they have.
+  /// The plan's figures compared with the ranks' counts; empty before they are known.
   std::vector<accrue::PlanFigure> planCheck() const;
 
   const LastValues& last() const { return last_; }
-  /// Samples per second over all ranks: while the run is live how fast it is now, then its mean; pauses do not count.
+  /// Samples per second over all ranks, without pauses: the current value while the run is live, then the mean.
   double pace() const;
   const RunOutcome& outcome() const { return outcome_; }
-  /// The newest; of failures at least the last.
+  /// The newest problems; always includes the last failure.
   const std::vector<RunProblem>& problems() const { return problems_; }
   static constexpr std::size_t mostProblems = 100;
-  /// All of them, kept or not.
+  /// Number of all problems, kept or not.
   std::size_t problemCount() const { return problemCount_; }
   std::int64_t ranks() const;
-  /// As planned, where a spec is known: N may follow from a global batch, and both from the memory of a rank. 0 = not
-  /// known.
+  /// As planned, if a spec is known: N may follow from a global batch, and both from the memory of a rank. 0: unknown.
   std::int64_t plannedSteps() const { return plannedSteps_; }
   std::int64_t plannedMicroBatch() const { return plannedMicroBatch_; }
-  /// The spec with these two in place of what is written.
+  /// The spec with these two values filled in.
   std::optional<accrue::RunSpec> plannedSpec() const;
-  /// The current N; 0 = not known.
+  /// The current N; 0: unknown.
   std::int64_t steps() const;
 
-  /// "2 of 4": progress in the open window.
+  /// Progress in the open window: "2 of 4".
   QString windowText() const;
-  /// "update 120 of 300, micro-step 2 of 4".
+  /// Progress of the run: "update 120 of 300, micro-step 2 of 4".
   QString progressText() const;
 
-  /// The series of a metric; never null, empty if nothing was measured.
+  /// Series of a metric; never null, empty if nothing was measured.
   const SeriesStore& series(Metric metric) const;
-  /// What the loss is the sum of, where that is known: of updates, and of evaluations.
+  /// Parts of the loss, if known: of updates, and of evaluations.
   const PartSeries& lossParts() const { return lossParts_; }
   const PartSeries& evaluationParts() const { return evaluationParts_; }
-  /// What a program measures besides, by name: with updates, and with evaluations.
+  /// A program's other measurements, by name: of updates, and of evaluations.
   const PartSeries& scalars() const { return scalars_; }
   const PartSeries& evaluationScalars() const { return evaluationScalars_; }
-  /// The loss scale at updates that were left out because something was not finite; 0 where losses are not scaled.
+  /// Loss scale at updates that were skipped because of a non-finite value; 0 if losses are not scaled.
   const SeriesStore& skippedUpdates() const { return skippedUpdates_.values; }
-  /// Recorded weights, one series a weight (run.record_weights).
+  /// Recorded weights, one series per weight (run.record_weights).
   const std::vector<std::unique_ptr<SeriesStore>>& weights() const { return weights_; }
   /// By rank.
   const std::map<std::int64_t, std::unique_ptr<RankMemory>>& memory() const { return memory_; }
   const SyncTimeline& timeline() const { return timeline_; }
-  /// What each rank's gradients hold.
+  /// Contents of each rank's gradients.
   const RankTracker& tracker() const { return tracker_; }
-  /// Where each rank that is or was ready stands on the grid.
+  /// Grid coordinate of each rank that is or was ready.
   const std::map<std::int64_t, accrue::GridCoordinate>& places() const { return places_; }
-  /// The planned learning rate, one point an update (fewer for very long plans); empty until it is worked out in the
-  /// background, when changed() is emitted. On wall and compute time the plan is placed at the measured pace; empty
-  /// before there is one.
+  /// Planned learning rate, one point per update (fewer for very long plans); empty until it was computed in the
+  /// background, which emits changed(). On wall and compute time the plan is scaled by the measured pace; empty before
+  /// there is one.
   std::vector<std::pair<double, double>> plannedLearningRate(Clock clock) const;
-  /// Where the plan ends on a clock, if it is known.
+  /// End of the plan on a clock, if known.
   std::optional<double> plannedEnd(Clock clock) const;
   /// The newest position on a clock; 0 before the first point.
   double latest(Clock clock) const;
 
-  /// Grows with every change to what is drawn; a plot compares it to know whether to draw.
+  /// Grows with every change to drawn data; a plot compares it to decide whether to draw.
   std::uint64_t revision() const { return revision_; }
 
  Q_SIGNALS:
   void changed();
   void stateChanged();
   void shownChanged();
-  /// Spec and plan are known now, or have changed.
+  /// Emitted when spec and plan become known or change.
   void specChanged();
   void givenNameChanged();
-  /// The run is about to go, and is still whole: views that show it are asked for it once more.
+  /// Emitted before the run is destroyed, while it is complete: views that show it must let go.
   void leaving();
 
  private:
@@ -296,7 +294,7 @@ class RunSeries : public QObject {
   std::optional<accrue::RunPlan> plan_;
   std::int64_t plannedSteps_ = 0;
   std::int64_t plannedMicroBatch_ = 0;
-  std::int64_t steps_ = 0;  ///< N as it was set last; 0 = never
+  std::int64_t steps_ = 0;  ///< last set N; 0: never
   accrue::RunState state_ = accrue::RunState::idle;
   QString stateDetail_;
   std::optional<accrue::Held> held_;
@@ -349,9 +347,9 @@ class RunSeries : public QObject {
   bool offsetPending_ = false;
   double timeOffset_ = 0.0;
   double keptSeconds_ = 0.0;
-  std::vector<PausedUntil> pauses_;            ///< of the updates during which the run was paused
-  std::optional<std::int64_t> pausedSinceNs_;  ///< while it is
-  double pausedSinceUpdate_ = 0.0;             ///< seconds, in pauses that ended after the newest update
+  std::vector<PausedUntil> pauses_;            ///< for updates during which the run was paused
+  std::optional<std::int64_t> pausedSinceNs_;  ///< set while it is paused
+  double pausedSinceUpdate_ = 0.0;             ///< seconds of pauses that ended after the newest update
   JobRunner jobs_;                             ///< last, so that its jobs end before the members they report to
 };
 

@@ -24,9 +24,8 @@ struct DynamicScale {
   double backoff_factor = 0.5;
   std::int64_t growth_interval = 2000;  ///< updates without an overflow before the scale grows
   double lowest = static_cast<double>(std::numeric_limits<float>::min());
-  std::int64_t hysteresis =
-      1;  ///< number of the overflow, counted since the scale last grew, from which on overflows reduce the scale
-  std::int64_t overflows = 0;  ///< since the scale last grew; capped at the hysteresis
+  std::int64_t hysteresis = 1;  ///< overflows, from this one on since the last growth, shrink the scale
+  std::int64_t overflows = 0;   ///< since the scale last grew; capped at the hysteresis
 
   bool enabled() const { return scale > 0.0; }
   double factor() const { return enabled() ? scale : 1.0; }

@@ -46,8 +46,7 @@ class StateFolder {
   std::filesystem::path parent_;
   std::filesystem::path part_;
   std::filesystem::path replaced_;
-  int lock_ =
-      -1;  ///< the open parent folder: saves hold a shared lock on it, a load takes an exclusive one to clean up
+  int lock_ = -1;  ///< the open parent folder: saves lock it shared, a load exclusively to clean up
 };
 
 /// Returns the first error of any rank: this rank's own, or a note about the others. Collective: the axis.

@@ -49,9 +49,8 @@ enum class Reduction { none, sum, mean };
 
 /// Additional contents of save_state(), beyond Accelerate's own (models, optimizers, schedulers, scaler, step, RNG).
 struct SaveStateOptions {
-  bool gradients =
-      false;  ///< gradients of the open window, of every rank, so that a resume inside a window loses nothing
-  bool loaders = false;  ///< epoch and position of every loader, so that the next pass continues at the same place
+  bool gradients = false;  ///< those of the open window, of every rank: a resume inside it loses nothing
+  bool loaders = false;    ///< epoch and position of every loader, so that the next pass continues at the same place
 };
 
 /// Whether T is a torch::nn::ModuleHolder.

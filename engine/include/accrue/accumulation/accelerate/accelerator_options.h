@@ -34,8 +34,7 @@ struct AcceleratorOptions {
   std::optional<GradientAccumulationPlugin> gradient_accumulation_plugin;
   bool step_scheduler_with_optimizer = true;
   bool split_batches = false;  ///< a loader's batch size is for all ranks together, and the schedule advances once
-  bool even_batches =
-      true;  ///< a short tail is completed with samples from the start, so that ranks have equally many batches
+  bool even_batches = true;    ///< samples from the start complete a short tail: all ranks have as many batches
   MixedPrecision mixed_precision = MixedPrecision::no;
   GradScalerOptions grad_scaler;      ///< for fp16
   at::Device device = at::kCPU;       ///< device of prepared modules and of batches of prepared loaders

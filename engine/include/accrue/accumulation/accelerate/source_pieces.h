@@ -125,8 +125,7 @@ class SharedSource final {
         for (const Batch& each : round_) rows += rows_of(each).value_or(0);
         piece.remainder = rows < *whole_ * share_.world ? rows : 0;
         const std::int64_t of_last = std::min(*rows_of(round_.back()), *whole_);
-        const std::int64_t place =
-            share_.rank - got + 1;  // index among the ranks that the last batch and the start fill
+        const std::int64_t place = share_.rank - got + 1;  // among the ranks that the last batch and the start fill
         if (place > 0 || (place == 0 && of_last < *whole_)) {
           const Batch filled = made_longer(Rows::range(round_.back(), 0, of_last), (place + 1) * *whole_);
           piece.batch = Rows::range(filled, place * *whole_, *whole_);

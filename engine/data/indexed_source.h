@@ -11,7 +11,7 @@
 
 namespace accrue {
 
-/// Makes a micro-batch of a GPT. Ignored labels are -100: padding, and with data.mask_end_of_document the label of each
+/// Makes a micro-batch of a GPT. Ignored labels are -100: padding, and with data.mask_end_of_document the label at each
 /// end of a document. Documents restart positions or attention if the spec says so.
 Batch gpt_batch(std::span<const GptItem> items, const DataSpec& data, std::int64_t context);
 

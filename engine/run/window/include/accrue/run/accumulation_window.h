@@ -178,9 +178,8 @@ void for_each_field(Position& at, Visit&& visit) {
 
 /// Position and end of an additional schedule that follows a window.
 struct FollowingSchedule {
-  std::int64_t position = 0;  ///< inner steps taken
-  std::int64_t guard_count =
-      0;  ///< number that K13's guard on total reads: these steps, those taken elsewhere, and bumps
+  std::int64_t position = 0;          ///< inner steps taken
+  std::int64_t guard_count = 0;       ///< read by K13's guard on total: these steps, those taken elsewhere, and bumps
   std::optional<std::int64_t> total;  ///< K13's guard on total
 };
 

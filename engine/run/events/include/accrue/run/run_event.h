@@ -206,11 +206,10 @@ struct Held {
   std::int64_t update = 0;  ///< the update that ends its window, from 1
   std::int64_t micro_step = 0;
   StepPhase phase = StepPhase::none;
-  std::int64_t position =
-      0;                  ///< of the micro-step in its window, from 1; between two micro-steps, the number completed
-  std::int64_t size = 0;  ///< of the window
-  double loss = 0.0;      ///< mean of the micro-step
-  double weight = 0.0;    ///< factor of the micro-step's loss sum before backward
+  std::int64_t position = 0;   ///< of the micro-step in its window, from 1; between two, the number completed
+  std::int64_t size = 0;       ///< of the window
+  double loss = 0.0;           ///< mean of the micro-step
+  double weight = 0.0;         ///< factor of the micro-step's loss sum before backward
   double gradient_norm = 0.0;  ///< of the sum
   double factor = 0.0;         ///< factor of the sum in the update, before clipping
   double clip = 0.0;           ///< factor of clipping by norm; 1: no clipping

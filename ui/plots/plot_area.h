@@ -49,7 +49,7 @@ class PlotArea : public QWidget {
   void setFocusedRun(RunSeries* run);
   RunSeries* focusedRun() const;
 
-  /// All plots, by object name. shownViews: the shown ones, from the top.
+  /// All plots. shownPlots() has the object names of the shown ones, from the top.
   const std::vector<PlotView*>& allViews() const { return all_; }
   QStringList shownPlots() const;
   /// Ignores unknown names; without a known one the first plots are shown.

@@ -14,17 +14,17 @@ class RunsPanel;
 class RunTrash;
 struct WindowActions;
 
-/// The commands on runs of the table: rename, notes, star, baseline, delete and undo.
+/// Commands on runs of the table: rename, notes, star, baseline, delete and undo.
 class RunCommands : public QObject {
   Q_OBJECT
 
  public:
   RunCommands(const WindowActions& actions, RunsPanel* runs, RunLibrary* library, MessageBar* bar, QWidget* window);
-  /// Enables what can be done with the runs that are selected now.
+  /// Enables the commands that are possible for the selected runs.
   void showEnabled();
 
  protected:
-  /// Undo, in the panel of the runs, brings back what was deleted; elsewhere it is the set-up's.
+  /// Undo in the runs panel restores deleted runs; elsewhere it belongs to the set-up.
   bool eventFilter(QObject* object, QEvent* event) override;
 
  private:

@@ -10,16 +10,16 @@ namespace accrue::ui {
 
 class RunControl;
 
-/// The inspector dock: where a paused run stands, what each phase of the micro-step has come to on each rank, and the
-/// first weights and gradients as they are now.
+/// The inspector dock: place of a paused run, result of each phase of the micro-step on each rank, and the current
+/// first weights and gradients.
 class InspectorPanel : public QWidget {
   Q_OBJECT
 
  public:
   explicit InspectorPanel(RunControl* control, QWidget* parent = nullptr);
-  /// Call at most once per frame. Nothing is filled in while the panel is not shown.
+  /// Call at most once per frame. Does nothing while the panel is hidden.
   void refresh();
-  /// Whether its dock can be seen: one behind another tab cannot, though it is visible to Qt.
+  /// Sets whether its dock can be seen: one behind another tab cannot, though Qt calls it visible.
   void setShown(bool shown);
   void focusPhases();
 

@@ -24,7 +24,7 @@ class WindowFiles;
 struct BundleRow;
 struct WindowActions;
 
-/// What BundleExchange uses; all outlive it.
+/// Dependencies of BundleExchange; all outlive it.
 struct BundleParts {
   SpecDocument* document = nullptr;
   RunLibrary* library = nullptr;
@@ -34,13 +34,13 @@ struct BundleParts {
   MessageBar* messages = nullptr;
   ExchangeJobs* jobs = nullptr;
   QWidget* window = nullptr;
-  std::function<QList<RunSeries*>()> chosen_runs;  ///< checked when the question is asked
+  std::function<QList<RunSeries*>()> chosen_runs;  ///< checked initially
   std::function<QByteArray()> layout;
   std::function<bool(const QByteArray&)> take_layout;
 };
 
-/// Runs as one file, out and in: asks what goes along, writes it in the background; imports a bundle into the runs
-/// folder, and offers the spec and the layout that came with it.
+/// Export and import of runs as one file. Asks for the contents and writes it in the background; imports a bundle into
+/// the runs folder, and offers the spec and layout that came with it.
 class BundleExchange : public QObject {
   Q_OBJECT
 

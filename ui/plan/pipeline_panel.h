@@ -31,7 +31,7 @@ class RunSeries;
 class SpecDocument;
 
 /// The pipeline dock: the schedule of the edited spec's window, with the fields that shape it, and under it a measured
-/// window of the selected run on the same scale. Where there is a measured window, the plan is drawn at its pace.
+/// window of the selected run on the same scale. If there is a measured window, the plan is drawn at its pace.
 class PipelinePanel : public QWidget {
   Q_OBJECT
 
@@ -41,19 +41,19 @@ class PipelinePanel : public QWidget {
   /// Call at most once per frame.
   void refresh();
   void setEditable(bool editable);
-  /// Asks for the height that both halves need, once for each number of lanes, while the panel is in sight. Call it
-  /// when it comes to the front of its tabs.
+  /// Requests the height that both halves need, once for each number of lanes, while the panel is visible. Call it when
+  /// it comes to the front of its tabs.
   void askForRoom();
-  /// The fields that shape the schedule, for the dock's title bar.
+  /// Fields that shape the schedule, for the dock's title bar.
   QWidget* titleControl() const { return controls_; }
   PipelineView* planned() const { return planned_; }
   PipelineView* measured() const { return measured_; }
   const PipelinePlanner& planner() const { return planner_; }
-  /// While a run trains, another window is shown at most this often.
+  /// Minimum interval between two shown windows while a run trains.
   static constexpr std::chrono::milliseconds window_interval{250};
 
  Q_SIGNALS:
-  /// Both halves need so many logical pixels more of height than the panel has.
+  /// Both halves need `missing` more logical pixels of height.
   void roomWanted(int missing);
 
  protected:
@@ -74,9 +74,9 @@ class PipelinePanel : public QWidget {
   void light(const std::optional<PipelineSpot>& spot);
   void showHeaders();
   QString textOf(const PipelineView& view, const PipelineSpot& spot) const;
-  /// The end of what both halves show.
+  /// End of the time that both halves show.
   double wholeEnd() const;
-  /// Lanes are equally high in both halves: the ticks below one of them take nothing from its lanes.
+  /// Gives lanes the same height in both halves; the ticks below one half take no height from its lanes.
   void shareHeight();
 
   SpecDocument* document_;
@@ -97,7 +97,7 @@ class PipelinePanel : public QWidget {
   PlotHeader* measured_header_;
   PipelineView* measured_;
   QVBoxLayout* halves_;
-  int asked_height_ = 0;  ///< the height that was last asked for
+  int asked_height_ = 0;  ///< the height requested last
   QTimer later_;
   QElapsedTimer since_window_;
   std::uint64_t seen_revision_ = 0;

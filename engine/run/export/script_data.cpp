@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of the samples, and what Accrue makes up, are pure functions of the seed; they are written here once more,
-// in Python's whole numbers, so that a script needs no file of ours.
+// The order of the samples, and generated data, are pure functions of the seed. They are reimplemented here with
+// Python's integers, so a script needs no file of ours.
 #include <fmt/format.h>
 
 #include <cmath>

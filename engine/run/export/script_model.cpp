@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules and parameters have the names under which a run saves its weights.
+// Modules and parameters have the names of a run's saved weights.
 #include <fmt/format.h>
 
 #include "accrue/run/choice_names.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows, what divides a loss, the rate, and the loop of each tool.
+// Windows, divisors, the rate, and the loop of each tool.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ struct Division {
 Division division_of(const RunPlan& plan) {
   const AccumulationKnobs& knobs = plan.knobs;
   const bool all = counts_over_ranks(knobs);
-  // Summed gradients of ranks are their mean times their number.
+  // Summed gradients of ranks are their mean times the number of ranks.
   const std::string sum = knobs.reduce_op == ReduceOp::sum ? "RANKS * " : "";
   const std::string each = "[samples_of(epoch, batch, rank) for epoch, batch in window]";
   const std::string ranks =
@@ -86,7 +86,7 @@ Division division_of(const RunPlan& plan) {
           fmt::format("    return [{}1.0 / (max(items(s), 1) * N) for s in {}]\n", sum, each)};
 }
 
-/// The share of the way between the warm-up and the end that is left, from `done`; as lr_at() has it.
+/// Remaining fraction between the end of the warm-up and the total, from `done`, as in lr_at().
 std::string decaying(const LrCurve& curve) {
   const std::string done = "done = min((position - WARMUP) / (TOTAL - WARMUP), 1.0) if position < TOTAL else 1.0\n    ";
   switch (curve.kind) {
@@ -134,7 +134,7 @@ std::string constructor(const OptimizerSpec& optimizer) {
   return fmt::format("torch.optim.{}(groups, lr=LR, {}, eps={})", apart ? "AdamW" : "Adam", betas, eps);
 }
 
-/// Whether every parameter is treated alike.
+/// Whether all parameters have the same options.
 bool one_group(const RunPlan& plan) {
   return plan.spec.optimizer.weight_decay == 0.0 && plan.spec.optimizer.scaled_lr.empty();
 }

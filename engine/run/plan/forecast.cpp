@@ -12,7 +12,7 @@ int nearness(const RunSpec& spec, const EarlierRun& run) {
   return run.spec.accumulation.steps == spec.accumulation.steps ? 3 : 2;
 }
 
-/// What computes is a library's where one is named.
+/// Whether the same library parts compute, if any are named.
 bool same_parts(const MegatronSpec& left, const MegatronSpec& right) {
   return left.custom_model_provider_function == right.custom_model_provider_function &&
          left.custom_prepare_model_function == right.custom_prepare_model_function &&

@@ -31,7 +31,8 @@ at::Tensor matrix(const at::Tensor& x) {
   return x.reshape({-1, x.size(-1)});
 }
 
-/// The gradient of a weight [outputs, inputs], of dy [..., outputs] and x [..., inputs]; undefined if it was added.
+/// Returns the gradient of a weight [outputs, inputs], from dy [..., outputs] and x [..., inputs]; undefined if it was
+/// added.
 at::Tensor weight_gradient(const at::Tensor& weight, const at::Tensor& dy, const at::Tensor& x) {
   at::Tensor place = gradient_place(weight);
   if (!place.defined()) return at::matmul(matrix(dy).t(), matrix(x));
@@ -70,7 +71,7 @@ struct ColumnLinear : torch::autograd::Function<ColumnLinear> {
     const at::Tensor &x = kept[0], &weight = kept[1], &dy = grads[0];
     const bool sequence = axis.sequence();
 
-    // Both exchanges run while a product is computed.
+    // Both exchanges run during the computation of a product.
     constexpr auto for_backward = CollectivePurpose::activations;
     at::Tensor whole = sequence ? rows_like(x, axis.size()) : x;
     Work gathers = sequence ? axis.ranks().start_all_gather(whole, x.contiguous(), for_backward) : Work();
@@ -115,7 +116,7 @@ struct CrossEntropy : torch::autograd::Function<CrossEntropy> {
     axis.sum(sums);
     const at::Tensor log_sum = sums[0].log();
     at::Tensor loss = log_sum - sums[1];
-    // The target's share and every class's, which sum to one.
+    // Shares of the target and of every class, which sum to one.
     const double smoothing = label_smoothing > 0.0 ? label_smoothing * classes / (classes - 1.0) : 0.0;
     if (smoothing > 0.0) loss = loss * (1.0 - smoothing) - (sums[2] / classes - log_sum) * smoothing;
 
@@ -152,7 +153,7 @@ void refuse(bool wrong, const char* text) {
   if (wrong) throw std::invalid_argument(text);
 }
 
-/// [outputs, inputs] by PyTorch's rule, drawn whole.
+/// Draws [outputs, inputs] by PyTorch's rule, whole.
 at::Tensor drawn(std::int64_t outputs, std::int64_t inputs, std::int64_t fan_in) {
   const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in));
   return at::empty({outputs, inputs}).uniform_(-bound, bound);
@@ -191,7 +192,7 @@ at::Tensor vocab_parallel_embedding(const at::Tensor& ids, const at::Tensor& wei
   if (ids.is_cpu() && ids.numel() > 0 &&
       (ids.min().item<std::int64_t>() < 0 || ids.max().item<std::int64_t>() >= rows_of_all))
     throw std::invalid_argument("an id lies outside the vocabulary of " + std::to_string(rows_of_all));
-  // As the lookup of one rank does on a device, which would have to be waited for to throw here.
+  // Like the lookup of one rank on a device, which would have to be waited for to throw here.
   if (!ids.is_cpu())
     at::_assert_async((ids >= 0).logical_and(ids < rows_of_all).all(), "an id lies outside the vocabulary");
   const at::Tensor local = ids - axis.rank() * weight.size(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source of the shape: the GPT-2 report.
+// Source of the architecture: the GPT-2 report.
 #include "models/gpt_model.h"
 
 #include <ATen/ops/add.h>
@@ -66,7 +66,7 @@ at::Tensor GptModel::through_blocks(at::Tensor x, std::int64_t positions, const 
                          .axis = axis_,
                          .mask = mask,
                          .recompute_attention = recompute_ == RecomputeKind::selective};
-  // What backward computes again must not depend on what the model is told in between.
+  // Recomputation in backward must not depend on options that change in between.
   const bool plain = plain_ || mask.defined();
   const auto run = [this, shape, dropout, plain](at::Tensor y, const BlockRange& range) {
     for (std::int64_t i = range.first; i < range.last; ++i) {

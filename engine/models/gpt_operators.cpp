@@ -31,8 +31,8 @@ at::Tensor looked_up(const Looks& looks, const at::Tensor& mask, double dropout,
                                           causal && !mask.defined());
 }
 
-/// Attention over what `unpack` makes of `packed`, from which backward can compute it again. Its probabilities are this
-/// rank's heads'.
+/// Attention over the result of unpack(packed), from which backward can recompute it. Its probabilities are those of
+/// this rank's heads.
 template <typename Unpack>
 at::Tensor attended(const at::Tensor& packed, const Unpack& unpack, const BlockShape& shape, double dropout) {
   const bool own_masks = dropout > 0.0 && shape.axis.split();

@@ -55,7 +55,7 @@ double train(int epochs) {
   return weight;
 }
 
-/// Prints what the next micro-step divides by in a run at `count` of `most`, in groups of three.
+/// Prints the divisor of the next micro-step in a run at `count` of `most`, in groups of three.
 void show_counting(int count, int most) {
   Line model;
   torch::optim::SGD optimizer(model.parameters(), torch::optim::SGDOptions(0.005));

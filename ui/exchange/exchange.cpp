@@ -28,14 +28,14 @@ std::filesystem::path pathOf(const QString& text) {
   return text.toStdString();
 }
 
-/// What became of an import.
+/// Result of an import.
 struct Imported {
   QStringList folders;
   QString problem;
   QStringList notes;
-  QStringList steps;   ///< columns or keys, where none is known for a step
-  QStringList losses;  ///< scalars of a run, where none is known for a loss
-  QString run;         ///< that one, of several
+  QStringList steps;   ///< columns or keys, if no step column is known
+  QStringList losses;  ///< scalars of a run, if no loss is known
+  QString run;         ///< that run, of several
 };
 
 QStringList listOf(const std::vector<std::string>& names) {
@@ -60,7 +60,7 @@ Imported importFrom(const QString& from, const QString& runs_dir, const QString&
   for (const RunLog& log : *logs) {
     const auto choice = choose_tags(log, tags);
     if (choice) continue;
-    // An error with a place is of a field; otherwise another tag may be the loss.
+    // An error with a place is about a field; otherwise another tag may be the loss.
     for (const auto& [tag, values] : log.scalars)
       if (choice.error().where.empty() && !tag.ends_with(samples_twin))
         imported.losses.append(QString::fromStdString(tag));
@@ -100,7 +100,7 @@ void Exchange::noteFocus() {
 
 void Exchange::showCode() {
   if (!sheet_) sheet_ = new CodeExportSheet(parts_.document, parts_.preflight, parts_.dialogs, parts_.window);
-  // What the user touched last is what is meant.
+  // The user's last interaction decides.
   if (!sheet_->isVisible()) sheet_->offer(parts_.focused_run(), !form_is_newer_);
   sheet_->show();
   sheet_->raise();
@@ -163,7 +163,7 @@ void Exchange::readCurves(const QString& from, const QString& step, const QStrin
         return importFrom(from, runs_dir, step, losses, [&] { return go_on(ExchangeJobs::unknown); });
       },
       [this, from, step, losses](const Imported& imported, bool cancelled) {
-        // What was imported before the cancel reached it is a run like others.
+        // Runs that were imported before the cancellation are like others.
         for (const QString& folder : imported.folders) parts_.library->open(folder);
         if (cancelled) return;
         const auto ask = [this](const QString& question, const QStringList& names) {

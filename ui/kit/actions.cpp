@@ -30,7 +30,7 @@ QAction* WindowActions::add(QObject* owner, const char* name, const QString& tex
   plain.remove(QLatin1Char('&')).remove(QStringLiteral("\u2026"));
   action->setIconText(plain);
   action->setStatusTip(tip.isEmpty() ? plain : tip);
-  // A button without a text is known by it, so it begins with the command's name.
+  // Assistive technology identifies a button without a text by its tooltip, so that begins with the command's name.
   const QString called = keys.isEmpty() ? plain
                                         //: Tooltip of a command: its name (its key)
                                         : tr("%1 (%2)").arg(plain, keys.front().toString(QKeySequence::NativeText));
@@ -143,7 +143,7 @@ WindowActions::WindowActions(QObject* owner) {
   bugGallery = add(owner, "bugGalleryAction", tr("Bug &gallery"), keys("Ctrl+Shift+G"), "warning",
                    tr("Fifteen bugs: see what each does, what detects it, and how to fix it"));
 
-  // Single letters belong to a focused plot, which handles them itself; here they are shown only.
+  // Single letters belong to a focused plot, which handles them itself; here they are only displayed.
   fit = add(owner, "fitAction", tr("&Fit\tA"), {}, "fit", tr("Show all data"));
   follow = add(owner, "followAction", tr("Follow &live\tEnd"), {}, "follow", tr("Keep the newest point in view"));
   logY = add(owner, "logYAction", tr("Log &y\tL"), {}, "log-y", tr("Logarithmic loss axis"));

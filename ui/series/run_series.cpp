@@ -20,7 +20,7 @@ QString text(const std::string& utf8) {
   return QString::fromStdString(utf8);
 }
 
-/// A curve with a bug must not pass for one without, in a legend as little as in a file.
+/// A curve with a bug must be recognisable, in a legend as in a file.
 QString bugMark(const accrue::RunSpec& spec) {
   if (spec.teaching.bug == accrue::Bug::none) return {};
   //: Follows the name of a run that was given a bug
@@ -47,12 +47,12 @@ void appendParts(PartSeries& parts, const ClockPoint& at, const accrue::NamedLos
   }
 }
 
-/// The loss of a window without a label means nothing.
+/// The loss of a window without a label is meaningless.
 bool hasLoss(const accrue::Update& body) {
   return body.outcome != accrue::StepOutcome::skipped_empty;
 }
 
-/// Recorded weights beyond this many are left to the file.
+/// Recorded weights beyond this number stay in the file.
 constexpr std::size_t mostWeights = 64;
 
 }  // namespace
@@ -159,7 +159,7 @@ void RunSeries::resetTracker() {
   tracker_ = plan_ ? RankTracker(*plan_) : RankTracker();
 }
 
-/// What follows from the plan. It is walked in the background; a newer plan cancels the walk.
+/// Computes results of the plan. It is walked in the background; a newer plan cancels the walk.
 void RunSeries::takeWindow() {
   last_.plannedUpdates = plan_->totals.updates;
   join_.setEpochLength(plan_->window.batches_per_epoch);
@@ -196,12 +196,12 @@ std::int64_t RunSeries::steps() const {
 }
 
 void RunSeries::setSummary(const accrue::RunSummary& summary) {
-  // A run with a spec is named after it, as while it trained.
+  // A run with a spec is named after it, as during training.
   name_ = accrue::is_imported(summary) ? text(summary.name) : QString();
   folder_ = QString::fromStdString(summary.dir.string());
   startedAt_ = text(summary.started_at);
   branchedFrom_ = text(summary.branched_from);
-  // How an imported run was trained is not known.
+  // The training of an imported run is unknown.
   if (!plan_ && !accrue::is_imported(summary)) {
     plannedSteps_ = summary.steps;
     plannedMicroBatch_ = summary.micro_batch;
@@ -339,7 +339,7 @@ void RunSeries::take(const accrue::RunEvent& event) {
 void RunSeries::takeStarted(const accrue::RunStarted& body) {
   // A resumed run keeps its place among the others.
   if (startedAt_.isEmpty() || !body.resumed) startedAt_ = text(body.started_at);
-  // A branch that is resumed later says where it goes on, not where it began.
+  // A branch that is resumed later reports where it continues, not where it began.
   if (branchUpdate_ == 0 && !body.branched_from.empty()) branchUpdate_ = body.resumed_update;
   branchedFrom_ = text(body.branched_from);
   if (body.resumed) {
@@ -356,7 +356,7 @@ void RunSeries::takeUpdate(const accrue::RunEvent& event, const accrue::Update& 
           ? false
           : static_cast<double>(body.micro_step) <= updateClocks_[Clock::microStep][updateClocks_.size() - 1];
   if (repeated) return;
-  // "seconds" may count like the event times or include the time before a resume: take the nearer one.
+  // "seconds" may count like the event times or include the time before a resume: use the nearer one.
   const double stamp = static_cast<double>(event.time_ns) * 1e-9;
   settleTimeOffset(stamp);
   const bool countsLikeEvents = std::abs(body.seconds - stamp) < std::abs(body.seconds - stamp - timeOffset_);
@@ -386,7 +386,7 @@ void RunSeries::takeUpdate(const accrue::RunEvent& event, const accrue::Update& 
 }
 
 void RunSeries::takeMeasured(const ClockPoint& at, const accrue::Update& body) {
-  // An earlier version imported a log without rates as one of rates that are no numbers.
+  // An earlier version imported a log without rates as one with NaN rates.
   if (body.lr && !std::isnan(*body.lr)) learningRate_.append(at, *body.lr);
   if (body.grad_norm) gradNorm_.append(at, *body.grad_norm);
   if (body.loss_scale) lossScale_.append(at, *body.loss_scale);
@@ -398,7 +398,7 @@ void RunSeries::takeMeasured(const ClockPoint& at, const accrue::Update& body) {
   appendParts(scalars_, at, body.scalars);
 }
 
-/// What the run was paused for counts with the update that it was held in.
+/// A pause counts with the update during which the run was held.
 void RunSeries::takePause() {
   const ClockColumn& seconds = updateClocks_[Clock::seconds];
   const std::size_t newest = updateClocks_.size() - 1;
@@ -414,7 +414,7 @@ double RunSeries::pace() const {
                                                           : LastValues::none;
 }
 
-/// Seconds, over the updates before that one.
+/// Seconds of pauses over the updates before that one.
 double RunSeries::pausedBefore(std::size_t update) const {
   const auto next = std::ranges::lower_bound(pauses_, update, {}, &PausedUntil::update);
   return next == pauses_.begin() ? 0.0 : std::prev(next)->seconds;
@@ -573,7 +573,7 @@ void RunSeries::rewindTo(std::int64_t update, std::int64_t position) {
 void RunSeries::clear() {
   rewindTo(0, 0);
   updateLoss_.truncate(0);
-  // The parts of the losses and the scalars stay, empty: a table may show them.
+  // Parts of the losses and scalars stay, emptied: a table may show them.
   weights_.clear();
   join_.reset();
   timeline_.clear();

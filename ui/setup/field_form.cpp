@@ -23,7 +23,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// The plug-in has a section a group of its fields.
+/// The plug-in has a section per group of its fields.
 std::string_view megatronSection(MegatronGroup group) {
   static constexpr std::string_view names[] = {"megatron.layout",   "megatron.step",       "megatron.length",
                                                "megatron.schedule", "megatron.parameters", "megatron.data",
@@ -70,7 +70,7 @@ QString sectionTitle(std::string_view section) {
   return fromView(section);
 }
 
-/// What users change most between two runs comes first.
+/// Sections that users change most between two runs come first.
 int sectionOrder(std::string_view section) {
   static constexpr std::string_view order[] = {"accumulation", "model",    "data",     "optimizer",  "schedule",
                                                "run",          "parallel", "evaluate", "checkpoint", "launch"};
@@ -78,7 +78,7 @@ int sectionOrder(std::string_view section) {
   return static_cast<int>(at - std::begin(order));
 }
 
-/// Within it what follows an edit is laid out, which takes turns of the event loop.
+/// Time for the layout after an edit, which takes several turns of the event loop.
 constexpr int hold_ms = 250;
 
 bool isPluginSection(const FieldSection* section) {
@@ -106,7 +106,7 @@ FieldForm::FieldForm(SpecDocument* document, QWidget* parent)
   const auto let_go = [this] { held_ = nullptr; };
   connect(&hold_, &QTimer::timeout, this, let_go);
   connect(verticalScrollBar(), &QScrollBar::valueChanged, this, let_go);
-  // Who scrolls, or goes to another field, looks elsewhere.
+  // A user who scrolls, or goes to another field, looks elsewhere.
   connect(verticalScrollBar(), &QScrollBar::actionTriggered, this, [this] { in_sight_ = nullptr; });
   connect(qApp, &QApplication::focusChanged, this, [this](const QWidget*, const QWidget* now) {
     if (now && now != in_sight_ && content_->isAncestorOf(now)) in_sight_ = nullptr;
@@ -230,19 +230,19 @@ void FieldForm::holdPlace() {
 void FieldForm::keepPlace() {
   if (!held_ || !held_->isVisible()) return;
   int moved = held_->mapTo(viewport(), QPoint()).y() - held_at_;
-  // What is being typed stays in sight.
+  // The field with the current typing stays visible.
   const QWidget* focus = window()->focusWidget();
   if (focus && content_->isAncestorOf(focus))
     if (const int above = focus->mapTo(viewport(), QPoint()).y(); above >= 0) moved = std::min(moved, above);
-  const QPointer<QWidget> held = held_;  // scrolling lets it go
+  const QPointer<QWidget> held = held_;  // scrolling releases it
   verticalScrollBar()->setValue(verticalScrollBar()->value() + moved);
   held_ = held;
 }
 
 void FieldForm::keepContentInSight() {
   if (!measured_) measureColumns();
-  // The form does not scroll sideways: the dock is never narrower than its fields. Labels that find no room beside them
-  // stand above.
+  // The form does not scroll sideways: the dock is never narrower than its fields. Labels that do not fit beside them
+  // are above.
   const QMargins margins = content_->layout()->contentsMargins();
   const int around = margins.left() + margins.right() + verticalScrollBar()->sizeHint().width();
   int fields = 0;
@@ -310,7 +310,7 @@ void FieldForm::showDocument() {
   arrange();
 }
 
-/// A field of the plug-in shows what it comes to; a key that one sets shows by which, and is edited there.
+/// A field of the plug-in shows its result; a key that a field sets names it, and is edited there.
 void FieldForm::showPlugin(const LoweredMegatron& lowered) {
   const RunSpec defaults;
   const auto& locked = document_->lockedKeys().why;
@@ -376,7 +376,7 @@ void FieldForm::setFilter(const QString& text) {
 }
 
 void FieldForm::restrictTo(std::vector<const SpecField*> fields) {
-  // What a lesson lists is seen at first, and its groups can be folded; afterwards they are as they were.
+  // Fields listed by a lesson are initially visible, and their groups can be folded; afterwards folding is restored.
   if (only_.empty() && !fields.empty()) {
     folds_before_ = foldState();
     for (FieldSection* section : sections_) section->setExpanded(true);
@@ -472,7 +472,7 @@ void FieldForm::scrollTo(FieldRow* wanted) {
   keepInSight();
 }
 
-/// What has just been opened or resized gets its place with the next layout.
+/// An opened or resized field gets its place with the next layout.
 void FieldForm::keepInSight() {
   if (!in_sight_) return;
   QTimer::singleShot(0, this, [this] {
@@ -499,7 +499,7 @@ void FieldForm::focusField(const QString& key) {
   scrollTo(wanted);
   QWidget* editor = wanted->editorWidget();
   editor->setFocus(Qt::OtherFocusReason);
-  // What is typed next replaces the value.
+  // The next typing replaces the value.
   if (auto* spin = qobject_cast<QAbstractSpinBox*>(editor)) spin->selectAll();
   if (auto* line = qobject_cast<QLineEdit*>(editor)) line->selectAll();
 }
@@ -524,7 +524,7 @@ void FieldForm::setEditable(bool editable) {
     return;
   }
   content_->setEnabled(true);
-  // Back to the field that was edited, unless the user has moved on meanwhile.
+  // Returns to the edited field, unless the user has moved on meanwhile.
   if (focus_before_ && window()->focusWidget() == focus_meanwhile_) focus_before_->setFocus(Qt::OtherFocusReason);
   focus_before_ = nullptr;
 }

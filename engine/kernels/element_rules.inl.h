@@ -13,6 +13,8 @@
 namespace accrue {
 namespace {
 
+/// g' = grad_scale g + l2 p; m = beta1 m + (1 - beta1) g'; v = beta2 v + (1 - beta2) g'^2;
+/// p = p (1 - lr weight_decay) - lr / correction1 * m / (sqrt(v) / correction2_root + eps).
 template <typename T>
 struct AdamWRule {
   AdamWRule() = default;
@@ -39,6 +41,7 @@ struct AdamWRule {
   T scale, keep, take1, beta2, take2, eps, l2, size, root;
 };
 
+/// b = momentum b + grad_scale g + weight_decay p; p = p - lr b. Without a buffer b is the second part alone.
 template <typename T>
 struct SgdRule {
   SgdRule() = default;
@@ -112,6 +115,8 @@ struct LambRule {
   T size;
 };
 
+/// g' = grad_scale g + l2 p; b = keep b + take g'; p = p - lr (b + weight_decay p). With Nesterov's look-ahead
+/// g' + momentum b takes the place of b.
 template <typename T>
 struct FusedSgdRule {
   FusedSgdRule() = default;
@@ -137,6 +142,7 @@ struct FusedSgdRule {
   T of_grad, of_buffer;  ///< the step is a mixture: the buffer alone, or with Nesterov's look-ahead
 };
 
+/// b = momentum b + clamp(grad_scale g + weight_decay p, -10, 10); p = p - lr b.
 template <typename T>
 struct LarsRule {
   LarsRule() = default;

@@ -19,6 +19,8 @@ void layer_norm_apply(const T* x, const T* weight, const T* bias, const T* mean,
   }
 }
 
+/// out = (x - mean) * scale * weight + bias, with scale = 1 / sqrt(variance + eps) of each row. Shapes: x, out
+/// [rows, width]; mean, scale [rows].
 template <typename T>
 void layer_norm_forward(const T* x, const T* weight, const T* bias, std::int64_t rows, std::int64_t width, double eps,
                         T* out, T* mean, T* scale) {
@@ -89,6 +91,7 @@ ACCRUE_INLINE Vec<T> gelu_gate(Vec<T> x) {
   return T(1) / (exponential(-twice_u) + T(1));
 }
 
+/// x += bias; out = gelu(x). Shapes: x, out [rows, width]; bias [width].
 template <typename T>
 void gelu_forward(T* x, const T* bias, std::int64_t rows, std::int64_t width, T* out) {
   for (std::int64_t row = 0; row < rows; ++row, x += width, out += width) {
@@ -100,6 +103,8 @@ void gelu_forward(T* x, const T* bias, std::int64_t rows, std::int64_t width, T*
   }
 }
 
+/// grad *= gelu'(x), with gate = sigmoid(2 u): gelu' = gate + x gate (1 - gate) (2 u)'. out = gelu(x), grad_sum += the
+/// sum of grad over the rows.
 template <typename T>
 void gelu_backward(const T* x, std::int64_t rows, std::int64_t width, T* grad, T* out, T* grad_sum) {
   for (std::int64_t row = 0; row < rows; ++row, x += width, grad += width, out += width) {

@@ -118,6 +118,7 @@ at::Tensor BertModel::pooled(const at::Tensor& encoded, std::int64_t positions) 
   if (!pooler_) throw std::logic_error("a BERT without a binary head has no pooler");
   const at::Tensor all = axis_.sequence() ? gather_rows(encoded, axis_, RowsAreUsedBy::every_rank) : encoded;
   const at::Tensor first = all.reshape({-1, positions, all.size(-1)}).select(1, 0);
+  // tanh(W x_0 + b), with x_0 [B, D] the states of the first positions.
   return at::tanh(at::linear(first, pooler_->weight, pooler_->bias));
 }
 

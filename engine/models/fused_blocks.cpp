@@ -132,6 +132,7 @@ class SummedRows {
   Work work_;
 };
 
+/// For y = x W^T + b: dx = dy W, dW = dy^T x, db = sum of dy over rows; `matrix` makes [B, T, D] rows [B T, D].
 struct AttentionHalf : torch::autograd::Function<AttentionHalf> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& norm_weight,
                             const at::Tensor& norm_bias, const at::Tensor& qkv_weight, const at::Tensor& qkv_bias,
@@ -173,6 +174,7 @@ struct AttentionHalf : torch::autograd::Function<AttentionHalf> {
   }
 };
 
+/// Shapes: x [B, T, D], hidden [B T, 4D / t]; backward as in AttentionHalf.
 struct MlpHalf : torch::autograd::Function<MlpHalf> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& norm_weight,
                             const at::Tensor& norm_bias, const at::Tensor& up_weight, const at::Tensor& up_bias,

@@ -58,6 +58,8 @@ double losses_of(at::Tensor& logits, const std::int64_t* targets) {
 
 /// Returns the rows' losses if each rank has the logits of its rows of the table, [N, V / t]; they are overwritten by
 /// their gradient, which is zero beyond the classes.
+/// With m the largest logit of a row: loss = log(sum exp(l - m)) - (l_target - m); its gradient is softmax - one-hot.
+/// m, the sum and the target's logit come from all ranks; each rank contributes its classes.
 double divided_losses_of(at::Tensor& logits, const at::Tensor& targets, std::int64_t classes, const TensorAxis& axis) {
   const std::int64_t each = logits.size(1), own_classes = classes_on_rank(each, classes, axis);
   logits.narrow(1, own_classes, each - own_classes).fill_(-std::numeric_limits<double>::infinity());
@@ -106,6 +108,7 @@ HeadResult run_head(const at::Tensor& normed, const at::Tensor& table, const at:
                                 : losses_of(logits, targets.const_data_ptr<std::int64_t>() + from);
     if (!gradients) continue;
     at::Tensor down = result.dnormed.narrow(0, from, count);
+    // logits hold the loss's gradient: dnormed = dlogits table, dtable = dlogits^T normed.
     product_into(down, logits, table);
     if (from == 0) {
       product_into(result.dtable, logits.t(), part);

@@ -52,8 +52,11 @@ class T5Model final : public ModelPart {
   at::Tensor encoded(at::Tensor x, const Batch& batch) const;
   /// Takes and returns the rows [R, D] of both tensors.
   at::Tensor decoded(at::Tensor rows, const Batch& batch) const;
+  /// Stacks the decoder's rows over the encoder's: one tensor [R, D] for the next part.
   at::Tensor joined(const at::Tensor& decoder, const at::Tensor& encoder) const;
+  /// Number of this rank's rows: B T, divided by the ranks under sequence parallelism.
   std::int64_t own_rows(const at::Tensor& tokens) const;
+  /// Views rows [B T, D] as [B, T, D]; under sequence parallelism they remain rows.
   at::Tensor shaped(const at::Tensor& rows, const at::Tensor& tokens) const;
   double dropout() const { return is_training() ? spec_.dropout : 0.0; }
   double label_smoothing() const { return is_training() ? spec_.label_smoothing : 0.0; }

@@ -52,6 +52,7 @@ inline MomentsStep moments_step(const MomentsSettings& by, std::int64_t steps, d
 }
 
 /// Lamb corrects the rate instead of the moments, so eps is not corrected.
+/// lr * sqrt(1 - beta2^t) / (1 - beta1^t), with t = steps.
 inline double lamb_rate(const MomentsSettings& by, std::int64_t steps) {
   if (!by.bias_correction) return by.lr;
   const auto t = static_cast<double>(steps);
@@ -99,8 +100,9 @@ struct LarsSettings {
   bool lars = true;
 };
 
-/// Without lars there is neither a ratio nor decay; the gradient is still clamped to [-10, 10], as upstream. `sums`: of
-/// the parameters and of the unscaled gradients; read only with lars.
+/// With lars the rate is lr * min(50, eeta |p| / (|g| + weight_decay |p| + epsilon)), or lr if |p| or |g| is 0. Without
+/// lars there is neither a ratio nor decay; the gradient is still clamped to [-10, 10], as upstream. `sums`: of the
+/// parameters and of the unscaled gradients; read only with lars.
 inline LarsStep lars_step(const LarsSettings& by, const SquareSums& sums, double grad_scale) {
   LarsStep step{.lr = by.lr, .momentum = by.momentum, .grad_scale = grad_scale};
   if (!by.lars) return step;

@@ -121,6 +121,7 @@ ACCRUE_INLINE void panel_softmax(T* scores, std::int64_t keys, std::int64_t firs
   }
 }
 
+/// out = softmax(Q K^T / sqrt(size)) V; Q, K and V include their biases. Shapes: q, k, v, out [T, size]; log_sums [T].
 template <typename T>
 void attention_forward(const HeadShape& shape, const HeadInputs<T>& in, T* out, T* log_sums, T* scratch) {
   using Block = Tile<T>;
@@ -182,6 +183,8 @@ ACCRUE_INLINE void score_gradients(const T* log_sums, const T* deltas, std::int6
   }
 }
 
+/// With P = exp(Q K^T - log_sums), dP = dout V^T and delta = sum of out * dout per query: dS = P (dP - delta),
+/// dV = P^T dout, dK = dS^T Q, dQ = dS K / sqrt(size). Q here includes 1 / sqrt(size).
 template <typename T>
 void attention_backward(const HeadShape& shape, const HeadInputs<T>& in, const T* out, const T* log_sums, const T* dout,
                         T* dq, T* dk, T* dv, T* scratch) {

@@ -91,7 +91,6 @@ ACCRUE_INLINE Vec<T> gelu_gate(Vec<T> x) {
   return T(1) / (exponential(-twice_u) + T(1));
 }
 
-/// x += bias; out = gelu(x). Shapes: x, out [rows, width]; bias [width].
 template <typename T>
 void gelu_forward(T* x, const T* bias, std::int64_t rows, std::int64_t width, T* out) {
   for (std::int64_t row = 0; row < rows; ++row, x += width, out += width) {

@@ -53,6 +53,7 @@ at::Tensor GptModel::embedded(const at::Tensor& tokens, const at::Tensor& positi
   }
   const at::Tensor& table = position_embedding_->weight;
   uses(token_embedding_->weight, position_embedding_->weight);
+  // [B, T, D]: token rows [V / t, D] plus position rows [T, D].
   at::Tensor x = at::add(vocab_parallel_embedding(tokens, token_embedding_->weight, axis_),
                          positions.defined() ? at::embedding(table, positions) : table.slice(0, 0, length));
   if (axis_.sequence()) x = scatter_rows(x.reshape({-1, x.size(-1)}), axis_);
@@ -89,6 +90,7 @@ at::Tensor GptModel::head(const at::Tensor& x) const {
   uses(token_embedding_->weight, token_embedding_->weight);
   uses(final_norm_->weight, final_norm_->bias);
   const at::Tensor normed = at::layer_norm(x, {x.size(-1)}, final_norm_->weight, final_norm_->bias, norm_eps);
+  // The head is tied: normed [B, T, D] times the table [V / t, D] transposed gives logits [B, T, V / t].
   return column_parallel_linear(normed, table(), {}, axis_);
 }
 

@@ -57,6 +57,8 @@ struct AddingLinear : torch::autograd::Function<AddingLinear> {
   }
 };
 
+/// y = x W^T, with this rank's rows of W [outputs / t, inputs] and all rows of x. Backward sums dx = dy W over the
+/// ranks, because each rank knows only its outputs' share.
 struct ColumnLinear : torch::autograd::Function<ColumnLinear> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const TensorAxis& axis) {
@@ -93,6 +95,9 @@ struct ColumnLinear : torch::autograd::Function<ColumnLinear> {
   }
 };
 
+/// With s the smoothing and x shifted by the row's largest logit:
+/// loss = (1 - s) (log sum exp(x) - x_target) + s (log sum exp(x) - mean x);
+/// gradient = softmax(x) - (1 - s) one-hot - s / classes. Shapes: logits [N, classes / t], loss [N].
 struct CrossEntropy : torch::autograd::Function<CrossEntropy> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& logits, const at::Tensor& targets,
                             const TensorAxis& axis, double label_smoothing, std::int64_t all_classes) {

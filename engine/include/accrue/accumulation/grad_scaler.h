@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GradScaler: loss scaling for float16. Scaled gradients accumulate over a window. They are unscaled and checked for
-// infinities once, at the boundary, and all ranks act on a finding of one, so a window is discarded everywhere or
+// infinities once, at the boundary. All ranks act on a finding of one, so a window is discarded everywhere or
 // nowhere. A step returns its outcome; nothing is skipped silently.
 // Source: the role of torch.amp.GradScaler (dynamic loss scaling after Micikevicius et al., Mixed Precision Training).
 // Thread: the training thread.

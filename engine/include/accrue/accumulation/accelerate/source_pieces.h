@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How W ranks share a source of batches that all of them have. Every rank reads all batches, a round of W ahead, and
-// rank r keeps the batches r, r + W, ..., or with split_batches its part of each. So every rank sees the last round and
-// its gaps, and all handle them alike. Every rank therefore makes every batch; if that is too slow, give map_loader()
+// How W ranks share a source of batches that all of them have. Every rank reads all batches, a round of W ahead. Rank
+// r keeps the batches r, r + W, ..., or with split_batches its part of each. So every rank sees the last round and its
+// gaps, and all handle them alike. Every rank therefore makes every batch; if that is too slow, give map_loader()
 // the samples, or use a source that is sharded already.
 // A batch that is repeated whole shares its tensors with its first use, including in-place changes of the loop.
 // Source: Hugging Face Accelerate 1.15, BatchSamplerShard and IterableDatasetShard. Thread: the training thread.

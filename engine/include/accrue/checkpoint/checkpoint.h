@@ -5,7 +5,7 @@
 // renames to .trash-*, and never drops the last two or the last finite one.
 //
 // Every tensor is stored with its name, the shape of the whole and the file's slice of it; any rank may write any
-// slice. A reader requests a slice by name and gets it from the files that hold it, so ranks in one layout can read the
+// slice. A reader requests a slice by name and gets it from the files that hold it. So ranks in one layout can read the
 // checkpoint of another. A tensor that one file holds whole is an ordinary safetensors entry.
 //
 // Thread: training, except for CheckpointReader's const members, which any thread may call.

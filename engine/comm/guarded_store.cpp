@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code is HMAC-SHA-256. The hashed text begins with a letter for its purpose, and a key's length precedes the key,
-// so different purposes or pairs of key and value cannot be confused.
+// The code is HMAC-SHA-256. The hashed text begins with a letter for its purpose, and a key's length precedes the key.
+// So different purposes or pairs of key and value cannot be confused.
 #include "guarded_store.h"
 
 #include <openssl/crypto.h>

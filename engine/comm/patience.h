@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time that a caller has waited for its peers. Only time in which the caller itself ran counts. After a freeze of the
-// whole process tree (SIGSTOP, the cgroup freezer, docker pause) the monotonic clock has advanced, and the rank that
-// wakes first would otherwise blame a frozen peer.
+// whole process tree (SIGSTOP, the cgroup freezer, docker pause) the monotonic clock has advanced. The rank that wakes
+// first would otherwise blame a frozen peer.
 #pragma once
 
 #include <algorithm>

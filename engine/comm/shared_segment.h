@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that several processes of one host map. It is a memfd, which the others open through /proc/<pid>/fd/<fd>. So
-// there is no name that could be guessed, clash or be left behind by a killed process, and the size of /dev/shm (64 MB
-// in many containers) is no limit. The ranks must see each other in /proc, which the rendezvous checks by comparing
-// their pid namespaces.
+// there is no name that could be guessed, clash or be left behind by a killed process. The size of /dev/shm (64 MB in
+// many containers) is no limit. The ranks must see each other in /proc, which the rendezvous checks by comparing their
+// pid namespaces.
 #pragma once
 
 #include <sys/types.h>

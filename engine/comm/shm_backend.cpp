@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives of ranks on one host through memory that they all map. Loopback sockets move every byte twice through the
 // kernel. Here each rank sums its 1/N of the elements over all ranks' data, in rank order, and writes the result to
-// all, so an all-reduce of gradients in a shared_buffer() costs one pass over memory and no copy. The sums depend on
+// all. So an all-reduce of gradients in a shared_buffer() costs one pass over memory and no copy. The sums depend on
 // neither timing nor the number of threads, so two runs are bit-identical.
 //
 // Ordinary tensors pass through a staging area of two halves per rank. Half h of chunk c is overwritten in chunk c + 2

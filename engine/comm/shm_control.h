@@ -3,7 +3,7 @@
 //
 // The barrier counts arrivals and increments a generation word, on which late waiters sleep (futex) after a short spin.
 // The spin serves ranks that arrive together; the sleep frees the core for the rank that is awaited. A waiter wakes
-// every 50 ms to check whether a peer that has not arrived is dead or has left, and gives up when its patience is
+// every 50 ms to check whether a peer that has not arrived is dead or has left. It gives up when its patience is
 // exhausted (patience.h). The first rank that gives up records the culprit, so all survivors name the same rank.
 //
 // Messages between two ranks (shm_mail.h) use the rest: a bell per rank, on which it sleeps, and the rank that it waits

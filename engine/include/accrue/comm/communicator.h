@@ -7,7 +7,7 @@
 // calls need no further help from this thread: two ranks may start to send to each other and wait afterwards. Two
 // backends need more care. NCCL sends a message together with the next call on the group, or at the next push(): both
 // sides must start the message before any other call on the group, and wait for it before they wait for anything else.
-// A second message in the same direction between the same two ranks acts as a push() there, so with several pending
+// A second message in the same direction between the same two ranks acts as a push() there. With several pending
 // messages each side's order must also work with blocking calls. Over shared memory the time-out of a started
 // collective runs from its start.
 //

@@ -190,7 +190,7 @@ class NcclCommunicator final : public Communicator {
   /// NCCL processes the messages of a pair in order, and a send ends with its receive: two ranks that send to each
   /// other would deadlock. So messages stay here until they are pushed, one is waited for or another call begins, and
   /// are sent as one group. Of several sends to a rank in one group, NCCL would begin the second only when a receive
-  /// beside the first has ended, so the second waits here for the next group.
+  /// beside the first has ended. So the second waits here for the next group.
   Call message(const char* op, std::int64_t peer, std::function<void()> start, Ending ending) {
     if (std::ranges::any_of(messages_, [&](const Message& each) { return each.op == op && each.peer == peer; }))
       send_off();

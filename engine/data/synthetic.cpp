@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All numbers come from a counter-based generator (a 64-bit mixer over seed and index), so any sample can be made at
+// All numbers come from a counter-based generator (a 64-bit mixer over seed and index). So any sample can be made at
 // any time, on any rank, and is the same on every machine. No standard-library distribution is used, since their
 // results differ between libraries.
 #include "data/synthetic.h"

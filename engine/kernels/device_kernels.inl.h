@@ -4,8 +4,8 @@
 // engine/cuda on a device, tests on the CPU, with any order of the threads.
 //
 // Tensors share kernels, because a launch takes longer than updating a thousand numbers. Numbers are dealt to threads
-// in turn, and sums of squares are folded in halves. So a result depends on the number of elements alone, not on the
-// device, on which tensors share a kernel or on the order of the blocks.
+// in turn, and sums of squares are folded in halves. So a result depends on the number of elements alone. The device,
+// the other tensors of the kernel and the order of the blocks do not matter.
 #pragma once
 
 #include <algorithm>

@@ -183,8 +183,8 @@ enum class InstructionSet { generic, avx2, avx512 };
 
 /// Returns the instruction set of the kernels: the best of this CPU, or a lesser one after limit_instruction_set().
 InstructionSet instruction_set();
-/// Rendezvous::join() calls it with the least of the ranks' sets, before the first kernel runs, because rounding and
-/// the choice of a product's path depend on it.
+/// Rendezvous::join() calls it with the least of the ranks' sets, before the first kernel runs. Rounding and the choice
+/// of a product's path depend on it.
 void limit_instruction_set(InstructionSet most);
 /// "AVX512", "AVX2" or "generic".
 const char* name_of(InstructionSet set);

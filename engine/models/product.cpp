@@ -24,8 +24,8 @@ namespace accrue {
 
 namespace {
 
-// A block of A (block_rows x block_depth) fills about half of a 512 KiB second-level cache, a panel of B most of a 32
-// KiB first-level one.
+// A block of A (block_rows x block_depth) fills about half of a 512 KiB second-level cache. A panel of B fills most of
+// a 32 KiB first-level one.
 constexpr std::int64_t block_rows = 192;
 constexpr std::int64_t block_depth = 384;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Distribution of rows over threads in the fused blocks. Sums over rows are computed in a fixed number of parts that
-// are added in order, so a result does not depend on the number of threads.
+// are added in order. So a result does not depend on the number of threads.
 #pragma once
 
 #include <ATen/core/Tensor.h>

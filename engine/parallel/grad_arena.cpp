@@ -15,9 +15,9 @@ std::vector<std::int64_t> packed_strides(at::IntArrayRef sizes) {
   return strides;
 }
 
-/// Returns a tensor over the range's memory, with the parameter's own strides if it is dense, so that an optimizer
-/// walks gradient and parameter in the same order. It shares the storage without being a view for autograd: autograd
-/// forbids detach_() on views, which zero_grad(/*set_to_none=*/false) calls on every gradient.
+/// Returns a tensor over the range's memory, with the parameter's own strides if it is dense. An optimizer then walks
+/// gradient and parameter in the same order. It shares the storage without being a view for autograd: autograd forbids
+/// detach_() on views, which zero_grad(/*set_to_none=*/false) calls on every gradient.
 at::Tensor place_of(const at::Tensor& flat, const FlatRange& range, const at::Tensor& parameter) {
   const bool dense = parameter.is_non_overlapping_and_dense();
   const auto strides = dense ? parameter.strides().vec() : packed_strides(parameter.sizes());

@@ -16,7 +16,8 @@ namespace accrue {
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
 /// Throws std::invalid_argument on every rank if the ranks' lists differ in length, name, shape, dtype or
-/// requires_grad, with the name of the first differing tensor, or if `options`, as text, differ. Collective: the axis.
+/// requires_grad; the message names the first differing tensor. Throws it also if `options`, as text, differ.
+/// Collective: the axis.
 void verify_replicas(const NamedTensors& tensors, const std::string& options, Communicator& axis);
 
 /// Copies rank 0's values to all ranks, with one broadcast per tensor. Collective: the axis.

@@ -3,9 +3,9 @@
 // (Module::forward is not virtual): it attaches hooks to the parameters, and the caller keeps calling its own module.
 //
 // All gradients are in one flat arena (one for each floating type of the model) in the order in which backward finishes
-// them, and each parameter's .grad is a view of it. So accumulation adds in place, clearing is one memset and a
-// reduction needs no copy. finish() reduces the window, bucket by bucket in a fixed order. While sync is off (no_sync)
-// it does nothing, and the gradients continue to accumulate.
+// them. Each parameter's .grad is a view of it. So accumulation adds in place, clearing is one memset and a reduction
+// needs no copy. finish() reduces the window, bucket by bucket in a fixed order. While sync is off (no_sync) it does
+// nothing, and the gradients continue to accumulate.
 //
 //   accrue::DistributedDataParallel ddp(*model, data_axis);
 //   { auto scope = ddp.no_sync(); loss_of(*model, batch).backward(); }

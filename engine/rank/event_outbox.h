@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Outgoing events of a rank: numbered, stamped and turned into lines. Entries of micro-steps, operations and
-// collectives are merged into arrays, flushed every 33 ms and before any other kind, so a fast run costs one line per
+// collectives are merged into arrays, flushed every 33 ms and before any other kind. So a fast run costs one line per
 // frame instead of one per micro-step. The training thread only appends under a short lock; the channel thread encodes.
 // Bounded: if the reader is slow, traces and gauges are dropped first, then other recurring events; both are counted,
 // and a warning gives the numbers. Events sent once (the end, answers) are always kept.

@@ -2,7 +2,7 @@
 // A rank's channel to the process that keeps the run's record: events up, commands down, over a socket to the
 // supervisor or to rank 0; or events to standard output without a keeper. A channel thread does both, so training never
 // blocks on a slow reader, and heartbeats continue while a kernel runs or a disk is slow. When the other side is gone,
-// the channel requests a checkpoint and the end at the next boundary, and sets a deadline after which the process ends,
+// the channel requests a checkpoint and the end at the next boundary. It also sets a deadline: the process ends then,
 // so no orphan remains.
 #pragma once
 

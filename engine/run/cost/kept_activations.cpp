@@ -8,8 +8,8 @@
 //
 // The causal attention keeps no T x T matrix unless dropout needs one. Selective recomputation saves H T, and H with
 // operators: the attention core is recomputed from q, k and v. Full recomputation keeps the input of each group of
-// blocks. The cross attention of a T5's decoder is a third half of a block, which keeps q of its own tokens, and k and
-// v of the encoder's. A chunk also keeps its output, which its last block's count excludes, until its gradient arrives.
+// blocks. The cross attention of a T5's decoder is a third half of a block. It keeps q of its own tokens, and k and v
+// of the encoder's. A chunk also keeps its output, which its last block's count excludes, until its gradient arrives.
 // The head keeps the gradients of its input and its table (fused), or the norm's output and the log-softmax; and the
 // loss.
 #include "kept_activations.h"

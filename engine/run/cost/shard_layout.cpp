@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters are laid out in one flat space from the last to the first, the order in which backward finishes them, so a
+// Parameters are laid out in one flat space from the last to the first, the order in which backward finishes them. So a
 // bucket, a range of this space, is complete as early as possible. Offsets are multiples of 16 elements (a cache line
 // of float32), which costs at most 15 elements per parameter. Buckets are cut anywhere and have equal size, so a large
 // embedding does not become one large bucket.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunSpec -> TOML. Only values that differ from the defaults are written, so a spec is as short as possible, and two
+// RunSpec -> TOML. Only values that differ from the defaults are written. So a spec is as short as possible, and two
 // specs with the same meaning have the same text.
 #include <algorithm>
 

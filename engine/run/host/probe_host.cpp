@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts that only LibTorch has come from a rank program in a separate process, so neither its libraries nor a crash in
+// Facts that only LibTorch has come from a rank program in a separate process. So neither its libraries nor a crash in
 // a driver affect the caller. Both outputs are drained until they close, under one deadline; then the process is
 // killed.
 #include <fmt/format.h>

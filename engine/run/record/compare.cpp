@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs with different windows report at different updates; they share the number of samples seen. Each run is compared
-// with the first at equal samples (or, if a log lacks them, at equal updates), so nothing is interpolated and every
+// with the first at equal samples, or at equal updates if a log lacks them. So nothing is interpolated and every
 // difference is real.
 #include "accrue/run/compare.h"
 

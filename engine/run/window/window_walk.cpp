@@ -255,9 +255,9 @@ std::optional<std::int64_t> WindowWalk::take_again(const WindowWalk& earlier, co
   return times;
 }
 
-// Compares the end of an epoch with that of the previous epoch, since which only a counter may have grown, and with an
-// earlier one, which is replaced after twice as many epochs each time (Brent's cycle search). So a repetition is found
-// within three times its length.
+// Compares the end of an epoch with that of the previous epoch; only a counter may have grown since. Compares it also
+// with an earlier one, which is replaced after twice as many epochs each time (Brent's cycle search). So a repetition
+// is found within three times its length.
 bool WindowWalk::walk(const Goal& goal) {
   std::optional<WindowWalk> before, earlier;
   std::int64_t epochs = 0, wait = 1;

@@ -7,8 +7,8 @@
 
 namespace accrue {
 
-/// Spells out every control character except newline and tab (\x1b), so that a name, a key or a message from a file
-/// cannot control the terminal.
+/// Spells out every control character except newline and tab (\x1b). So a name, a key or a message from a file cannot
+/// control the terminal.
 std::string printable(std::string_view text);
 
 }  // namespace accrue

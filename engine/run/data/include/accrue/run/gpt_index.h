@@ -5,8 +5,8 @@
 // - the sample index: the start of each sample in the row of their tokens, as (entry of the document index, offset). A
 //   sample has sequence_length tokens and an extra one, which is also the first of the next sample.
 // - the shuffle index: the order in which samples are trained on.
-// If fewer than 80 % of the last epoch's samples are needed, that epoch is shuffled separately, so that none of it
-// comes before the others are done. Everything follows from the seed.
+// If fewer than 80 % of the last epoch's samples are needed, that epoch is shuffled separately. So none of it comes
+// before the others are done. Everything follows from the seed.
 #pragma once
 
 #include <cstdint>

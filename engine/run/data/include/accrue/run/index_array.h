@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A row or a table of integers in NumPy's storage width. It is made in memory, or mapped from a .npy file (format 1.0,
-// C order), so that an existing index costs no memory of its own.
+// C order). A mapped index costs no memory of its own.
 #pragma once
 
 #include <algorithm>

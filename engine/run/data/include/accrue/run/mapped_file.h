@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file of training data as read-only memory. The kernel loads only the pages that a batch touches, ranks of one host
-// share the page cache, and the data are never copied as a whole.
+// A file of training data as read-only memory. The kernel loads only the pages that a batch touches, and ranks of one
+// host share the page cache. The data are never copied as a whole.
 #pragma once
 
 #include <cstddef>

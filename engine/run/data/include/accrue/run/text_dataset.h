@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds an indexed dataset from text files, plain or gzipped, and from JSON lines. Without a tokenizer, token k is the
 // byte k, and 256 optionally ends a document. Memory use is small for any size of texts, because they are read in
-// parts. A document of more than 1 MiB goes to the tokenizer in stretches, which end before a line end, or before other
+// parts. A document of more than 1 MiB goes to the tokenizer in stretches. They end before a line end, or before other
 // white space if there is no line end. Byte pairs and word pieces are the same as for the whole text; a SentencePiece
 // model begins each stretch like a text. A build that was stopped or killed continues from its last checkpoint if it is
-// started again with the same request, and gives the same files. PREFIX.json describes the tokens.
+// started again with the same request. It gives the same files. PREFIX.json describes the tokens.
 //
 // A byte-order mark is not part of a text. Where lines divide it, any system's line ends count, and a line of white
 // space alone is blank. A file that is not a text is refused.

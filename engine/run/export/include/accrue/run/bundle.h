@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file that carries runs to another machine: *.accrue-bundle. It contains the unchanged record of each run (spec,
-// plan, events, summary), optionally its final weights, and from the studio a spec, the layout of the window and the
-// notes on the runs. It is a gzipped tar archive. Its first entry, manifest.json, lists every other file with its size
-// and SHA-256, in order.
+// plan, events, summary) and optionally its final weights. It also contains, from the studio, a spec, the layout of the
+// window and the notes on the runs. It is a gzipped tar archive. Its first entry, manifest.json, lists every other file
+// with its size and SHA-256, in order.
 //
 // Printed output of ranks and checkpoints are not included: an imported run can be shown and compared, but not resumed.
 // A record contains the paths of its data and the name of its host.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Input of a spec with data.kind = "indexed": the part of each dataset, its number of samples, and the blend.
-// Everything comes from the headers of the files, so the cost does not grow with them, except that a BERT or a T5 with
-// a run in epochs counts the sentences. indexed_samples.h has the samples themselves.
+// Everything comes from the headers of the files, so the cost does not grow with them. One exception: a BERT or a T5
+// with a run in epochs counts the sentences. indexed_samples.h has the samples themselves.
 //
 // As in Megatron-LM, an index is made for the run: it holds at least the samples that the run trains on, with as many
 // passes over the tokens as needed, and is read once, in order. Several datasets without weights are the exception:

@@ -29,8 +29,8 @@ inline constexpr double noise_limit = 3.0;
 ///
 /// Curves that begin equal (same seed, same order of samples) part at the first difference beyond rounding. Others
 /// differ by chance from the start. They part where the difference leaves its earlier level by more than noise_limit
-/// standard deviations and stays away, or at once if that level itself is more than chance. They also part if only one
-/// is finite. Empty: they do not part.
+/// standard deviations and stays away. If that level itself is more than chance, they part at once. They also part if
+/// only one is finite. Empty: they do not part.
 std::optional<Parting> curve_parting(std::span<const double> first, std::span<const double> second);
 /// Whether the curves differ beyond rounding from the first point on, but have fewer than fewest_points points: no
 /// judgement is then possible.

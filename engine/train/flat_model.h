@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of a model that a rank holds. The trainable parameters are views of one flat tensor with the gradient arena's
-// layout, so the optimizer, the norm and a checkpoint each see one contiguous range. Frozen parameters of a user's
+// layout. So the optimizer, the norm and a checkpoint each see one contiguous range. Frozen parameters of a user's
 // model are treated like its buffers.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // DialectColumns: positions of cells in the strips of a comparison. A column is one batch of one epoch and has the same
-// position in every strip, so that each dialect's treatment of a batch is aligned.
+// position in every strip. So each dialect's treatment of a batch is aligned.
 #pragma once
 
 #include <QString>

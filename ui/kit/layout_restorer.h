@@ -9,7 +9,7 @@
 
 namespace accrue::ui {
 
-/// Docks divide the space of the window at the time of restoring, but a window gets its saved size only some time after
+/// Docks divide the space of the window at the time of restoring. But a window gets its saved size only some time after
 /// it is shown. This waits for that size and then restores; it gives up at the first user action.
 class LayoutRestorer : public QObject {
   Q_OBJECT

@@ -33,8 +33,8 @@ class RunSeries;
 ///   trains | saved, then continued | saved | ends unsaved
 ///   ends | waited for | waited for | ends unsaved
 ///
-/// Continued: from its checkpoint, in a separate process. If a run fails while the others are to continue, they do, but
-/// the window stays and shows the failure, unless the user has ended the wait. A killed run does not continue.
+/// Continued: from its checkpoint, in a separate process. If a run fails while the others are to continue, they do. The
+/// window stays and shows the failure, unless the user has ended the wait. A killed run does not continue.
 class CloseGuard : public QObject {
   Q_OBJECT
 

@@ -14,8 +14,8 @@ class RunLibrary;
 class RunSeries;
 
 /// Both runs of a pair start at the same moment with the same threads per rank, and the system's scheduler gives them
-/// equal shares. They do not wait for each other at every update: two ways seldom take equally long for one, so each
-/// would train at the pace of the slower and idle between updates, and their measured times would mean nothing. Their
+/// equal shares. They do not wait for each other at every update: two ways seldom take equally long for one. Each
+/// would train at the pace of the slower and idle between updates; their measured times would mean nothing. Their
 /// difference is drawn as far as both have results. For the same reason a step of a held partner lets this run continue
 /// for the duration of the step.
 /// Thread: GUI.

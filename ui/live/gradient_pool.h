@@ -16,9 +16,9 @@ struct PoolView {
 };
 
 /// Gradients of each rank as a tank with a slot for each micro-batch of the window. Each micro-batch fills its slot to
-/// the height of its share of the items. The slot shows their number, or their share of a whole window, and the norm of
-/// the sum after it if the run was held there. After the reduction all tanks show the same level; when the gradients
-/// are cleared, they drain. The tanks use the available height.
+/// the height of its share of the items. The slot shows their number, or their share of a whole window. After it comes
+/// the norm of the sum, if the run was held there. After the reduction all tanks show the same level; when the
+/// gradients are cleared, they drain. The tanks use the available height.
 class GradientPool : public QWidget {
   Q_OBJECT
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Chunked: an array that grows at its end, in chunks. Full chunks never move or change again and go to a file, so a
+// Chunked: an array that grows at its end, in chunks. Full chunks never move or change again and go to a file. So a
 // live series of any length needs a few chunks of memory and never pauses for copying. A copy shares the chunks and
 // costs almost nothing. Another thread may read it while the original grows; only one of the two may grow.
 #pragma once

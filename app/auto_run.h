@@ -12,7 +12,7 @@ class PreflightRunner;
 class RunControl;
 class RunLibrary;
 
-/// Executes requests of the command line on the open window: runs, saves a picture, exits with the run's status.
+/// Executor of the command line's requests on the open window: runs, saves a picture, exits with the run's status.
 class AutoRun : public QObject {
   Q_OBJECT
 

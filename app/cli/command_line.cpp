@@ -21,7 +21,7 @@
 namespace accrue::cli {
 namespace {
 
-/// Collects the verbs of a program; the chosen one stores its exit status.
+/// Verbs of a program; the chosen one stores its exit status.
 class Verbs {
  public:
   Verbs(CLI::App& app, int& status) : app_(app), status_(status) {}

@@ -35,7 +35,7 @@ void stop_build_on_signals() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(number, &action, nullptr);
 }
 
-/// Redraws one line of a terminal; prints nothing elsewhere.
+/// Progress bar in one line of a terminal; prints nothing elsewhere.
 class BuildBar {
  public:
   bool show(const TextProgress& progress) {

@@ -52,7 +52,7 @@ std::ostream& operator<<(std::ostream& out, const BaseScheduler& scheduler);
 std::shared_ptr<BaseScheduler> wrap(torch::optim::LRScheduler& scheduler, torch::optim::Optimizer& optimizer,
                                     std::optional<std::int64_t> total_steps = std::nullopt);
 
-/// Sets lr of each group to its lr at construction times factor(position).
+/// Schedule that sets lr of each group to its lr at construction times factor(position).
 /// Source: the role of torch.optim.lr_scheduler.LambdaLR, which LibTorch lacks.
 class LambdaLR : public BaseScheduler {
  public:
@@ -79,8 +79,9 @@ class LambdaLR : public BaseScheduler {
   std::int64_t position_ = 0;
 };
 
-/// Sets lr of each group to its lr at construction times gamma^(position / step_size), the exponent rounded down:
-/// Python's torch.optim.lr_scheduler.StepLR. Errors: throws std::invalid_argument for a step_size below 1.
+/// Schedule that sets lr of each group to its lr at construction times gamma^(position / step_size), the exponent
+/// rounded down: Python's torch.optim.lr_scheduler.StepLR. Errors: throws std::invalid_argument for a step_size below
+/// 1.
 class StepLR final : public LambdaLR {
  public:
   StepLR(torch::optim::Optimizer& optimizer, std::int64_t step_size, double gamma = 0.1);

@@ -28,9 +28,9 @@ class BatchSource {
   virtual bool drained_when_cut() const { return true; }
 };
 
-/// Makes a source over any range: a container, or a loader of torch::data, whose iterators end by themselves and whose
-/// begin() starts a new epoch. The range must outlive the source. A loader of torch::data with workers cannot begin an
-/// epoch while they hold batches of the last one. These are read then, and, if the length is known, when the source is
+/// Source over any range: a container, or a loader of torch::data, whose iterators end by themselves and whose begin()
+/// starts a new epoch. The range must outlive the source. A loader of torch::data with workers cannot begin an epoch
+/// while they hold batches of the last one. These are read then, and, if the length is known, when the source is
 /// destroyed. Use an endless data set only with a loader without workers.
 template <typename Range>
 class RangeSource final : public BatchSource<std::decay_t<decltype(*std::declval<Range&>().begin())>> {

@@ -55,7 +55,7 @@ class GradAccumOptimizer final : public AccumulatingOptimizer {
   const char* name() const override { return "GradAccumOptimizer"; }
 };
 
-/// Counts its own calls: the inner scheduler steps at every N-th.
+/// Scheduler that counts its own calls: the inner scheduler steps at every N-th.
 /// Source: colossalai.utils.gradient_accumulation.GradAccumLrSchedulerByStep.
 class GradAccumLrSchedulerByStep final : public AccumulatingScheduler {
  public:

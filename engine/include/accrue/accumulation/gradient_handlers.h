@@ -31,7 +31,7 @@ class BaseGradientHandler {
 
 std::ostream& operator<<(std::ostream& out, const BaseGradientHandler& handler);
 
-/// Averages over the data-parallel ranks. `group` must outlive the handler, here and below.
+/// Handler that averages over the data-parallel ranks. `group` must outlive the handler, here and below.
 class DataParallelGradientHandler : public BaseGradientHandler {
  public:
   DataParallelGradientHandler(std::vector<at::Tensor> parameters, Communicator& group);
@@ -47,15 +47,15 @@ class DataParallelGradientHandler : public BaseGradientHandler {
   Communicator& group_;
 };
 
-/// Averages over the ranks of sequence and data parallelism together, which `group` spans.
+/// Handler that averages over the ranks of sequence and data parallelism together, which `group` spans.
 class SequenceParallelGradientHandler final : public DataParallelGradientHandler {
  public:
   using DataParallelGradientHandler::DataParallelGradientHandler;
   std::string text() const override { return "SequenceParallelGradientHandler: " + scope(); }
 };
 
-/// Averages replicated parameters over the data-parallel ranks, and each expert's parameters over the ranks that hold
-/// that expert.
+/// Handler that averages replicated parameters over the data-parallel ranks, and each expert's parameters over the
+/// ranks that hold that expert.
 class MoeGradientHandler final : public BaseGradientHandler {
  public:
   struct Group {
@@ -72,7 +72,7 @@ class MoeGradientHandler final : public BaseGradientHandler {
   std::vector<DataParallelGradientHandler> groups_;
 };
 
-/// Handles parameters whose weights several pipeline stages share: a plain sum, as each stage holds a part of the
+/// Handler of parameters whose weights several pipeline stages share: a plain sum, as each stage holds a part of the
 /// gradient.
 class PipelineSharedModuleGradientHandler final : public BaseGradientHandler {
  public:

@@ -43,7 +43,7 @@ class GradientAccumulationOptimizer final : public AccumulatingOptimizer {
   const char* name() const override { return "GradientAccumulationOptimizer"; }
 };
 
-/// Counts its own calls: the inner scheduler steps at every N-th, independent of the optimizer.
+/// Scheduler that counts its own calls: the inner scheduler steps at every N-th, independent of the optimizer.
 /// Source: llm.engine.accumulation.GradientAccumulationLRScheduler.
 class GradientAccumulationLRScheduler final : public AccumulatingScheduler {
  public:

@@ -35,7 +35,7 @@ tl::unexpected<Error> damaged(std::string what) {
   return fail(ErrorCode::protocol, std::move(what), "manifest.json", earlier_hint);
 }
 
-/// Reads typed members and remembers the first that is missing or of another type.
+/// Reader of typed members; remembers the first that is missing or of another type.
 class Fields {
  public:
   explicit Fields(const Json& object) : object_(object) {}
@@ -147,7 +147,7 @@ std::string self_hash(Json json) {
   return hex_of(XXH3_128bits(text.data(), text.size()));
 }
 
-/// Finds the first number that no run can have reached; empty if there is none.
+/// Search for the first number that no run can have reached; empty if there is none.
 class PlausibleCounts {
  public:
   explicit PlausibleCounts(const char* section) : section_(section) {}

@@ -69,7 +69,7 @@ tl::unexpected<Error> write_failure(int error, const std::filesystem::path& file
               file.string(), "Free some space or choose another run folder.");
 }
 
-/// Writes and hashes; remembers the first failure.
+/// Writer that also hashes; remembers the first failure.
 class ArchiveWriter {
  public:
   ArchiveWriter(int fd) : fd_(fd) {}

@@ -52,9 +52,9 @@ struct CommOptions {
   std::string join_timeout_option = "CommOptions::join_timeout";
 };
 
-/// Joins the others and builds communicators. A world of 1 returns communicators of size 1 that open nothing. If the
-/// ranks' processors differ, all use their common instructions from join() on. Errors: rendezvous (with the number that
-/// joined), device (the backend does not exist).
+/// Meeting of the ranks: joins the others and builds communicators. A world of 1 returns communicators of size 1 that
+/// open nothing. If the ranks' processors differ, all use their common instructions from join() on. Errors: rendezvous
+/// (with the number that joined), device (the backend does not exist).
 class Rendezvous {
  public:
   static Result<std::unique_ptr<Rendezvous>> join(const RankIdentity& identity, const CommOptions& options);

@@ -34,7 +34,7 @@ struct Configuration {
 };
 constexpr Configuration configurations[] = {{32, 1, 1}, {8, 4, 1}, {16, 1, 2}, {4, 4, 2}};
 
-/// Predicts the next word from the last one: a table of scores.
+/// Table of scores that predicts the next word from the last one.
 struct Bigrams : torch::nn::Module {
   Bigrams() { scores = register_parameter("scores", at::zeros({words, words}, at::kDouble)); }
   at::Tensor forward(const at::Tensor& last) { return at::embedding(scores, last); }

@@ -229,7 +229,7 @@ struct SquareSumsKernel {
   double* parts;
 };
 
-/// Uses one block per tensor.
+/// Kernel that adds the parts of each tensor's sums, with one block per tensor.
 struct AddPartsKernel {
   template <typename Block>
   ACCRUE_HOST_DEVICE void operator()(const Block& block) const {

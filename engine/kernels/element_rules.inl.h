@@ -61,7 +61,7 @@ struct SgdRule {
   T scale, decay, momentum, lr;
 };
 
-/// Computes new moments and their direction: u of MomentsStep.
+/// New moments and their direction: u of MomentsStep.
 template <typename T>
 struct MomentsRule {
   MomentsRule() = default;

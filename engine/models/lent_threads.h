@@ -23,7 +23,7 @@ class ThreadLoan {
 /// Threads of the loan; 0 if there is none or it does not exceed the rank's own.
 std::int64_t lent_threads();
 
-/// Uses the threads of the loan for a scope.
+/// Scope that uses the threads of the loan.
 class OnLentThreads {
  public:
   OnLentThreads();

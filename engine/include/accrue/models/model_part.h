@@ -28,10 +28,11 @@ class ModelPart : public torch::nn::Module {
   /// Returns the loss of the last part's outputs against batch.targets.
   virtual LossSum loss(const at::Tensor& outputs, const Batch& batch) = 0;
   /// For the last part's outputs, if it classifies tokens: returns this rank's logits [B, T, classes / tensor ranks],
-  /// or [B T, ...] if the outputs are rows (sequence parallelism); the second function returns the loss of every token
-  /// [B, T], finite but meaningless for a target of -100. Collective: the tensor axis. Errors: std::logic_error on
-  /// other parts.
+  /// or [B T, ...] if the outputs are rows (sequence parallelism). Collective: the tensor axis. Errors:
+  /// std::logic_error on other parts.
   virtual at::Tensor logits(const at::Tensor& outputs) const;
+  /// Returns the loss of every token [B, T], finite but meaningless for a target of -100. Conditions, collective and
+  /// errors: as logits().
   virtual at::Tensor token_losses(const at::Tensor& outputs, const Batch& batch) const;
   /// For a previous part on another stage: returns a tensor with the shape, type and device of its outputs for the
   /// micro-batch, to receive them. Errors: std::logic_error on a part that reads batch.inputs.

@@ -24,8 +24,8 @@ void add_moments(torch::optim::Optimizer& optimizer, std::vector<Reached<Options
   }
 }
 
-/// Keeps half-precision moments as float32 until they are stored back. LAMB computes its step twice from them, and a
-/// second moment that float16 rounded to zero would change the second result.
+/// Half-precision moments as float32, until they are stored back. LAMB computes its step twice from them, and a second
+/// moment that float16 rounded to zero would change the second result.
 template <typename Options>
 class WideMoments {
  public:

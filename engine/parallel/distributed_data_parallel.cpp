@@ -172,7 +172,7 @@ std::vector<FlatLayout> layouts_of(const std::vector<GradArena>& arenas) {
   return layouts;
 }
 
-/// Marks a parameter as taken, and reports that its gradient was accumulated.
+/// Hook that marks a parameter as taken, and reports that its gradient was accumulated.
 class ArrivalHook final : public torch::autograd::PostAccumulateGradHook {
  public:
   explicit ArrivalHook(std::function<void()> arrived) : arrived_(std::move(arrived)) {}

@@ -11,7 +11,8 @@
 
 namespace accrue {
 
-/// Scopes do not nest. Thread: the creating one; tensors that other threads allocate or free are not seen.
+/// Scope that counts allocated bytes; scopes do not nest. Thread: the creating one; tensors that other threads allocate
+/// or free are not seen.
 class AllocationCount {
  public:
   AllocationCount() : AllocationCount(make_ledger()) {}

@@ -17,8 +17,8 @@
 
 namespace accrue {
 
-/// Carries tensors between stages. Each side calls it in the order of its list, so a link whose send() waits for the
-/// receive cannot deadlock.
+/// Link that carries tensors between stages. Each side calls it in the order of its list, so a link whose send() waits
+/// for the receive cannot deadlock.
 class StageLink {
  public:
   virtual ~StageLink() = default;

@@ -51,7 +51,8 @@ RunOrder order_of(const RunRecordOptions& options, std::int64_t world) {
   return order;
 }
 
-/// Starts the record's threads with blocked signals, so that a program's handlers run in the same threads as before.
+/// Scope in which the record's threads start with blocked signals, so that a program's handlers run in the same threads
+/// as before.
 class SignalsHeldBack {
  public:
   SignalsHeldBack() {

@@ -8,7 +8,7 @@
 
 namespace accrue {
 
-/// Owns a descriptor until it is released. -1: none.
+/// Owner of a descriptor until its release. -1: none.
 class TcpSocket {
  public:
   explicit TcpSocket(int fd = -1) : fd_(fd) {}

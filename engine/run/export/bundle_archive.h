@@ -65,8 +65,8 @@ struct ArchiveEntry {
   std::int64_t bytes = 0;
 };
 
-/// Reads an archive once. Its file may be damaged, cut short or hostile: every field is checked, and at most one block
-/// is in memory.
+/// Reader of an archive, in one pass. Its file may be damaged, cut short or hostile: every field is checked, and at
+/// most one block is in memory.
 class ArchiveReader {
  public:
   /// Errors: it does not exist (config), it is not a regular file (disk).

@@ -95,7 +95,7 @@ void from_value(T& member, const SpecValue& value) {
   }
 }
 
-/// Refines the row that was added last.
+/// The row that was added last, to be refined.
 class FieldRow {
  public:
   explicit FieldRow(SpecField& field) : field_(field) {}
@@ -151,7 +151,7 @@ const RunSpec& default_spec();
 /// Returns the place of a member in a spec.
 using MemberPlace = void* (*)(RunSpec&);
 
-/// Reads and sets a member of that type. Most fields share it, which keeps the code per field small.
+/// Access to a member of that type: reads and sets it. Most fields share it, which keeps the code per field small.
 template <typename Member>
 struct MemberAccess {
   MemberPlace place;

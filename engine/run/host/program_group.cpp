@@ -131,7 +131,7 @@ Result<Environment> environment_of(const ProgramGroupOptions& options) {
   return environment;
 }
 
-/// Splits bytes of one stream into lines.
+/// Splitter of one stream's bytes into lines.
 struct LineCutter {
   std::string rest;
 

@@ -162,7 +162,7 @@ class SampleClock {
   std::int64_t last_step_ = 0;
 };
 
-/// Appends events with the times and numbers that the format requires.
+/// Appender of events, with the times and numbers that the format requires.
 class EventAppender {
  public:
   explicit EventAppender(RunWriter& writer) : writer_(writer) {}

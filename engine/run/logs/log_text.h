@@ -28,11 +28,12 @@ bool is_given_up(const std::function<bool()>& go_on, std::int64_t row = 0);
 /// Makes the error of a cancelled reader.
 tl::unexpected<Error> given_up();
 
-/// Takes the next line from the text, without its end. `whole`: a line end followed.
+/// A line of a text, without its end.
 struct TextLine {
   std::string_view text;
-  bool whole = false;
+  bool whole = false;  ///< a line end followed
 };
+/// Takes the next line from the text.
 TextLine take_line(std::string_view& rest);
 
 /// Replaces every byte that is not valid UTF-8 by U+FFFD.

@@ -39,7 +39,7 @@ std::optional<std::int64_t> step_of(double number);
 /// Returns for example "loss, lr and 12 more".
 std::string name_list(const std::vector<std::string>& names);
 
-/// Collects the scalars of one run; for a duplicate step the later value holds.
+/// Collection of the scalars of one run; for a duplicate step the later value holds.
 class ScalarRows {
  public:
   void add(const std::string& name, const LogPlace& at, double value);

@@ -16,7 +16,7 @@
 
 namespace accrue {
 
-/// Reads the records of a run's files in order, and keeps their scalars: simple values, and tensors of one float or
+/// Reader of the records of a run's files, in order; keeps their scalars: simple values, and tensors of one float or
 /// double. If a program was restarted, its earlier values from there on are dropped: at the start of a session, and in
 /// files without a version at a step before the last one.
 class TensorboardReader {

@@ -27,8 +27,8 @@ class Text {
   std::optional<std::string> text_;
 };
 
-/// Collects findings about a spec as a whole: the problem, the found and the expected value, and a value that fixes it
-/// ("" clears the key).
+/// Collection of findings about a spec as a whole: the problem, the found and the expected value, and a value that
+/// fixes it ("" clears the key).
 class Findings {
  public:
   void add(Severity severity, std::string_view key, std::string message, Text found = {}, Text expected = {},

@@ -12,7 +12,7 @@ namespace accrue {
 /// More micro-steps than any run has.
 inline constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max() / 4;
 
-/// Borrows a shape, and the position that it moves.
+/// Transition on a borrowed shape and position; it moves the position.
 class WindowTransition {
  public:
   WindowTransition(const WindowShape& shape, WindowPosition& at) : shape_(shape), at_(at) {}

@@ -25,8 +25,8 @@ struct SamplerShape {
 
 using SampleBatch = std::vector<std::int64_t>;
 
-/// Takes the samples once, in the data set's order. Each batch takes the next micro_batch_size * data_parallel_size
-/// samples; rank r takes the r-th part.
+/// Sampler that takes the samples once, in the data set's order. Each batch takes the next micro_batch_size *
+/// data_parallel_size samples; rank r takes the r-th part.
 class SingleSampler {
  public:
   /// Errors: config for numbers out of range, and if all samples are consumed.
@@ -42,8 +42,8 @@ class SingleSampler {
   bool drop_last_;
 };
 
-/// Takes the samples in a new random order each epoch, endlessly. A tail that does not fill a batch of all ranks is
-/// dropped.
+/// Sampler that takes the samples in a new random order each epoch, endlessly. A tail that does not fill a batch of all
+/// ranks is dropped.
 class CyclicSampler {
  public:
   /// Returns the numbers 0, ..., size - 1 in the order of an epoch.

@@ -38,7 +38,7 @@ inline constexpr std::int64_t byte_vocabulary = 257;
 inline constexpr std::size_t stretch_bytes = std::size_t{1} << 20;
 inline constexpr std::size_t longest_stretch_bytes = std::size_t{16} << 20;
 
-/// Makes tokens of texts. Thread: that of the build.
+/// Interface that makes tokens of texts. Thread: that of the build.
 class TextTokenizer {
  public:
   virtual ~TextTokenizer() = default;

@@ -35,7 +35,7 @@ struct ReceivedEvent {
   std::string line;
 };
 
-/// Turns bytes into events. Keeps an unfinished line until the rest arrives.
+/// Decoder from bytes to events. Keeps an unfinished line until the rest arrives.
 class EventReader {
  public:
   /// Returns the events of all lines that these bytes complete. A damaged line is skipped and counted; an over-long one
@@ -62,7 +62,7 @@ class EventReader {
   std::map<std::int64_t, std::int64_t> next_seq_;
 };
 
-/// Follows an events.jsonl: each poll returns what was appended since the last.
+/// Follower of an events.jsonl: each poll returns what was appended since the last.
 class EventFile {
  public:
   static Result<EventFile> open(const std::filesystem::path& file);

@@ -8,7 +8,7 @@
 
 namespace accrue {
 
-/// Owns a file descriptor.
+/// Owner of a file descriptor.
 class OwnedFd {
  public:
   OwnedFd() = default;

@@ -13,7 +13,7 @@
 namespace accrue {
 namespace {
 
-/// Disables dropout and restores its mode.
+/// Scope without dropout; restores the mode at its end.
 class EvaluationMode {
  public:
   explicit EvaluationMode(torch::nn::Module& module) : module_(module), before_(module.is_training()) {

@@ -28,7 +28,7 @@
 namespace accrue {
 namespace {
 
-/// Restores gradients, and the buffers of a user's model. A check reports nothing else.
+/// Scope that restores gradients, and the buffers of a user's model. A check reports nothing else.
 class KeptGradients {
  public:
   explicit KeptGradients(Training& training)

@@ -24,7 +24,7 @@ struct DynamicScale {
   double backoff_factor = 0.5;
   std::int64_t growth_interval = 2000;  ///< updates without an overflow before the scale grows
   double lowest = static_cast<double>(std::numeric_limits<float>::min());
-  std::int64_t hysteresis = 1;  ///< overflows, from this one on since the last growth, shrink the scale
+  std::int64_t hysteresis = 1;  ///< since the last growth, this overflow and each later one shrink the scale
   std::int64_t overflows = 0;   ///< since the scale last grew; capped at the hysteresis
 
   bool enabled() const { return scale > 0.0; }

@@ -15,8 +15,8 @@ class RunSeries;
 class RunsPanel;
 struct WindowActions;
 
-/// Compares two runs: the focused run with the baseline, or else with the other selected or shown one. Marks the point
-/// in the plots where their losses part, goes there, and opens the sheet of both.
+/// Comparison of two runs: the focused run with the baseline, or else with the other selected or shown one. Marks the
+/// point in the plots where their losses part, goes there, and opens the sheet of both.
 class PairGuide : public QObject {
   Q_OBJECT
 

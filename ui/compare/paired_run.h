@@ -20,9 +20,9 @@ class RunQueue;
 class RunsPanel;
 class WindowFiles;
 
-/// Trains the set-up as the partner of the focused run: same seed, same order of samples, at most one key changed. So
-/// the difference of the two losses is the effect of that key, and exactly 0 without a change. The focused run is used
-/// as recorded, or both are trained from their start at the same time.
+/// Training of the set-up as the partner of the focused run: same seed, same order of samples, at most one key changed.
+/// So the difference of the two losses is the effect of that key, and exactly 0 without a change. The focused run is
+/// used as recorded, or both are trained from their start at the same time.
 class PairedRun : public QObject {
   Q_OBJECT
 

@@ -29,7 +29,7 @@ struct BundleChoice {
   bool weights = false;
 };
 
-/// Asks which runs, and what else, go into a bundle.
+/// Dialog for the contents of a bundle: its runs and everything else.
 class BundleDialog : public QDialog {
   Q_OBJECT
 

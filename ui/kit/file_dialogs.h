@@ -8,7 +8,7 @@ class QWidget;
 
 namespace accrue::ui {
 
-/// Asks for files, folders and names. It is an interface, so that a test can answer.
+/// Dialogs for files, folders and names. It is an interface, so that a test can answer.
 /// All functions return an empty result if the user cancels.
 class FileDialogs {
  public:

@@ -7,7 +7,7 @@ class QAbstractItemView;
 
 namespace accrue::ui {
 
-/// Marks a list's selection by a tint under its own text instead of the system's full colour, which would hide swatches
+/// Mark of a list's selection: a tint under its own text instead of the system's full colour, which would hide swatches
 /// and icons. Owned by the list; follows the theme.
 class SelectionTint : public QObject {
   Q_OBJECT

@@ -31,7 +31,7 @@ bool hasFrame(QStyle::PrimitiveElement element, const QWidget* widget) {
          element == QStyle::PE_IndicatorRadioButton || element == QStyle::PE_PanelButtonCommand;
 }
 
-/// Replaces the option's palette while it lives.
+/// Scope that replaces the option's palette.
 class Repainted {
  public:
   Repainted(const QStyleOption* option, const QPalette& palette)

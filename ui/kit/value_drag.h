@@ -8,8 +8,8 @@ class QLabel;
 
 namespace accrue::ui {
 
-/// Steps a number when its name is dragged sideways, like a slider: right is up, left is down. Dependent views update
-/// during the drag.
+/// Event filter that steps a number when its name is dragged sideways, like a slider: right is up, left is down.
+/// Dependent views update during the drag.
 class ValueDrag : public QObject {
   Q_OBJECT
 

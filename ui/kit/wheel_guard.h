@@ -7,8 +7,8 @@ class QWidget;
 
 namespace accrue::ui {
 
-/// Keeps the wheel from editing a field: it scrolls the surrounding area. Scrolling may move even the focused field
-/// under the pointer.
+/// Event filter that keeps the wheel from editing a field: the wheel scrolls the surrounding area. Scrolling may move
+/// even the focused field under the pointer.
 class WheelGuard : public QObject {
   Q_OBJECT
 

@@ -19,8 +19,9 @@ namespace accrue::ui {
 class RunQueue;
 class RunSeries;
 
-/// Lets the window close only when no rank of a hosted run is left. Asks what to do with the runs, and waits while the
-/// event loop runs. After a deadline it kills runs that were to stop now, and asks again about those that are saving.
+/// Guard that lets the window close only when no rank of a hosted run is left. Asks what to do with the runs, and waits
+/// while the event loop runs. After a deadline it kills runs that were to stop now, and asks again about those that are
+/// saving.
 ///
 /// A question whose runs have ended is withdrawn, and the window closes.
 ///

@@ -21,7 +21,7 @@ inline constexpr std::array allPhases = {StepPhase::forward, StepPhase::scale,  
 /// Sentence about a phase.
 QString phaseHelp(StepPhase phase);
 
-/// Takes events in batches; a value.
+/// A value that takes events in batches.
 class HeldPhases {
  public:
   struct OfRank {

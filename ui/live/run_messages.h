@@ -15,7 +15,7 @@ class RunControl;
 class RunLibrary;
 class RunSeries;
 
-/// Shows events of runs as messages of the window, each with at most one helpful action.
+/// Events of runs as messages of the window, each with at most one helpful action.
 class RunMessages : public QObject {
   Q_OBJECT
 

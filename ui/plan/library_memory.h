@@ -16,8 +16,8 @@ namespace accrue::ui {
 class PreflightRunner;
 class SpecDocument;
 
-/// Remembers in the studio's settings the plug-in libraries of each spec file, by SHA-256, so that each is chosen once.
-/// A document without a file keeps its choice while open. Thread: GUI.
+/// Memory, in the studio's settings, of each spec file's plug-in libraries, by SHA-256. So each is chosen once. A
+/// document without a file keeps its choice while open. Thread: GUI.
 class LibraryMemory : public QObject {
   Q_OBJECT
 

@@ -50,7 +50,7 @@ int standardHeight(const PlotView& view) {
   return qobject_cast<const SyncStrip*>(&view) ? 350 : 200;
 }
 
-/// Scrolls plots that do not fit. Keys belong to the plots.
+/// Scroll area for plots that do not fit. Keys belong to the plots.
 class ScrolledPlots final : public QScrollArea {
  public:
   ScrolledPlots(QWidget* plots, QWidget* parent) : QScrollArea(parent) {

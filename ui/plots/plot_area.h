@@ -49,8 +49,8 @@ class PlotArea : public QWidget {
   void setFocusedRun(RunSeries* run);
   RunSeries* focusedRun() const;
 
-  /// All plots. shownPlots() has the object names of the shown ones, from the top.
   const std::vector<PlotView*>& allViews() const { return all_; }
+  /// Returns the object names of the shown plots, from the top.
   QStringList shownPlots() const;
   /// Ignores unknown names; without a known one the first plots are shown.
   void setShownPlots(const QStringList& names);

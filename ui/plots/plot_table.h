@@ -51,7 +51,7 @@ class PlotTableModel final : public QAbstractTableModel {
   PlotTable table_;
 };
 
-/// Follows a run: a new point appears within a second. Ctrl+C copies the selected rows.
+/// Table that follows a run: a new point appears within a second. Ctrl+C copies the selected rows.
 class PlotTableWindow final : public QDialog {
   Q_OBJECT
 

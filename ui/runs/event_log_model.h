@@ -81,7 +81,7 @@ class EventLogModel : public QAbstractTableModel {
   std::int64_t next_order_ = 0;
 };
 
-/// Filters by words (all must occur), kinds, rank and run, and shows the events in order of arrival.
+/// Filter by words (all must occur), kinds, rank and run; shows the events in order of arrival.
 class EventLogFilter : public QSortFilterProxyModel {
   Q_OBJECT
 

@@ -10,8 +10,8 @@ namespace accrue::ui {
 class RunSeries;
 class RunTableModel;
 
-/// Filters a RunTableModel: keeps the rows that have every word of a text in the name, the state or the notes; "#word"
-/// matches a tag, "*" a star. Sorts by the columns' values.
+/// Filter of a RunTableModel: keeps the rows that have every word of a text in the name, the state or the notes;
+/// "#word" matches a tag, "*" a star. Sorts by the columns' values.
 class RunFilter : public QSortFilterProxyModel {
   Q_OBJECT
 

@@ -10,8 +10,8 @@ class MessageBar;
 class RunSeries;
 class RunsPanel;
 
-/// Shows a starting run over those shown runs whose losses can be compared with its own. The others are hidden, and the
-/// message bar offers to show them too. Thread: GUI.
+/// Overlay of a starting run over those shown runs whose losses can be compared with its own. The others are hidden,
+/// and the message bar offers to show them too. Thread: GUI.
 class RunOverlay : public QObject {
   Q_OBJECT
 

@@ -5,8 +5,9 @@
 
 namespace accrue::ui {
 
-/// Draws an eye, a run's colour and dash, its name, and its marking words: the legend of the plots. The eye is open
-/// while the run is shown; a hidden run keeps its dash and marker in grey. A run that was never shown has no swatch.
+/// Delegate that draws an eye, a run's colour and dash, its name, and its marking words: the legend of the plots. The
+/// eye is open while the run is shown; a hidden run keeps its dash and marker in grey. A run that was never shown has
+/// no swatch.
 class RunSwatchDelegate : public QStyledItemDelegate {
   Q_OBJECT
 

@@ -51,7 +51,7 @@ struct BranchStart {
   Result<std::filesystem::path> folder;
 };
 
-/// Follows one run at a time: hosted here, or attached.
+/// Bridge to one run at a time: hosted here, or attached.
 /// Thread: GUI. No call waits for the engine.
 class EngineBridge : public QObject {
   Q_OBJECT

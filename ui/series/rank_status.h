@@ -62,7 +62,7 @@ struct WindowEnd {
   std::int64_t epoch = 0;            ///< from 0
 };
 
-/// Takes events in batches; a value.
+/// A value that takes events in batches.
 class RankTracker {
  public:
   RankTracker() = default;

@@ -49,7 +49,7 @@ std::vector<NamedSpec> namedSpecs(const QList<RunSeries*>& runs) {
 
 }  // namespace
 
-/// Writes the text in slices, and checks for cancellation after each.
+/// Writer of the text in slices; checks for cancellation after each.
 class SeriesSnapshot::Writer {
  public:
   Writer(QIODevice& out, const GoOn& goOn, std::size_t points) : out_(out), goOn_(goOn), points_(points) {}

@@ -8,8 +8,8 @@ class QComboBox;
 
 namespace accrue::ui {
 
-/// Chooses a name of an enum, or yes or no, with the meaning of each in the list; an optional field can also leave the
-/// choice to the plan or the dialect.
+/// Editor that chooses a name of an enum, or yes or no, with the meaning of each in the list; an optional field can
+/// also leave the choice to the plan or the dialect.
 class ChoiceEditor : public FieldEditor {
   Q_OBJECT
 

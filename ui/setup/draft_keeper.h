@@ -27,8 +27,9 @@ struct Draft {
   QDateTime when;
 };
 
-/// Writes unsaved edits to the state folder every few seconds, so that neither closing nor a crash loses them. Every
-/// window has its own file, locked while the window is open, so that no other window mistakes it for a left-over draft.
+/// Keeper of unsaved edits: writes them to the state folder every few seconds, so that neither closing nor a crash
+/// loses them. Every window has its own file, locked while the window is open, so that no other window mistakes it for
+/// a left-over draft.
 class DraftKeeper : public QObject {
   Q_OBJECT
 

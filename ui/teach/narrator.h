@@ -19,8 +19,8 @@ class LessonPlayer;
 class RunControl;
 class RunSeries;
 
-/// Announces the followed run in sentences, one at a time, for people who listen to the window. It announces a state at
-/// once. Events and progress come no faster than they can be spoken, failures first. Of several events of a kind it
+/// Narrator of the followed run in sentences, one at a time, for people who listen to the window. It announces a state
+/// at once. Events and progress come no faster than they can be spoken, failures first. Of several events of a kind it
 /// announces the newest. The sentences are shown in a label, whose changes screen readers announce.
 class Narrator : public QObject {
   Q_OBJECT

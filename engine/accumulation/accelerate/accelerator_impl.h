@@ -73,7 +73,7 @@ struct AcceleratorImpl {
   void look() {
     for (const auto& each : models) each->look();
   }
-  /// Which models hold any of these.
+  /// Returns for each model whether it holds any of these.
   std::vector<bool> models_of(const std::vector<at::Tensor>& parameters) const;
   bool is_of_no_model(const at::Tensor& parameter) const;
   void backward(const at::Tensor& loss, BackwardOptions options);

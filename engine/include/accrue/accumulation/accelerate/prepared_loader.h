@@ -173,7 +173,7 @@ class PreparedLoader final : public PreparedLoaderBase {
   /// The wrapped source of batches; null for map-style data.
   BatchSource<Batch>* source() const { return source_; }
   const MapLoader<Batch>& map() const { return map_; }
-  /// How map-style data is shared.
+  /// Returns the sharing of map-style data.
   SampleOrder order() const {
     LoaderOptions options = map_.options;
     if (override_) options.uneven_ranks = override_;

@@ -104,7 +104,7 @@ class DistributedDataParallel final : public GradSync {
   const FlatLayout& layout(std::size_t arena = 0) const;
   /// The parameters in the arenas: by type, and in module order within a type.
   const std::vector<at::Tensor>& parameters() const;
-  /// Which of them have a gradient: those that a backward reached, before finish() on this rank, after it on any rank.
+  /// Returns for each of them whether a backward reached it: before finish() on this rank, after it on any rank.
   std::vector<bool> reached() const;
   /// Call after writing gradients into flat_gradients(): these parameters have one, the others have none.
   void set_reached(const std::vector<bool>& reached);

@@ -90,7 +90,7 @@ ModelPieces pieces_of(ModelSpec model, std::int64_t tensor_ranks) {
   return pieces;
 }
 
-/// How many of a stage's first `flights` forwards belong to one chunk.
+/// Number of a stage's first `flights` forwards that belong to one chunk.
 double flights_of_chunk(const PipelineShape& shape, std::int64_t flights, std::int64_t chunk) {
   const std::int64_t group = shape.schedule == PipelineSchedule::interleaved
                                  ? (shape.group > 0 ? shape.group : shape.stages)

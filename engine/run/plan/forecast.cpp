@@ -5,7 +5,7 @@ namespace accrue {
 
 namespace {
 
-/// How well an earlier run predicts the spec's pace; 0: not at all.
+/// Score of an earlier run as a predictor of the spec's pace; 0: useless.
 int nearness(const RunSpec& spec, const EarlierRun& run) {
   if (run.seconds <= 0.0 || run.samples < 1 || !trains_alike(spec, run.spec)) return 0;
   if (run.spec.accumulation.micro_batch != spec.accumulation.micro_batch) return 1;

@@ -25,7 +25,7 @@ struct WalkStride {
 
 namespace {
 
-/// How often `each` can be added to `now` with the sum still below the limit.
+/// Returns the number of times that `each` can be added to `now` with the sum still below the limit.
 std::int64_t times_below(std::int64_t limit, std::int64_t now, std::int64_t each) {
   return each <= 0 ? no_end : std::max<std::int64_t>((limit - now - 1) / each, 0);
 }
@@ -156,8 +156,8 @@ bool WindowWalk::guard_is_used_up() const {
          at_.guard_count_ >= *shape_.schedule_total;
 }
 
-/// How often the increase since an earlier end of an epoch repeats, without the run's limits: always if the deciding
-/// state is the same as then, and until a counter reaches N if only that counter grew.
+/// Returns the number of repetitions of the increase since an earlier end of an epoch, without the run's limits: always
+/// if the deciding state is the same as then, and until a counter reaches N if only that counter grew.
 std::int64_t WindowWalk::repeats(const WindowWalk& earlier) {
   WindowPosition then = earlier.at_;
   const GroupLength length = shape_.knobs.group_length;
@@ -195,8 +195,8 @@ std::int64_t WindowWalk::repeats(const WindowWalk& earlier) {
   return std::min(times, until_full(modulo ? at_.counter_ % steps : at_.counter_, added));
 }
 
-/// How often the stride can be taken: every limit of the run, change of N and goal stays ahead, to be reached by single
-/// steps.
+/// Returns the number of times that the stride can be taken: every limit of the run, change of N and goal stays ahead,
+/// to be reached by single steps.
 std::int64_t WindowWalk::repetitions(const WalkStride& stride, const Goal& goal) {
   std::int64_t times = stride.most;
   const auto stay_below = [&times](const std::optional<std::int64_t>& limit, std::int64_t now, std::int64_t each) {

@@ -9,7 +9,7 @@
 
 namespace accrue {
 
-/// Why a bug has no effect in a run, and the key whose change would give it one.
+/// Reason why a bug has no effect in a run, and the key whose change would give it one.
 struct IdleBug {
   std::string why;
   std::string key;  ///< empty if no single key would do

@@ -28,7 +28,7 @@ namespace accrue::ui {
 
 class PreflightRunner;
 
-/// How to continue from a run's checkpoint.
+/// Ways to continue from a run's checkpoint.
 enum class GoOn { resume, branch };
 
 /// Thread: GUI. One run at a time; the other run of a pair is a CompanionRun.

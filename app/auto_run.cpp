@@ -67,7 +67,7 @@ void AutoRun::chooseLibraries() {
   std::vector<PluginRecord> libraries;
   for (const QString& plugin : line_.plugins) {
     const QFileInfo file(plugin);
-    // Of a file that cannot be read the check of the spec says so.
+    // The spec's check reports a file that cannot be read.
     libraries.push_back({plugin.toStdString(), file.fileName().toStdString(),
                          sha256_of_file(plugin.toStdString()).value_or(std::string())});
   }
@@ -84,7 +84,7 @@ void AutoRun::finishWhenRead() {
 void AutoRun::finish(int exit_status) {
   if (finished_ || (line_.screenshot.isEmpty() && !line_.exit_when_finished)) return;
   finished_ = true;
-  // The last batch is in the models now; a few frames later it is on the screen.
+  // The models have the last batch now; a few frames later it is on the screen.
   QTimer::singleShot(8 * EventPump::frame, this, [this, exit_status] { leave(exit_status); });
 }
 

@@ -12,7 +12,7 @@ class PreflightRunner;
 class RunControl;
 class RunLibrary;
 
-/// Does what the command line requests of the open window: runs, saves a picture, exits with the run's status.
+/// Executor of the command line's requests on the open window: runs, saves a picture, exits with the run's status.
 class AutoRun : public QObject {
   Q_OBJECT
 
@@ -22,7 +22,7 @@ class AutoRun : public QObject {
   void start();
 
  private:
-  /// The plug-in libraries of the command line, as they are now, for the spec that is open.
+  /// Chooses the command line's plug-in libraries, in their current state, for the open spec.
   void chooseLibraries();
   /// Exits once the window shows the histories of the run folders.
   void finishWhenRead();

@@ -8,7 +8,7 @@ namespace accrue::ui {
 
 struct CommandLine {
   QStringList files;    ///< specs and run folders, absolute
-  QStringList plugins;  ///< libraries that the spec names parts of, absolute
+  QStringList plugins;  ///< libraries for the names in the spec, absolute
   bool demo = false;
   bool run = false;
   QString screenshot;
@@ -17,12 +17,12 @@ struct CommandLine {
   bool paths = false;
   bool new_instance = false;
 
-  /// The command line requests work that needs no user.
+  /// Whether the command line requests work that needs no user.
   bool runsByItself() const { return demo || run || exit_when_finished || !screenshot.isEmpty(); }
   bool wantsInstanceOfItsOwn() const { return new_instance || !plugins.isEmpty() || runsByItself(); }
 };
 
-/// Reads the arguments; --help, --version and unknown options print and end the program (2 for a bad argument).
+/// Parses the arguments; --help, --version and unknown options print and end the program (2 for a bad argument).
 CommandLine parseCommandLine(const QStringList& arguments);
 
 }  // namespace accrue::ui

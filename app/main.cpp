@@ -35,7 +35,7 @@ bool needsNoWindow(int argc, char** argv) {
   return false;
 }
 
-/// A program's arguments, "--plugin FILE" as one: QGuiApplication takes the two for an option of its own.
+/// A program's arguments, with "--plugin FILE" as one: QGuiApplication would take the two for its own option.
 struct Arguments {
   Arguments(int given, char** words) {
     for (int i = 0; i < given; ++i) {
@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
   using namespace accrue::ui;
   accrue::open_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then a write that fails, like a full disk
+  std::signal(SIGXFSZ, SIG_IGN);  // exceeding a file-size limit then fails the write, like a full disk
   setIdentity();
   if (needsNoWindow(argc, argv)) {
     const QCoreApplication application(argc, argv);

@@ -9,8 +9,7 @@ namespace accrue::ui {
 /// status: 0 if it finished. Needs a QCoreApplication.
 int runSelfTest(const BridgeOptions& options);
 
-/// Where there is a display, names on standard error a picture of what the studio should look like. It is put into the
-/// cache.
+/// If there is a display, names on standard error a reference picture of the studio, which is written to the cache.
 void nameThePicture(const QString& cacheDir);
 
 }  // namespace accrue::ui

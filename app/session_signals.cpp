@@ -13,13 +13,13 @@ namespace {
 
 constexpr int watched[] = {SIGTERM, SIGHUP, SIGINT};
 
-/// From the handler, which may do next to nothing, to the event loop.
+/// Connects the handler, which may do almost nothing, to the event loop.
 int pipe_ends[2] = {-1, -1};
 
 void handOn(int number) {
   const int before = errno;
   const auto byte = static_cast<unsigned char>(number);
-  // A full pipe holds more signals than anybody sent on purpose.
+  // A full pipe holds more signals than any user sends.
   [[maybe_unused]] const ssize_t written = ::write(pipe_ends[1], &byte, 1);
   errno = before;
 }
@@ -28,7 +28,7 @@ void handOn(int number) {
 
 SessionSignals::SessionSignals(QObject* parent) : QObject(parent) {
   if (::pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) != 0)
-    return;  // no descriptor is left: signals end the program as they would
+    return;  // no descriptor is left: signals end the program by default
   arrived_ = std::make_unique<QSocketNotifier>(pipe_ends[0], QSocketNotifier::Read);
   connect(arrived_.get(), &QSocketNotifier::activated, this, &SessionSignals::read);
   struct sigaction action {};

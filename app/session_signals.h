@@ -9,8 +9,8 @@
 
 namespace accrue::ui {
 
-/// What a log-out (SIGTERM, SIGHUP) and Ctrl+C in the terminal (SIGINT) ask of the studio. A signal that was ignored
-/// when the program began, as under nohup, stays ignored. One object a process. Thread: GUI.
+/// Requests to the studio by a log-out (SIGTERM, SIGHUP) and by Ctrl+C in the terminal (SIGINT). A signal that was
+/// ignored when the program began, as under nohup, stays ignored. One object per process. Thread: GUI.
 class SessionSignals : public QObject {
   Q_OBJECT
 
@@ -19,7 +19,7 @@ class SessionSignals : public QObject {
   ~SessionSignals() override;
 
  Q_SIGNALS:
-  /// `insists`: it came before, and still the program runs.
+  /// `insists`: the signal came before, and the program still runs.
   void received(int number, bool insists);
 
  private:

@@ -16,7 +16,7 @@ namespace {
 constexpr int answer_ms = 1000;
 constexpr qsizetype message_limit = 64 * 1024;
 
-/// Socket paths hold 107 bytes and displays may have long names: a short digest stands for the display.
+/// Socket paths hold 107 bytes and displays may have long names, so a short digest replaces the display.
 QString displayKey() {
   const QByteArray display = QGuiApplication::platformName().toUtf8() + qgetenv("WAYLAND_DISPLAY") + qgetenv("DISPLAY");
   return QString::fromLatin1(QCryptographicHash::hash(display, QCryptographicHash::Sha1).toHex().left(8));
@@ -49,7 +49,7 @@ bool SingleInstance::listen() {
   QDir().mkpath(dir_);
   QFile::setPermissions(dir_, QFileDevice::ReadOwner | QFileDevice::WriteOwner | QFileDevice::ExeOwner);
   if (server_.listen(name_)) return true;
-  // No process answered on that name a moment ago: the socket is stale.
+  // No process answered on that name a moment ago, so the socket is stale.
   QLocalServer::removeServer(name_);
   return server_.listen(name_);
 }

@@ -14,13 +14,13 @@ class SingleInstance : public QObject {
  public:
   explicit SingleInstance(const QString& socket_dir, QObject* parent = nullptr);
 
-  /// True if another instance took the files.
+  /// Returns true if another instance took the files.
   bool handOver(const QStringList& files) const;
   /// Becomes the instance that receives the files of later starts.
   bool listen();
 
  Q_SIGNALS:
-  /// The files of a later start; empty = show the window.
+  /// Files of a later start; empty: show the window.
   void filesReceived(const QStringList& files);
 
  private:

@@ -29,7 +29,7 @@ BridgeOptions bridgeOptions(bool interactive) {
   return options;
 }
 
-/// In order of construction: what comes later uses what comes before, and is destroyed first.
+/// In order of construction: later members use earlier ones, and are destroyed first.
 struct Studio::Parts {
   Parts(QApplication& application, const CommandLine& line, const AppPaths& paths)
       : settings(paths.state_file, QSettings::IniFormat),
@@ -75,7 +75,7 @@ Studio::Studio(QApplication& application, const CommandLine& line, const AppPath
   });
   QObject::connect(&parts->signals, &SessionSignals::received, &parts->window,
                    [this](int number, bool insists) { endSession(number, insists); });
-  // A session manager asks before it ends the session, and may yet not end it.
+  // A session manager asks before it ends the session, and may still not end it.
   QObject::connect(
       &application, &QGuiApplication::commitDataRequest, &parts->window, [parts] { parts->window.keepEdits(); },
       Qt::DirectConnection);
@@ -101,7 +101,7 @@ void Studio::start() {
   Parts* parts = parts_.get();
   parts->window.show();
   QTimer::singleShot(0, &parts->window, [parts] { parts->auto_run.start(); });
-  // Probing the devices takes a process and a third of a second: done once the window is shown.
+  // Probing the devices takes a process and a third of a second, so it is done once the window is shown.
   QTimer::singleShot(std::chrono::milliseconds(500), &parts->window, [parts] {
     parts->jobs.run([program = rankProgram(parts->control.bridgeOptions())] { return probe_host(program); },
                     [parts](const Result<HostFacts>& facts) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Wiring: creates the parts of the studio and connects them; the only place that knows them all.
+// Wiring: creates and connects the parts of the studio; the only place that knows them all.
 #pragma once
 
 #include <memory>
@@ -12,16 +12,16 @@ class QApplication;
 
 namespace accrue::ui {
 
-/// Options of the engine: ACCRUE_RANK_PROGRAM names another rank program; interactive says whether a user can answer a
-/// run that pauses on non-finite values.
+/// Options of the engine: ACCRUE_RANK_PROGRAM names another rank program; interactive: a user can answer a run that
+/// pauses on non-finite values.
 BridgeOptions bridgeOptions(bool interactive);
 
 class Studio {
  public:
   Studio(QApplication& application, const CommandLine& line, const AppPaths& paths);
   ~Studio();
-  /// Shows the window and does what the command line requests. A signal that ends the session closes the window, with
-  /// nothing lost and nothing asked; the event loop then ends with 128 + its number.
+  /// Shows the window and executes requests of the command line. A signal that ends the session closes the window
+  /// without loss and without questions; the event loop then ends with 128 + its number.
   void start();
 
  private:

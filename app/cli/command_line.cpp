@@ -21,12 +21,12 @@
 namespace accrue::cli {
 namespace {
 
-/// The verbs that are added to a program; the one that is named leaves its exit status.
+/// Verbs of a program; the chosen one stores its exit status.
 class Verbs {
  public:
   Verbs(CLI::App& app, int& status) : app_(app), status_(status) {}
 
-  /// A verb whose options live as long as the program's.
+  /// Adds a verb whose options live as long as the program's.
   template <typename Options>
   std::pair<CLI::App*, Options*> add(const char* name, const char* help, int (*act)(const Options&)) {
     auto options = std::make_shared<Options>();
@@ -40,7 +40,7 @@ class Verbs {
   int& status_;
 };
 
-/// A whole number within bounds, which a refusal names.
+/// An integer within bounds, which a refusal names.
 CLI::Validator whole(std::int64_t least, std::int64_t most) {
   const std::string bounds = std::to_string(least) + " to " + std::to_string(most);
   return CLI::Validator(
@@ -186,7 +186,7 @@ void add_control(Verbs& verbs) {
                      "End it after the current micro-step, without a checkpoint: updates since the last one are "
                      "trained again");
   auto* kill = stop->add_flag("--kill", stops->kill, "Kill the ranks at once")->excludes(now);
-  // What stop does anyway, for those who want to say it.
+  // The default of stop, for users who want to be explicit.
   stop->add_flag("--checkpoint")
       ->description("Save a checkpoint first, as is done without options")
       ->excludes(now)
@@ -212,7 +212,7 @@ void add_control(Verbs& verbs) {
   steps->add_option("N", change->steps, "Micro-steps per window")->required()->check(whole(1, 1 << 20));
 }
 
-/// With other tools.
+/// Verbs for other tools.
 void add_exchange(Verbs& verbs) {
   const auto [exported, exports] =
       verbs.add("export", "Write a spec as code for another tool, or a run's record for one", export_to);
@@ -400,7 +400,7 @@ void add_data(CLI::App& app, int& status) {
   index->add_flag("--json", indexed->json, "As JSON, with all three indices");
 }
 
-/// `command`: what stands after "--" on the command line.
+/// `command`: words after "--" on the command line.
 void add_launch(Verbs& verbs, std::vector<std::string> command) {
   const auto [launch, options] =
       verbs.add("launch", "Start a program of yours as the ranks of one world on this host", launch_programs);
@@ -429,7 +429,7 @@ void add_launch(Verbs& verbs, std::vector<std::string> command) {
       "cannot be written, 130 stopped by the user.");
 }
 
-/// Where the words after "launch ... --" begin: they belong to another program, and nothing is looked for in them.
+/// Index of the words after "launch ... --", which belong to another program and are not inspected.
 int first_of_another_program(int argc, char** argv) {
   if (argc < 2 || std::string_view(argv[1]) != "launch") return argc;
   for (int i = 2; i < argc; ++i)
@@ -452,7 +452,7 @@ Names subcommands_of(const CLI::App& verb) {
   return names;
 }
 
-/// Those that --help lists, with those of its groups.
+/// Options that --help lists, including those of its groups.
 Names options_of(const CLI::App& verb) {
   Names names;
   for (const CLI::Option* each : verb.get_options())
@@ -463,7 +463,7 @@ Names options_of(const CLI::App& verb) {
   return names;
 }
 
-/// What a verb does not know of what it was given.
+/// Reports a word that the verb does not know.
 std::string unknown_word(const CLI::App& verb, const std::string& word) {
   const Names subcommands = subcommands_of(verb);
   if (word.starts_with("-")) {
@@ -474,7 +474,7 @@ std::string unknown_word(const CLI::App& verb, const std::string& word) {
   return "there is no subcommand \"" + word + "\". There are " + listed(subcommands);
 }
 
-/// Of an option whose value is of another type: CLI11 says "Could not convert: NAME = VALUE".
+/// For an option with a value of another type: CLI11 says "Could not convert: NAME = VALUE".
 std::string wrong_type(const CLI::App& verb, const std::string& said) {
   const auto colon = said.find(": ");
   const auto equals = said.find(" = ");
@@ -489,18 +489,18 @@ std::string wrong_type(const CLI::App& verb, const std::string& said) {
   return name + " takes " + wanted + ", not \"" + said.substr(equals + 3) + "\"";
 }
 
-/// Of an option or a word that is missing: its name is what CLI11 begins with.
+/// For a missing option or word: CLI11's text begins with its name.
 std::string missing(const CLI::App& verb, const std::string& said) {
   const std::string name = said.substr(0, said.find(' '));
   const CLI::Option* option = verb.get_option_no_throw(name);
   if (option == nullptr) return said;
-  const std::string type = option->get_type_name();  // of one among several, those are in braces
+  const std::string type = option->get_type_name();  // one of several is in braces
   const auto choices = type.find('{');
   const std::string which = choices == std::string::npos ? "" : ", one of " + type.substr(choices);
   return name + " is missing: " + option->get_description() + which;
 }
 
-/// Of an option without its value: CLI11 says "NAME: 1 required TYPE missing".
+/// For an option without its value: CLI11 says "NAME: 1 required TYPE missing".
 std::string missing_value(const std::string& said) {
   constexpr std::string_view number = ": 1 required ", end = " missing";
   const auto at = said.find(number);
@@ -509,7 +509,7 @@ std::string missing_value(const std::string& said) {
   return said.substr(0, at) + " needs a value: " + said.substr(type, said.size() - end.size() - type);
 }
 
-/// What is wrong with a command line, where, and what would be right.
+/// Reports what is wrong with a command line, where, and what would be right.
 int refuse(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* verb = &app;
   std::string words = "accrue-run";

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int child_report_fd = 3;
 
-/// Lines of the report; "dir PATH", then "training".
+/// Reads lines of the report: "dir PATH", then "training".
 std::string read_report(int fd) {
   std::string text;
   char bytes[4096];

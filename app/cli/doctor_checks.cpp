@@ -52,7 +52,7 @@ void check_ranks(std::vector<DoctorCheck>& checks) {
                     "Install accrue-rank and accrue-run from the same build"});
   std::string devices;
   for (const auto& device : facts->cuda_devices) devices += (devices.empty() ? "" : ", ") + device.name;
-  // Without a driver there is no device to miss, and a spec that asks for one is told why it has none.
+  // Without a driver no device is missing, and a spec that requests one is refused with the reason.
   const bool has_driver = ::access("/dev/nvidiactl", F_OK) == 0;
   checks.push_back(
       {"CUDA devices", !devices.empty() || !has_driver, devices.empty() ? "none" : devices, facts->cuda_error});
@@ -91,7 +91,7 @@ void check_runs_folder(std::vector<DoctorCheck>& checks) {
        "Free some space, or give runs another folder with --out"});
 }
 
-/// The limits that a run with a rank on each core needs.
+/// Checks the limits that a run with a rank on each core needs.
 void check_shell_limits(std::vector<DoctorCheck>& checks) {
   const std::int64_t ranks = local_facts().cores;
   const std::string need = fmt::format("; {} may need ", counted(ranks, "rank"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must be right for runs to work on this machine.
+// Requirements of runs on this machine.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ struct DoctorCheck {
   std::string name;
   bool ok = true;
   std::string found;
-  std::string fix;  ///< what to do where it is not ok
+  std::string fix;  ///< advice if it is not ok
 };
 
 std::vector<DoctorCheck> run_doctor_checks();

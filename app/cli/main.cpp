@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// accrue-run: plans, trains, follows, shows and compares runs without a window. What a program may read goes to
-// standard output, everything for people to standard error.
+// accrue-run: plans, trains, follows, shows and compares runs without a window. Output for programs goes to standard
+// output, everything for people to standard error.
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -23,13 +23,13 @@ void warn_of(const std::vector<std::string>& problems, const std::string& where)
   for (const std::string& problem : problems) say("accrue-run: %s%s\n", where.c_str(), problem.c_str());
 }
 
-/// A reader that has seen enough ("| head") closes its pipe, which is no failure of ours.
+/// A reader that has seen enough ("| head") closes its pipe, which is not a failure.
 static bool reader_left() {
   pollfd out{STDOUT_FILENO, 0, 0};
   return ::poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
-/// The status, unless what was printed did not arrive: a full disk must not leave half a plan and exit 0.
+/// Returns the status, unless the output was not delivered: a full disk must not leave half a plan and exit 0.
 static int status_of_output(int status) {
   const bool arrived = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (arrived || reader_left()) return status;
@@ -43,6 +43,6 @@ int main(int argc, char** argv) {
   using namespace accrue::cli;
   accrue::open_standard_streams();
   ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then a write that fails, like a full disk
+  ::signal(SIGXFSZ, SIG_IGN);  // exceeding a file-size limit then fails the write, like a full disk
   return status_of_output(run_command_line(argc, argv));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages of resources/manual, compiled in; the source is written when the tree is configured.
+// Pages of resources/manual, compiled in; configuring the tree writes the source.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ struct ManualPage {
   std::string_view topic;  ///< "layouts"
   std::string_view text;   ///< Markdown
 };
-/// In the order of contents.txt.
+/// Returns the pages in the order of contents.txt.
 std::span<const ManualPage> manual_pages();
 
 }  // namespace accrue::cli

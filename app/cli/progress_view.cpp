@@ -23,7 +23,7 @@ std::string clock_text(double seconds) {
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
-/// What happened and what to do.
+/// Formats the event and the advice.
 template <typename Body>
 std::string sentences(const Body& body) {
   return Error{ErrorCode::unset, body.message, {}, body.what_to_do}.text();
@@ -80,13 +80,13 @@ void ProgressView::show(const RunEvent& event) {
                       check->message.empty() ? "" : ". ", check->message));
   } else if (const auto* changed_steps = std::get_if<StepsChanged>(&event.body)) {
     print(fmt::format("update {}: N is {} from here on", changed_steps->update, changed_steps->steps));
-    planned_ = 0;  // of the plan as it was
+    planned_ = 0;  // of the previous plan
   } else if (const auto* checkpoint = std::get_if<CheckpointDone>(&event.body)) {
     print(fmt::format("update {}: checkpoint {}", checkpoint->update, checkpoint->path));
   }
 }
 
-/// A state's detail without what a warning or an error has just said.
+/// Returns a state's detail without the text of the preceding warning or error.
 std::string ProgressView::news_in(const std::string& detail) const {
   const auto at = told_.empty() ? std::string::npos : detail.find(told_);
   if (at == std::string::npos) return detail;
@@ -99,7 +99,7 @@ std::string ProgressView::news_in(const std::string& detail) const {
   return before + (before.empty() || after.empty() ? "" : ". ") + after;
 }
 
-/// In quiet style: a run that failed says why, unless a warning or an error has just said it.
+/// In quiet style: a failed run says why, unless a warning or an error has just said it.
 void ProgressView::show_failure(const RunEvent& event) {
   const auto* changed = std::get_if<StateChanged>(&event.body);
   if (changed == nullptr || changed->state != "failed" || changed->detail.empty()) return;

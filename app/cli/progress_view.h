@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events as text for people, on standard error: a bar that redraws itself on a terminal, else a line now and then.
+// Events as text for people, on standard error: a progress bar on a terminal, else a line now and then.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ class ProgressView {
   ProgressView(Style style, std::int64_t planned_updates) : style_(style), planned_(planned_updates) {}
 
   void show(const RunEvent& event);
-  /// Leaves the bar's line; what is printed next starts on a fresh one.
+  /// Ends the bar's line; later output starts on a new one.
   void end_bar();
   static Style style_for_stderr(bool quiet);
 
@@ -32,10 +32,10 @@ class ProgressView {
   Style style_;
   std::int64_t planned_ = 0;
   bool bar_shown_ = false;
-  bool resumes_ = false;  ///< no update has come since the run was started again
+  bool resumes_ = false;  ///< no update has arrived since the run was restarted
   std::string told_;      ///< the last warning or error
   Clock::time_point last_shown_{};
-  std::optional<Update> first_;  ///< since the last start: rates count from it
+  std::optional<Update> first_;  ///< since the last start: basis of rates
 };
 
 }  // namespace accrue::cli

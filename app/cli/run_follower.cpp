@@ -20,7 +20,7 @@ namespace accrue::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-// After a log-out's signal: to save, and then to stop. With what killing takes it is less than 30 s in all.
+// After a log-out's signal: time to save, before stopping. Including the time for killing it is less than 30 s.
 constexpr auto saving_grace = std::chrono::seconds(20);
 constexpr auto stopping_grace = std::chrono::seconds(5);
 constexpr auto last_words_grace = std::chrono::seconds(1);
@@ -32,7 +32,7 @@ sigset_t handled_signals() {
   return set;
 }
 
-/// The ranks have met, and have not been told to end.
+/// Whether the ranks have met, and were not told to end.
 bool trains(RunState state) {
   return state == RunState::running || state == RunState::paused || state == RunState::degraded;
 }
@@ -86,15 +86,15 @@ class Follower {
     view_.show(event);
     if (const auto* finished = std::get_if<RunFinished>(&event.body)) status_ = finished->exit_status;
     if (std::holds_alternative<RunStarted>(event.body)) status_.reset();
-    // One that starts paused may be paused already when this thread hears that it runs.
+    // A run that starts paused may already be paused when this thread learns that it runs.
     if (trains(host_.state()) && options_.on_training && !told_training_) {
       told_training_ = true;
       options_.on_training();
     }
   }
 
-  /// The state is over and its run_finished has had time to arrive: the supervisor of an attached run is gone, or a
-  /// run could not be continued.
+  /// Whether the state is over and its run_finished has had time to arrive: the supervisor of an attached run is gone,
+  /// or a run could not be continued.
   bool ended_without_a_word() {
     if (!is_over(host_.state())) {
       over_since_.reset();
@@ -104,7 +104,7 @@ class Follower {
     return Clock::now() - *over_since_ > last_words_grace;
   }
 
-  /// A stop without a checkpoint; then, as ranks that still write one are waited for without a limit, a kill.
+  /// Stops without a checkpoint; then kills, as ranks that are still writing one are waited for without a limit.
   void end_unsaved() {
     view_.end_bar();
     if (!std::exchange(dropped_checkpoint_, true)) {

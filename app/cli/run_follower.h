@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for a run to end, shows it meanwhile, and turns signals into commands.
+// Waits for a run to end, shows its progress, and turns signals into commands.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace accrue::cli {
 
-/// What an interrupt (Ctrl+C) means.
+/// Meaning of an interrupt (Ctrl+C).
 enum class OnInterrupt {
-  stop,   ///< first: a checkpoint at the end of the update, and the end; once more: kill
+  stop,   ///< the first: a checkpoint at the end of the update, then the end; a second: kill
   detach  ///< leave the run to its own process
 };
 
@@ -20,14 +20,14 @@ struct FollowOptions {
   ProgressView::Style style = ProgressView::Style::lines;
   std::int64_t planned_updates = 0;
   OnInterrupt on_interrupt = OnInterrupt::stop;
-  bool needs_control = false;         ///< leave with the status of a lost peer once commands cannot reach the run
+  bool needs_control = false;         ///< exit with the status of a lost peer once commands cannot reach the run
   std::function<void()> on_training;  ///< called once, when all ranks have joined
 };
 
-/// Blocks the signals that follow() answers, for every thread that is started later; call it before a host exists.
+/// Blocks the signals that follow() handles, for all later threads; call it before a host exists.
 void block_handled_signals();
 
-/// Follows until the run ends (or is left); answers the exit status.
+/// Follows until the run ends (or is left); returns the exit status.
 int follow(EngineHost& host, const FollowOptions& options);
 
 }  // namespace accrue::cli

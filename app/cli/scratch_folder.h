@@ -8,7 +8,7 @@
 
 namespace accrue::cli {
 
-/// A folder of its own below the temporary one, gone when this is. Its path is empty where none could be made.
+/// A new folder below the temporary one, removed with this object. Its path is empty if none could be made.
 class ScratchFolder {
  public:
   explicit ScratchFolder(const std::string& purpose) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a signal means that the user insists. A log-out and a service manager send several signals, some of them twice;
-// only a second Ctrl+C, or another signal again after a while, asks for more than the first did.
+// Recognises a repeated signal as a user's insistence. A log-out and a service manager send several signals, some of
+// them twice. Only a second Ctrl+C, or the same signal again after a while, counts.
 #pragma once
 
 #include <signal.h>
@@ -12,7 +12,7 @@ namespace accrue::cli {
 
 class SignalLadder {
  public:
-  /// Notes the signal; true where it insists.
+  /// Records the signal; returns whether it insists.
   bool insists(int number) {
     const auto now = Clock::now();
     const auto [first, is_new] = signalled_.try_emplace(number, now);
@@ -21,8 +21,8 @@ class SignalLadder {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::seconds insistence{1};  // what comes sooner belongs to the same log-out
-  std::map<int, Clock::time_point> signalled_;          ///< when each signal came first
+  static constexpr std::chrono::seconds insistence{1};  // a faster repetition belongs to the same log-out
+  std::map<int, Clock::time_point> signalled_;          ///< time of each signal's first arrival
 };
 
 }  // namespace accrue::cli

@@ -24,7 +24,7 @@ void print(const std::vector<Finding>& findings) {
   for (const auto& finding : findings) say("%s\n", finding.text().c_str());
 }
 
-/// Most specs need no more than this host's cores; devices and backends of LibTorch are asked of the rank program.
+/// Most specs need only this host's cores; the rank program reports LibTorch's devices and backends.
 HostFacts facts_for(const RunSpec& given) {
   const RunSpec spec = lower_megatron(given, environment).spec;
   const bool needs_probe = spec.launch.device == DeviceKind::cuda || spec.parallel.backend == BackendKind::gloo ||
@@ -50,7 +50,7 @@ std::filesystem::path base_dir(const SpecInput& input) {
   return std::filesystem::absolute(input.file).parent_path();
 }
 
-/// Says where a key stands: in the file, or in the --set that gave it its value.
+/// Adds a key's place: in the file, or in the --set that set it.
 void locate(std::vector<Finding>& findings, const SpecReading& reading, const SpecInput& input) {
   locate_findings(findings, reading);
   for (Finding& finding : findings)
@@ -61,8 +61,8 @@ void locate(std::vector<Finding>& findings, const SpecReading& reading, const Sp
       }
 }
 
-/// The fields are in the ordinary keys by now; the hooks stay, which have none, and what their being there would make
-/// the defaults and the variables of the plug-in override.
+/// The ordinary keys now have the fields' values. The hooks stay, which have no key, and the fields that their presence
+/// would otherwise make the plug-in's defaults and variables override.
 RunSpec with_hooks_alone(const RunSpec& lowered) {
   SpecReading reading;
   reading.spec = lowered;
@@ -81,8 +81,8 @@ std::string section_of(const std::string& key) {
   return key.substr(0, key.find('.'));
 }
 
-/// What else is wrong, beside what could not even be read. Sections with such a key stand at their defaults, which is
-/// no ground for blame; so does everything that depends on a kind.
+/// Returns further errors, beside those of reading. Sections with an unreadable key have their defaults, which must not
+/// be blamed; neither must anything that depends on a kind.
 std::vector<Finding> further_errors(const SpecInput& input, const SpecReading& reading,
                                     const std::vector<PluginFacts>& libraries) {
   std::set<std::string> unread;
@@ -168,7 +168,7 @@ std::optional<RunPlan> plan_beyond_memory(const SpecInput& input) {
 std::optional<PlannedInput> limited_plan(const PlannedInput& plan, std::int64_t updates) {
   if (updates >= plan.totals.updates) return plan;
   RunSpec spec = with_hooks_alone(plan.spec);
-  // The warm-up of a schedule that counts samples must end before it does.
+  // The warm-up of a schedule in samples must end before it does.
   if (spec.schedule.clock == RateClock::samples) spec.schedule.total = plan.curve.total;
   spec.run.epochs.reset();
   spec.run.samples.reset();

@@ -17,31 +17,32 @@ namespace accrue::cli {
 struct SpecInput {
   std::string file;
   std::vector<std::string> sets;
-  std::vector<std::string> plugins;  ///< libraries that register what the spec names
+  std::vector<std::string> plugins;  ///< libraries for the names in the spec
 };
 
 struct PlannedInput : RunPlan {
   std::vector<PluginFacts> libraries;
 };
 
-/// Reads, validates and plans; every finding goes to standard error. Empty when the spec is refused.
+/// Reads, validates and plans; every finding goes to standard error. Empty if the spec is refused.
 std::optional<PlannedInput> plan_from(const SpecInput& input);
-/// The plan of a branch: the spec of the run that it leaves, with the keys that "sets" change; its libraries, unless
-/// others are given. Likewise.
+/// Plans a branch: the spec of the original run, with the keys that "sets" change, and its libraries unless others are
+/// given. Errors as above.
 std::optional<PlannedInput> branch_plan(const BranchPoint& from, const std::vector<std::string>& sets,
                                         std::vector<std::string> plugins);
-/// The plan of a spec that is refused for nothing but the memory that it needs: its numbers show where that goes.
+/// Plans a spec that is refused only because of its memory: its numbers show where the memory goes.
 std::optional<RunPlan> plan_beyond_memory(const SpecInput& input);
-/// The plan of a spec that was not read from a file of its own; relative paths start in base_dir. Errors go to standard
-/// error, and are without a place. Empty when the spec is refused.
+/// Plans a spec that has no file of its own; relative paths start in base_dir. Errors go to standard error, without a
+/// place. Empty if the spec is refused.
 std::optional<RunPlan> plan_of(const RunSpec& spec, const std::filesystem::path& base_dir);
-/// The same run, ended after so many updates; what depends on the whole run's length (MMEngine's last window) stays.
+/// Returns the same run, ended after `updates` updates; properties of the whole run's length (MMEngine's last window)
+/// stay.
 std::optional<PlannedInput> limited_plan(const PlannedInput& plan, std::int64_t updates);
-/// The fields of the plug-in and what they come to, whatever else is wrong with the spec; every finding about them goes
-/// to standard error. Empty when the spec cannot be read.
+/// Resolves the fields of the plug-in, whatever else is wrong with the spec; every finding about them goes to standard
+/// error. Empty if the spec cannot be read.
 std::optional<LoweredMegatron> megatron_from(const SpecInput& input);
-/// Reads and validates, and plans under each dialect. Empty when the spec cannot be read, its data neither, or when no
-/// dialect takes it.
+/// Reads, validates, and plans under each dialect. Empty if the spec or its data cannot be read, or if no dialect
+/// accepts it.
 std::optional<DialectComparison> comparison_from(const SpecInput& input);
 
 }  // namespace accrue::cli

@@ -19,7 +19,7 @@ namespace {
 constexpr int patience_ms = 60'000;
 constexpr std::size_t longest_facts = std::size_t{16} << 20;
 
-/// The error that a line of the program holds, if it holds one.
+/// Returns the error in a line of the program, if any.
 std::optional<Error> error_in(const std::string& line) {
   const auto json = nlohmann::json::parse(line, nullptr, false);
   if (!json.is_object() || !json.contains("error")) return std::nullopt;
@@ -57,7 +57,7 @@ Result<std::unique_ptr<TokenizerProcess>> TokenizerProcess::start(const std::str
   process->file_ = choice.substr(colon + 1);
   auto socket = socket_to_child("no socket can be made");
   if (!socket) return tl::unexpected(socket.error());
-  // A group of its own: Ctrl+C ends the build with a checkpoint first.
+  // A separate group: Ctrl+C first ends the build with a checkpoint.
   ProcessStart how{.what = "the program that runs tokenizers",
                    .command = {*program, kind, process->file_},
                    .group = ProcessStart::Group::own,
@@ -69,13 +69,13 @@ Result<std::unique_ptr<TokenizerProcess>> TokenizerProcess::start(const std::str
   if (!started) return tl::unexpected(started.error());
   process->process_ = std::move(*started);
   process->socket_ = std::move(socket->ours);
-  socket->theirs.reset();  // with it we would not see the end of the process
+  socket->theirs.reset();  // otherwise this process would not notice the child's end
   if (auto read = process->read_facts(); !read) return tl::unexpected(read.error());
   return process;
 }
 
 tl::unexpected<Error> TokenizerProcess::ended() const {
-  // One that has worked before is not to blame for the texts or the dataset.
+  // If it has worked before, the texts or the dataset are not to blame.
   return fail(facts_.special.vocabulary > 0 ? ErrorCode::protocol : ErrorCode::data,
               "the tokenizer ended or does not answer: its file is perhaps damaged", file_,
               "Give the file as it was trained or published");

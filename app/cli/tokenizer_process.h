@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// accrue-tokenize as a TextTokenizer: the program is started once, and a text that it cannot bear ends it, not us.
+// accrue-tokenize as a TextTokenizer: the program is started once, and a text that makes it crash ends only that
+// process.
 #pragma once
 
 #include <memory>
@@ -12,14 +13,14 @@ namespace accrue::cli {
 
 class TokenizerProcess final : public TextTokenizer {
  public:
-  /// choice: bpe:FILE, wordpiece:FILE or sentencepiece:FILE. keep_case: of a wordpiece. Errors: config for another
-  /// choice; data for a file that is no such tokenizer's; device where the program is missing; protocol.
+  /// choice: bpe:FILE, wordpiece:FILE or sentencepiece:FILE. keep_case: for a wordpiece. Errors: config for another
+  /// choice; data for a file that is not such a tokenizer; device if the program is missing; protocol.
   static Result<std::unique_ptr<TokenizerProcess>> start(const std::string& choice, bool keep_case);
 
   const DatasetSidecar& facts() const override { return facts_; }
-  /// Errors: data for a text that is not UTF-8, that the tokenizer cannot bear, or with which the program ended.
+  /// Errors: data for a text that is not UTF-8, that the tokenizer rejects, or that ended the program.
   Result<std::vector<std::int64_t>> encode(std::string_view text, bool goes_on) override;
-  /// Bytes of the texts so far that have no token, and were left out.
+  /// Bytes so far that have no token and were dropped.
   std::int64_t left_out() const { return left_out_; }
   /// Errors: protocol as encode().
   Result<std::string> decode(const std::vector<std::int64_t>& tokens);

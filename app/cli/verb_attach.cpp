@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// attach and stop: runs that another process trains.
+// attach and stop: runs of another process.
 #include <cstdio>
 #include <filesystem>
 
@@ -42,10 +42,10 @@ int stop_run(const StopOptions& stop) {
   // Whether it was stopped, or had finished or failed meanwhile: it has ended, as requested.
   if (!is_over(host.state())) return status;
   const auto run = read_run(stop.dir);
-  if (run && run->state == "running") return status;  // its supervisor is gone and ranks still save
+  if (run && run->state == "running") return status;  // its supervisor is gone and ranks are still saving
   say("%s\n", run ? ("the run is " + run->state).c_str() : "the run has ended");
   std::error_code error;
-  // Without a plan the run is a program's own, which goes on itself.
+  // Without a plan the run belongs to a program, which continues by itself.
   const bool has_plan = run && std::filesystem::exists(run->dir / "plan.json", error);
   if (has_plan && run->state == "stopped" && checkpoint_mark(run->last_checkpoint).update < run->updates)
     say("resuming starts %s\n", run->last_checkpoint.empty() ? "over" : ("at " + run->last_checkpoint).c_str());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pause, continue and steps: commands to a run that another process trains. The answer says that a command was
-// accepted; its effect shows in the run's events ("accrue-run attach").
+// pause, continue and steps: commands to a run of another process. The answer says that a command was accepted; its
+// effect shows in the run's events ("accrue-run attach").
 #include <fmt/format.h>
 
 #include <cstdio>

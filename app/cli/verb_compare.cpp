@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// compare: what differs between runs, in their specs and in their losses at equal samples or updates.
+// compare: differences between runs, in their specs and in their losses at equal samples or updates.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,12 +50,12 @@ void print_points(const RunComparison& comparison) {
   }
 }
 
-/// They made different numbers of updates, or ended at different weights.
+/// Whether they made different numbers of updates, or ended at different weights.
 bool differs_elsewhere(const RunSummary& a, const RunSummary& b) {
   return a.updates != b.updates || a.weights_sha256 != b.weights_sha256;
 }
 
-/// How each run ran and ended beside the first.
+/// Prints how each run ran and ended compared with the first.
 void print_distances(const RunComparison& comparison) {
   const RunSummary& first = comparison.runs.front();
   for (std::size_t i = 1; i < comparison.runs.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// data: builds indexed datasets and looks into them.
+// data: builds indexed datasets and shows their contents.
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -28,14 +28,14 @@ using nlohmann::ordered_json;
 
 volatile sig_atomic_t stop_asked = 0;
 
-/// The build ends at its next part after a signal, with a checkpoint.
+/// After a signal the build ends at its next part, with a checkpoint.
 void stop_build_on_signals() {
   struct sigaction action {};
   action.sa_handler = [](int) { stop_asked = 1; };
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(number, &action, nullptr);
 }
 
-/// Redraws one line of a terminal; says nothing elsewhere.
+/// Progress bar in one line of a terminal; prints nothing elsewhere.
 class BuildBar {
  public:
   bool show(const TextProgress& progress) {
@@ -87,7 +87,7 @@ struct SplitIndex {
   GptIndex index;
 };
 
-/// Written as it goes: an index may be larger than a JSON tree of it should be.
+/// Written incrementally: an index may be too large for a JSON tree.
 void print_json(const DataIndexOptions& options, const std::vector<SplitIndex>& splits) {
   put_data(fmt::format("{{\n  \"prefix\": {},\n  \"sequence_length\": {},\n  \"seed\": {},\n  \"splits\": {{",
                        ordered_json(options.prefix).dump(-1, ' ', false, ordered_json::error_handler_t::replace),
@@ -128,7 +128,7 @@ void print_text(const std::vector<SplitIndex>& splits) {
   }
 }
 
-/// The error of a dataset that cannot be opened; one of its two files was perhaps given for it.
+/// Reports a dataset that cannot be opened; perhaps one of its two files was given instead.
 int report_dataset(Error error, const std::string& prefix) {
   if (prefix.ends_with(".bin") || prefix.ends_with(".idx"))
     error.hint = "Give the dataset without .bin or .idx: " + prefix.substr(0, prefix.size() - 4);

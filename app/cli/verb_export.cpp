@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// export: a spec as code for another tool, or a run's record for one. Code goes to standard output or into a file; what
-// could not be carried over stands in the text, and goes to standard error.
+// export: a spec as code for another tool, or a run's record for one. Code goes to standard output or into a file.
+// Settings that cannot be exported are listed in the text and on standard error.
 #include <cstdio>
 
 #include "accrue/run/chrome_trace.h"
@@ -48,7 +48,7 @@ int export_scalars(const ExportOptions& options) {
   return status_done;
 }
 
-/// A record goes into a file or a folder, and holds no key that --set could change.
+/// A record goes into a file or a folder, and has no key for --set to change.
 bool fits_record(const ExportOptions& options) {
   const char* const wrong = options.out.empty()     ? "--out is required: where the record goes"
                             : !options.sets.empty() ? "--set changes a spec; a run folder is exported as it is"

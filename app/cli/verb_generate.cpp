@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// generate: this program computes nothing, so it becomes accrue-rank, which has the model. Where the tokens are those
-// of a tokenizer it stays, and stands between the text and accrue-rank.
+// generate: this program computes nothing, so it becomes accrue-rank, which has the model. If tokens need a tokenizer,
+// it stays and converts between the text and accrue-rank.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -32,10 +32,10 @@ using Tokens = std::vector<std::int64_t>;
 
 constexpr const char* doctor_hint = "accrue-run doctor checks the installation.";
 
-/// What the dataset of a run says of its tokens; none for data without a sidecar.
+/// Returns the sidecar of a run's dataset; none for data without one.
 Result<std::optional<DatasetSidecar>> sidecar_of_run(const fs::path& dir, fs::path& folder) {
   const SpecReading reading = read_spec(dir / "spec.toml");
-  // accrue-rank says what is wrong with a folder.
+  // accrue-rank reports problems of a folder.
   if (!reading.ok() || reading.spec.data.kind != DataKind::indexed || reading.spec.data.paths.empty())
     return std::nullopt;
   const fs::path prefix = dir / reading.spec.data.paths.front();
@@ -43,7 +43,7 @@ Result<std::optional<DatasetSidecar>> sidecar_of_run(const fs::path& dir, fs::pa
   return read_sidecar(prefix);
 }
 
-/// The tokenizer that made a run's tokens, or that the user names. Null where a token is a byte.
+/// Returns the tokenizer that made a run's tokens, or that the user names. Null if a token is a byte.
 Result<std::unique_ptr<TokenizerProcess>> tokenizer_of(const GenerateOptions& options) {
   fs::path folder;
   const auto sidecar = sidecar_of_run(options.dir, folder);
@@ -52,7 +52,7 @@ Result<std::unique_ptr<TokenizerProcess>> tokenizer_of(const GenerateOptions& op
   if (!known && options.tokenizer.empty()) return nullptr;
   std::string choice = options.tokenizer;
   if (choice.empty()) {
-    // Named as it was when the dataset was built: from the folder of then, which is perhaps that of the dataset.
+    // Named as when the dataset was built, relative to the folder of that time, which may be that of the dataset.
     fs::path file = (*sidecar)->files.front().path;
     std::error_code ignored;
     if (!fs::exists(file, ignored) && fs::exists(folder / file, ignored)) file = folder / file;
@@ -94,7 +94,8 @@ Words rank_words(const GenerateOptions& options) {
   return words;
 }
 
-/// Runs a program and takes what it prints; its errors go where ours go. The exit status, or 128 and the signal.
+/// Runs a program and reads its output; its errors go to this program's. Returns the exit status, or 128 and the
+/// signal.
 Result<int> run_and_read(Words words, std::string& printed) {
   auto pipe = pipe_from_child("no pipe can be made");
   if (!pipe) return tl::unexpected(pipe.error());
@@ -120,7 +121,7 @@ Result<int> run_and_read(Words words, std::string& printed) {
   return end.signal == 0 ? end.status : 128 + end.signal;
 }
 
-/// Of a line of numbers with commas between them.
+/// Parses a line of comma-separated numbers.
 Tokens tokens_of(const std::string& line) {
   Tokens tokens;
   const char* const end = line.data() + line.size();
@@ -134,7 +135,7 @@ Tokens tokens_of(const std::string& line) {
   return tokens;
 }
 
-/// A run that has not come to its end has none.
+/// Checks for final weights, which an unfinished run lacks.
 Result<void> has_final_weights(const fs::path& dir) {
   std::error_code ignored;
   if (fs::exists(dir / "final" / "model.safetensors", ignored)) return {};

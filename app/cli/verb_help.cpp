@@ -11,7 +11,7 @@
 namespace accrue::cli {
 namespace {
 
-/// What its reader can do after a page, which opens with it, on one line.
+/// Returns a page's opening line: what its reader can do afterwards.
 std::string aim_of(const ManualPage& page) {
   constexpr std::string_view opening = "After this page you ";
   const auto begin = page.text.find(opening) + opening.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// import: runs out of a bundle, or the curves that another tool logged.
+// import: runs from a bundle, or curves of another tool's log.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>

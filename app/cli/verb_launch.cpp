@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// launch: any program as the ranks of one world on this host. What the ranks print comes line by line, each under its
-// rank's number, on the stream that the rank wrote it to.
+// launch: any program as the ranks of one world on this host. Each line of a rank is printed after its rank's number,
+// on the stream that the rank wrote it to.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 constexpr int guard_fd = 3;
 
-/// Makes the run folder, which rank 0 fills where the program opens a RunRecord; its path in full.
+/// Makes the run folder, which rank 0 fills if the program opens a RunRecord; returns its absolute path.
 Result<fs::path> make_run_folder(const LaunchOptions& options) {
   std::error_code error;
   if (fs::exists(options.dir, error) && !fs::is_empty(options.dir, error))
@@ -64,7 +64,7 @@ void print_end(const ProgramEnd& end, std::int64_t ranks) {
       ranks > 1 ? "; the others are ended" : "");
 }
 
-/// The signals that block_handled_signals() holds back, as a descriptor.
+/// The signals of block_handled_signals() as a descriptor.
 class SignalDescriptor {
  public:
   SignalDescriptor() {
@@ -87,7 +87,7 @@ class SignalDescriptor {
   int fd_ = -1;
 };
 
-/// Until every rank has ended; true where the user ended them.
+/// Follows until every rank has ended; returns true if the user ended them.
 bool follow_group(ProgramGroup& group, const SignalDescriptor& signals) {
   bool asked_to_stop = false;
   SignalLadder ladder;
@@ -107,7 +107,7 @@ bool follow_group(ProgramGroup& group, const SignalDescriptor& signals) {
   return asked_to_stop;
 }
 
-/// The end of a run whose program has not recorded it.
+/// Records the end of a run whose program has not done so.
 Result<void> end_record(const fs::path& dir, const std::optional<ProgramEnd>& failure, bool stopped) {
   if (!failure)
     return end_loop_record(dir,
@@ -151,7 +151,7 @@ int launch_programs(const LaunchOptions& launch) {
   options.group.on_end = [ranks = options.group.ranks](const ProgramEnd& end) { print_end(end, ranks); };
   const auto group = ProgramGroup::start(std::move(options.group));
   if (!group) {
-    // Nothing was started, and the folder was empty: the next try finds it so.
+    // Nothing was started, and the folder was empty, so it is restored for the next try.
     std::error_code error;
     if (!dir.empty())
       for (const auto& entry : fs::directory_iterator(dir, error)) fs::remove_all(entry.path(), error);

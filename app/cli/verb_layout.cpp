@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// schedule and grid: how a spec's ranks divide the model and a window, without running anything.
+// schedule and grid: division of the model and a window among a spec's ranks, without running anything.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -27,8 +27,8 @@ RankList ranks_of_stage(const RankGrid& grid, std::int64_t stage) {
   return ranks;
 }
 
-/// "F3" for the third micro-step, counted from 1 as the studio and the events do, or "F3.1" where a stage has several
-/// chunks, counted from 0; transfers name the other stage: "F3>1", "F3<0".
+/// Returns "F3" for the third micro-step, counted from 1 like the studio and the events, or "F3.1" with the chunk,
+/// counted from 0, if a stage has several; transfers name the other stage: "F3>1", "F3<0".
 std::string word_of(const PipelineOperation& operation, std::int64_t chunks) {
   const auto named = [&](char letter) {
     return chunks > 1 ? fmt::format("{}{}.{}", letter, operation.micro_step + 1, operation.chunk)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// lesson: prints a lesson for people, or goes through it as its learner would: trains every answer in a folder that is
-// thrown away, and looks for what each step asks for.
+// lesson: prints a lesson for people, or runs it like a learner: trains every answer in a temporary folder, and
+// evaluates each step's checks.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -48,7 +48,7 @@ const char* mark_of(CheckState state) {
   }
 }
 
-/// Trains one answer; answers an exit status.
+/// Trains one answer; returns an exit status.
 int train(const RunSpec& spec, const fs::path& base_dir, const fs::path& run_dir, std::vector<RunFacts>& runs) {
   auto plan = plan_of(spec, base_dir);
   if (!plan) return status_refused;

@@ -17,13 +17,13 @@
 namespace accrue::cli {
 namespace {
 
-/// null where normalisation is deferred or counts items.
+/// null if normalisation is deferred or counts items.
 std::string divisor_of(const MicroPlan& plan) {
   const auto number = plan.division.number();
   return number && plan.division.when == NormalizeWhen::eager ? fmt::format("{}", *number) : "null";
 }
 
-/// Keys, order and spelling are fixed: other tools read these lines.
+/// Keys, order and spelling are fixed, because other tools read these lines.
 void append_line(std::string& out, const MicroPlan& plan, double lr) {
   out +=
       fmt::format(R"({{"micro_step": {}, "epoch": {}, "batch": {}, "window": {}, "position": {}, "window_size": {}, )"
@@ -48,7 +48,7 @@ void print_steps(const RunPlan& plan) {
     append_line(out, *step, lr_at(plan.curve, step->schedule_position));
     if (out.size() < chunk_bytes) continue;
     put_data(out);
-    if (std::ferror(stdout) != 0) return;  // the reader has seen enough
+    if (std::ferror(stdout) != 0) return;  // the reader has closed the pipe
     out.clear();
   }
   put_data(out);

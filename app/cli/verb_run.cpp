@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// run and resume: host a run until it ends, or leave it to a process of its own.
+// run and resume: host a run until it ends, or leave it to a separate process.
 #include <cstdio>
 #include <filesystem>
 
@@ -14,8 +14,8 @@
 namespace accrue::cli {
 namespace {
 
-/// How to continue a run that did not come to its end. One that trained nothing has said what is in its way, and one
-/// without a checkpoint has been told so by the supervisor.
+/// Prints how to continue an unfinished run. A run that trained nothing has reported its obstacle; for one without a
+/// checkpoint the supervisor has said so.
 void tell_how_to_go_on(const std::string& dir, std::int64_t updates_before) {
   const auto run = read_run(dir);
   if (!run || run->state == "finished" || run->updates == updates_before) return;
@@ -23,7 +23,7 @@ void tell_how_to_go_on(const std::string& dir, std::int64_t updates_before) {
     say("\"accrue-run resume %s\" continues from %s\n", dir.c_str(), run->last_checkpoint.c_str());
 }
 
-/// `before`: what is recorded of a run that is continued.
+/// `before`: record of the continued run.
 int follow_hosted(EngineHost& host, const RunOptions& options, const RunSummary& before, DetachedReport& report) {
   const std::string dir = host.run_dir().string();
   report.folder(dir);

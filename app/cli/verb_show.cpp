@@ -33,7 +33,7 @@ std::vector<std::string> problems_of(const RunSummary& run, const RunCourse& his
   return record_problems(run, history.problems, history.updates.empty() ? 0 : history.updates.rbegin()->first);
 }
 
-/// Of losses that are a sum, or of a program's scalars, in any update.
+/// Names of loss parts, or of a program's scalars, in any update.
 std::set<std::string> names_in(const RunCourse& history, NamedNumbers Update::*numbers) {
   std::set<std::string> names;
   for (const auto& [number_of_update, update] : history.updates)
@@ -53,7 +53,7 @@ void print_json(const RunSummary& run, const RunCourse& history) {
     curve["loss"].push_back(update.outcome == StepOutcome::skipped_empty ? Json(nullptr) : number(update.loss));
     curve["lr"].push_back(update.lr ? number(*update.lr) : Json(nullptr));
   }
-  // What not every run measures has null where an update did not.
+  // Optional measurements are null for updates without them.
   const auto add = [&](const char* key, const auto& value_of) {
     Json values = Json::array();
     bool any = false;
@@ -101,7 +101,7 @@ void print_table(const RunCourse& history) {
   for (const auto& [number_of_update, update] : history.updates) {
     const bool is_spread = index * (std::min(rows, count) - 1) >= next_row * (count - 1) || index + 1 == count;
     const auto evaluation = history.evaluations.find(number_of_update);
-    // Few evaluations are all shown; of many, those beside the spread rows.
+    // All evaluations are shown if there are few; else those beside the selected rows.
     const bool is_evaluated = history.evaluations.size() <= rows && evaluation != history.evaluations.end();
     if (is_spread) ++next_row;
     if (is_spread || is_evaluated) {
@@ -120,7 +120,7 @@ void print_table(const RunCourse& history) {
   }
 }
 
-/// "3 updates, whose loss or gradients were not finite; loss scale 4096"; empty where none was.
+/// Returns "3 updates, whose loss or gradients were not finite; loss scale 4096"; empty if there were none.
 std::string skipped_text(const RunCourse& history) {
   std::int64_t skipped = 0;
   for (const auto& [number_of_update, update] : history.updates)

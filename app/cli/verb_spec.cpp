@@ -16,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// As the configuration names it: from the working directory, where Accelerate looks for it, or from beside it.
+/// Reads the file as the configuration names it: relative to the working directory, as Accelerate does, or to the
+/// configuration.
 std::optional<DeepSpeedFile> read_deepspeed_file(const std::vector<ConfigEntry>& entries, const fs::path& config) {
   const std::string named = deepspeed_file_of(entries);
   if (named.empty()) return std::nullopt;

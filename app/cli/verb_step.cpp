@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// step: a paused run goes on to its next stop, and what its ranks hold there is printed. The numbers are those that
-// the studio's inspector shows, from the same events.
+// step: continues a paused run to its next stop, and prints its ranks' local values there. The numbers are those of the
+// studio's inspector, from the same events.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr auto poll_interval = 20ms;
-constexpr int looks_for_a_supervisor = 50;  ///< one that is gone ends no step
+constexpr int looks_for_a_supervisor = 50;  ///< a missing one ends no step
 
 std::string numbers(const std::vector<double>& values) {
   std::string text;
@@ -49,7 +49,7 @@ std::string held_text(std::int64_t rank, const Held& held) {
   return held.gradient.empty() ? text : text + fmt::format("  its gradient:{}\n", numbers(held.gradient));
 }
 
-/// True once the run stands or has ended.
+/// Returns true once the run is paused or has ended.
 bool show(const RunEvent& event) {
   if (const auto* held = std::get_if<Held>(&event.body)) put(held_text(event.rank, *held));
   const auto* changed = std::get_if<StateChanged>(&event.body);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// verify: trains the first windows of a spec in a folder that is thrown away, and compares the gradient of each with
-// that of the same samples in one batch.
+// verify: trains the first windows of a spec in a temporary folder, and compares each window's gradient with that of
+// the same samples in one batch.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t default_updates = 16;
 
-/// As many windows as the user wants; else all of the first epoch, where a short window comes last, within bounds.
+/// The user's number of windows; else all of the first epoch, which may end with a short window, within bounds.
 std::int64_t updates_to_check(const RunPlan& plan, std::int64_t asked) {
   if (asked > 0) return std::min(asked, plan.totals.updates);
   AccumulationWindow window(plan.window);
@@ -44,7 +44,7 @@ std::vector<ExactnessCheck> checks_of(const fs::path& run_dir) {
   return checks;
 }
 
-/// The gradient is what it should be, and yet something is amiss that it does not show.
+/// Whether the gradient is right, but there is a fault that it does not show.
 bool has_hidden_cost(const ExactnessCheck& check) {
   return check.verdict != "not" && (check.reason == "wasted_reductions" || check.reason == "schedule_clock");
 }
@@ -99,7 +99,7 @@ void print_json(const std::vector<ExactnessCheck>& checks) {
 
 }  // namespace
 
-/// A window is checked against one batch in one process, which must have the whole model and the whole sum.
+/// A window is compared with one batch in one process, which must have the whole model and the whole sum.
 bool can_be_checked(const RunSpec& spec) {
   if (has_second_loss(spec.model)) {
     say("accrue-run: verify needs a loss of one sum and one count, and the order of sentences adds another\n  (set "

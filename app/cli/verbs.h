@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verbs of accrue-run: what the command line asks of each, and the function that does it and answers the exit
-// status. command_line.cpp reads the one and calls the other.
+// Verbs of accrue-run: the options of each, and the function that executes it and returns the exit status.
+// command_line.cpp parses the options and calls the function.
 #pragma once
 
 #include <cstdint>
@@ -52,11 +52,11 @@ struct RunOptions {
 };
 int run_spec(const RunOptions& options);
 
-/// Without a folder of its own the run goes on where it is; in one it becomes a branch.
+/// Without a folder of its own the run continues in place; with one it becomes a branch.
 struct ResumeOptions : RunOptions {
-  std::string from;               ///< which run, or which checkpoint of it
-  std::string checkpoint;         ///< of the run: "step-100"; empty = the newest
-  std::vector<std::string> sets;  ///< of a branch
+  std::string from;               ///< run, or checkpoint of a run
+  std::string checkpoint;         ///< of the run: "step-100"; empty: the newest
+  std::vector<std::string> sets;  ///< for a branch
 };
 int resume_run(const ResumeOptions& options);
 
@@ -96,7 +96,7 @@ int show_run(const ShowOptions& options);
 struct GenerateOptions {
   std::string dir;
   std::string prompt;
-  std::string tokens;     ///< ids, in place of a text
+  std::string tokens;     ///< token ids instead of a text
   std::string tokenizer;  ///< KIND:FILE; empty: that of the run's dataset
   std::int64_t length = 64;
   double temperature = 1.0;
@@ -118,7 +118,7 @@ struct CompareOptions {
 int compare_runs_of(const CompareOptions& options);
 
 struct ExportOptions {
-  std::string from;  ///< a spec; a run folder where a record is exported
+  std::string from;  ///< a spec; a run folder to export a record
   std::string to;
   std::string out;  ///< empty: standard output
   std::vector<std::string> sets;
@@ -129,24 +129,24 @@ int export_to(const ExportOptions& options);
 struct BundleOptions {
   std::vector<std::string> dirs;
   std::string out;
-  std::string spec;  ///< a spec that goes along
+  std::string spec;  ///< an additional spec
   bool with_weights = false;
 };
 int bundle_runs(const BundleOptions& options);
 
 struct ImportOptions {
-  std::string from;  ///< a bundle, or the log of another tool: a file or a folder
-  std::string dir;   ///< the run folder to make of one run's curves
-  std::string into;  ///< where new run folders go; empty: the user's runs
-  std::string spec;  ///< where the spec of a bundle goes; empty: nowhere
-  std::string step;  ///< the column or key of steps; empty: by its usual names
+  std::string from;  ///< a bundle, or another tool's log: a file or a folder
+  std::string dir;   ///< folder for a single imported run
+  std::string into;  ///< parent of new run folders; empty: the user's runs
+  std::string spec;  ///< file for the spec of a bundle; empty: none
+  std::string step;  ///< column or key of steps; empty: found by its usual names
   GivenTags tags;
 };
 int import_records(const ImportOptions& options);
 
 struct VerifyOptions {
   SpecInput input;
-  std::int64_t updates = 0;  ///< windows to check; 0 = the first epoch's, within bounds
+  std::int64_t updates = 0;  ///< number of windows to check; 0: those of the first epoch, within bounds
   bool json = false;
 };
 int verify_spec(const VerifyOptions& options);
@@ -179,7 +179,7 @@ int show_data(const DataShowOptions& options);
 struct DataIndexOptions {
   std::string prefix;
   std::int64_t sequence_length = 0;
-  std::vector<std::int64_t> samples;  ///< of train, valid and test; those left out take one epoch
+  std::vector<std::int64_t> samples;  ///< of train, valid and test; missing ones take one epoch
   std::uint32_t seed = 1234;
   std::string split = "969,30,1";
   bool json = false;
@@ -196,9 +196,9 @@ struct DoctorOptions {
 };
 int check_installation(const DoctorOptions& options);
 
-/// Prints an error on standard error and answers its exit status.
+/// Prints an error on standard error and returns its exit status.
 int report(const Error& error);
-/// Prints what is wrong with a run's record on standard error, a line each; `where` comes before each.
+/// Prints problems of a run's record on standard error, one per line, each after `where`.
 void warn_of(const std::vector<std::string>& problems, const std::string& where = {});
 
 }  // namespace accrue::cli

@@ -15,7 +15,8 @@ namespace {
 
 constexpr int deepest = 8;
 
-/// A plain whole number of YAML 1.1 in decimal: 010 is 8, 0x10 is 16, 0b11 is 3, 1_000 is 1000. Other text as it is.
+/// Converts a plain integer of YAML 1.1 to decimal: 010 is 8, 0x10 is 16, 0b11 is 3, 1_000 is 1000. Other text is
+/// unchanged.
 std::string in_decimal(std::string text) {
   std::string_view digits = text;
   const bool negative = digits.starts_with('-');
@@ -39,7 +40,7 @@ std::string in_decimal(std::string text) {
   return whole ? std::to_string(value) : text;
 }
 
-/// A parser over a text, and the event that was read last.
+/// A parser over a text, and its last event.
 class Events {
  public:
   explicit Events(std::string_view text) {
@@ -107,7 +108,7 @@ class Reader {
     return refuse("the file is not valid YAML: " + events_.problem(), events_.problem_line());
   }
 
-  /// What no configuration file of Accelerate has, and what can make a small file mean a large one.
+  /// Refuses features that no configuration file of Accelerate has, and that can make a small file expand.
   Result<void> check_plain() const {
     const yaml_event_t& event = events_.event();
     const yaml_char_t* anchor = nullptr;
@@ -127,7 +128,7 @@ class Reader {
     return {reinterpret_cast<const char*>(event.data.scalar.value), event.data.scalar.length};
   }
 
-  /// Passes over a list or mapping that stands where a value is expected, and says whether there was anything in it.
+  /// Skips a list or mapping in place of a value, and reports whether it was empty.
   Result<void> skip_nested(bool& any) {
     int depth = 1;
     while (depth > 0) {
@@ -142,7 +143,7 @@ class Reader {
     return {};
   }
 
-  /// Behind the start of a mapping. Blocks are mappings of the top level.
+  /// Reads from after the start of a mapping. Blocks are mappings of the top level.
   Result<void> read_mapping(const std::string& block) {
     if (auto plain = check_plain(); !plain) return plain;
     while (true) {
@@ -174,7 +175,7 @@ class Reader {
     }
     bool any = false;
     if (auto skipped = skip_nested(any); !skipped) return skipped;
-    entries_.push_back({key, "", any, false, line});  // an empty list is nothing, as an empty mapping is
+    entries_.push_back({key, "", any, false, line});  // an empty list means nothing, like an empty mapping
     return {};
   }
 

@@ -9,7 +9,7 @@
 namespace accrue::tokenize {
 namespace {
 
-/// Where white space at the end of a text begins.
+/// Start of the white space at the end of a text.
 std::size_t space_at_end(std::string_view text) {
   std::size_t begin = text.size();
   while (begin > 0) {
@@ -75,14 +75,14 @@ class AddedTokens final : public Tokenizer {
   }
 
  private:
-  /// The longest added token that stands at this place.
+  /// The longest added token at this place.
   const AddedToken* token_at(std::string_view text, std::size_t at, bool early) const {
     for (const std::size_t each : by_first_[early ? 1 : 0][static_cast<unsigned char>(text[at])])
       if (text.substr(at).starts_with(added_[each].content)) return &added_[each];
     return nullptr;
   }
 
-  /// First those that are looked for early, then the others in what is left, then the inner tokenizer.
+  /// First searches the early tokens, then the others in the remaining text, then uses the inner tokenizer.
   Result<void> append(std::string_view text, bool goes_on, bool early, Tokens& tokens) const {
     const auto between = [&](std::string_view part) -> Result<void> {
       if (part.empty()) return {};
@@ -110,8 +110,8 @@ class AddedTokens final : public Tokenizer {
   }
 
   std::unique_ptr<Tokenizer> inner_;
-  std::vector<AddedToken> added_;              ///< the longest first
-  std::vector<std::size_t> by_first_[2][256];  ///< of those that are not early and that are, by their first byte
+  std::vector<AddedToken> added_;              ///< longest first
+  std::vector<std::size_t> by_first_[2][256];  ///< indices of non-early and early ones, by first byte
 };
 
 }  // namespace

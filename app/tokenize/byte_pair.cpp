@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPT-2's byte-level pairs. A text is cut into words, each with the space before it; a word begins as its bytes, and
-// the two neighbours whose merge stands first in the list become one, until no merge is left. Files name bytes by
-// letters: those that print by themselves, the others by the letters from U+0100 on.
+// GPT-2's byte-level pairs. A text is cut into words, each with the space before it. A word starts as its bytes. The
+// two neighbours whose merge is earliest in the list are joined, until no merge applies. Files name printable bytes by
+// themselves, the others by letters from U+0100 on.
 // Source: Radford et al., Language Models are Unsupervised Multitask Learners; openai/gpt-2, src/encoder.py.
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t most_tokens = 4'000'000;
 
-/// The letter that a file writes for each byte.
+/// The letter of each byte in files.
 std::array<std::string, 256> byte_letters() {
   std::array<std::string, 256> letters;
   UChar32 next = 0x100;
@@ -32,7 +32,7 @@ std::array<std::string, 256> byte_letters() {
   return letters;
 }
 
-/// Where the word that begins at `at` ends, by the pattern of GPT-2:
+/// End of the word that begins at `at`, by the pattern of GPT-2:
 /// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 std::size_t word_end(const CodePoints& points, std::size_t at) {
   const auto point = [&](std::size_t i) { return i < points.size() ? points[i] : UChar32{0}; };
@@ -51,13 +51,13 @@ std::size_t word_end(const CodePoints& points, std::size_t at) {
   }
   std::size_t end = at;
   while (end < points.size() && is_space(points[end])) ++end;
-  // White space leaves its last character to the word that follows.
+  // White space leaves its last character to the following word.
   return end < points.size() && end - at > 1 ? end - 1 : end;
 }
 
 struct Merge {
   std::int32_t rank;
-  std::int32_t token;  ///< that they become
+  std::int32_t token;  ///< result of the merge
 };
 
 tl::unexpected<Error> damaged(const char* part, const std::string& what, const std::string& file = {}) {
@@ -96,7 +96,7 @@ class BytePair final : public Tokenizer {
 
   std::int64_t left_out() const override { return left_out_; }
 
-  /// What a model writes may end within a character.
+  /// A model's output may end inside a character.
   std::string decode(const Tokens& tokens) const override {
     std::unordered_map<std::int32_t, const std::string*> names;
     for (const auto& [name, token] : parts_.tokens) names.emplace(token, &name);
@@ -160,13 +160,13 @@ class BytePair final : public Tokenizer {
   };
   struct Candidate {
     std::int32_t rank;
-    std::int32_t left;           ///< where the left one stands
-    std::int32_t first, second;  ///< tokens; other ones by now: the candidate is stale
+    std::int32_t left;           ///< index of the left one
+    std::int32_t first, second;  ///< tokens; if they have changed, the candidate is stale
     std::int32_t token;
     bool operator>(const Candidate& other) const { return rank != other.rank ? rank > other.rank : left > other.left; }
   };
 
-  /// Most words of a text have come before.
+  /// Most words of a text are repetitions.
   void append_word(const std::string& word, Tokens& tokens) const {
     constexpr std::size_t most_known = std::size_t{1} << 16, longest_known = 64;
     if (word.size() > longest_known) return encode_word(word, tokens);
@@ -219,7 +219,7 @@ class BytePair final : public Tokenizer {
       if (!symbol.gone) tokens.push_back(symbol.token);
   }
 
-  /// A word as a file writes it.
+  /// Converts a word to the form in files.
   std::string lettered(std::string_view word) const {
     std::string text;
     for (const char each : word) text += letters_[static_cast<unsigned char>(each)];
@@ -229,7 +229,7 @@ class BytePair final : public Tokenizer {
   BytePairParts parts_;
   const std::array<std::string, 256> letters_ = byte_letters();
   std::unordered_map<std::uint64_t, Merge> merges_;
-  std::array<std::int32_t, 256> bytes_{};  ///< -1: it has no token
+  std::array<std::int32_t, 256> bytes_{};  ///< -1: no token
   std::int32_t unknown_ = -1;
   std::int64_t size_ = 0;
   mutable std::unordered_map<std::string, Tokens> known_;

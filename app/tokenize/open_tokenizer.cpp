@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t most_bytes = std::int64_t{1} << 30;
 
-/// What a file holds; its name and its hash go into `files`.
+/// Reads a file; adds its name and hash to `files`.
 Result<std::string> read_named(const std::filesystem::path& path, std::vector<TokenizerFile>& files) {
   const auto mapped = MappedFile::open(path);
   if (!mapped) return tl::unexpected(mapped.error());
@@ -20,7 +20,7 @@ Result<std::string> read_named(const std::filesystem::path& path, std::vector<To
   return text;
 }
 
-/// A vocabulary by its own file, and the merges of byte pairs by the one beside it.
+/// Makes a tokenizer from a vocabulary file, with the merges of byte pairs from the one beside it.
 Result<std::unique_ptr<Tokenizer>> make_from_files(const std::string& kind, const std::filesystem::path& file,
                                                    const std::string& text, bool keep_case,
                                                    std::vector<TokenizerFile>& files) {

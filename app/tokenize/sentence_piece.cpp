@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libsentencepiece reads the file in its own parser. This program is a process of its own, so that a file that the
-// library cannot bear ends no other program.
+// libsentencepiece reads the file in its own parser. This program is a separate process, so that a file that crashes
+// the library ends no other program.
 #include <sentencepiece_processor.h>
 
 #include <exception>
@@ -16,7 +16,7 @@ class SentencePiece final : public Tokenizer {
     if (model.starts_with('{'))
       return fail(ErrorCode::data, "this is JSON and no SentencePiece model", {},
                   "Give the .model file, or a tokenizer.json as bpe:FILE or wordpiece:FILE");
-    try {  // it throws where its table of pieces cannot be built
+    try {  // it throws if its table of pieces cannot be built
       const auto status = processor_.LoadFromSerializedProto({model.data(), model.size()});
       if (status.ok() && processor_.GetPieceSize() > 0) return {};
     } catch (const std::exception&) {
@@ -63,7 +63,7 @@ class SentencePiece final : public Tokenizer {
   }
 
  private:
-  /// The first of these pieces that the model has, or -1.
+  /// Returns the first of these pieces in the model, or -1.
   std::int64_t find(const std::vector<std::string>& names) const {
     for (const std::string& name : names)
       if (const int id = processor_.PieceToId(name); id >= 0 && processor_.IdToPiece(id) == name) return id;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// tokenizer.json, the one file in which Hugging Face's library keeps a tokenizer: its model, and what happens to a text
-// before it. What is not done here in the same way is refused by its name. The post-processor is left out: it adds the
-// tokens around a sample, which is the data set's to do.
+// tokenizer.json, the single file of a tokenizer in Hugging Face's library: its model, and the preprocessing of a text.
+// Features that are not implemented here are refused by name. The post-processor is ignored: it adds the tokens around
+// a sample, which is the data set's task.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ tl::unexpected<Error> unsupported(const std::string& what) {
               "Give sentencepiece:MODEL if it has one, or make the dataset with Megatron-LM's preprocess_data.py");
 }
 
-/// What stands under a key; null where nothing does.
+/// Returns the value of a key; null if there is none.
 const json& part_of(const json& object, const char* key) {
   static const json nothing;
   const auto found = object.find(key);
@@ -52,12 +52,12 @@ std::string text_of(const json& part, const char* key) {
   return text.is_string() ? text.get<std::string>() : std::string();
 }
 
-/// A name in a message: no longer than a line.
+/// Shortens a name in a message to one line.
 std::string shown(const std::string& text) {
   return json(text.substr(0, 80)).dump(-1, ' ', true, json::error_handler_t::replace);
 }
 
-/// Whether the words are GPT-2's, and whether a space comes before a text.
+/// Returns whether a space is added before a text; refuses words other than GPT-2's.
 Result<bool> space_before_words(const json& words) {
   const std::string type = type_of(words);
   if (type == "ByteLevel") {
@@ -171,7 +171,7 @@ Result<std::vector<AddedToken>> added_tokens_of(const json& file) {
     const auto refuse = [&](const char* what) { return unsupported(fmt::format("{} of {}", what, shown(content))); };
     if (flag_of(each, "single_word", false)) return refuse("single_word");
     if (flag_of(each, "rstrip", false)) return refuse("rstrip");
-    // A long text is cut before white space, but never within a run of it.
+    // A long text is cut before white space, but never inside a run of it.
     const CodePoints points = code_points(content);
     for (std::size_t i = 1; i < points.size(); ++i)
       if (is_space(points[i]) && !is_space(points[i - 1])) return refuse("the white space within the text");
@@ -186,7 +186,7 @@ json parsed(std::string_view text) {
   return json::parse(text, nullptr, false);
 }
 
-/// An early file names no type.
+/// An early file has no type.
 std::string type_of_model(const json& model) {
   const std::string type = type_of(model);
   return type.empty() && model.contains("merges") ? "BPE" : type;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr UChar32 replacement = 0xFFFD;
 
-/// Calls see(point, first byte) for each code point; a negative point is no code point.
+/// Calls see(point, first byte) for each code point; a negative point is not a code point.
 template <typename See>
 void walk(std::string_view text, See see) {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
@@ -64,7 +64,7 @@ CodePoints decomposed(const CodePoints& points) {
       result.push_back(part);
     }
   }
-  // Marks after a base come in the order of their classes.
+  // Marks after a base are ordered by their classes.
   for (auto at = result.begin(); at != result.end();) {
     if (u_getCombiningClass(*at) == 0) {
       ++at;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code points of UTF-8 texts, and the classes that the tokenizers ask for, by ICU.
+// Code points of UTF-8 texts, and their classes for the tokenizers, by ICU.
 #pragma once
 
 #include <unicode/uchar.h>
@@ -13,7 +13,7 @@ namespace accrue::tokenize {
 
 using CodePoints = std::vector<UChar32>;
 
-/// Of a text that is UTF-8; what is not becomes U+FFFD.
+/// Decodes UTF-8; invalid bytes become U+FFFD.
 CodePoints code_points(std::string_view text);
 void append_utf8(std::string& text, UChar32 point);
 /// Canonical decomposition.

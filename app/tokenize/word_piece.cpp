@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// BERT's words in pieces: control characters go, Chinese characters and punctuation stand alone, without keep_case
-// letters become small and lose their accents, and each word is cut from its front into the longest pieces that the
-// vocabulary has; pieces after the first begin with ##.
+// BERT's words in pieces: control characters are removed; Chinese characters and punctuation are separate words;
+// without keep_case letters become lower case and lose their accents. Each word is cut from its front into the longest
+// pieces in the vocabulary; pieces after the first begin with ##.
 // Source: Devlin et al., BERT; google-research/bert, tokenization.py.
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ namespace accrue::tokenize {
 namespace {
 
 constexpr std::size_t most_tokens = 4'000'000;
-constexpr std::size_t longest_word = 100;  ///< code points; a longer one is unknown as a whole
+constexpr std::size_t longest_word = 100;  ///< code points; a longer word is unknown as a whole
 
 bool is_control(UChar32 point) {
   if (point == '\t' || point == '\n' || point == '\r') return false;
@@ -90,7 +90,7 @@ class WordPiece final : public Tokenizer {
     return tokens;
   }
 
-  /// Words with a space between them: what stood between them in a text is in no token.
+  /// Words with a space between them: no token has the original separators.
   std::string decode(const Tokens& tokens) const override {
     std::vector<const std::string*> names(continues_.size(), nullptr);
     for (const auto& [name, token] : tokens_) names[static_cast<std::size_t>(token)] = &name;
@@ -171,7 +171,7 @@ class WordPiece final : public Tokenizer {
 
   std::unordered_map<std::string, std::int32_t> tokens_;
   std::vector<bool> continues_;
-  std::size_t longest_ = 0;  ///< bytes of a token
+  std::size_t longest_ = 0;  ///< bytes of the longest token
   std::int32_t unknown_ = 0;
   bool keep_case_ = false;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gates that llm and colossalai share. The originals count in every wrapper, so the wrappers drift apart, and their
-// no_sync begins after the forward, so every micro-step reduces. Here one window answers all of them, and a window is
-// reduced once. Source: the gates of llm.engine.accumulation and colossalai.utils.gradient_accumulation.
+// no_sync begins after the forward, so every micro-step reduces. Here all share one window, which is reduced once.
+// Source: the gates of llm.engine.accumulation and colossalai.utils.gradient_accumulation.
 #include "accrue/accumulation/accumulating.h"
 
 #include <optional>
@@ -20,15 +20,15 @@ StateDict with_window(StateDict state, const AccumulationWindow& window) {
   return state;
 }
 
-/// None where the state is that of something that does not accumulate.
+/// None if the state is from an object that does not accumulate.
 std::optional<WindowPosition> saved_position(const StateDict& state) {
   const StateDict part = take_under(state, window_entry);
   if (part.empty()) return std::nullopt;
   return window_position(part);
 }
 
-/// Errors: throws std::invalid_argument where the open window of `at`, which had another N, is as long already as a
-/// window is here: its counter has missed the number at which this system steps.
+/// Errors: throws std::invalid_argument if the open window of `at`, with another N, is already as long as a window
+/// here: its counter has missed the number at which this system steps.
 void check_window_can_end(const WindowPosition& at, std::int64_t steps) {
   if (at.position() == 0 || at.at_boundary() || at.steps() == steps || at.counter() < steps) return;
   throw std::invalid_argument("the state was taken after " + std::to_string(at.counter()) +
@@ -126,7 +126,7 @@ AccumulatingScheduler::AccumulatingScheduler(const AnyScheduler& scheduler, Shar
 
 void AccumulatingScheduler::step(std::optional<std::int64_t> epoch) {
   for (std::int64_t ticks = window_->call_schedule(); ticks > 0; --ticks) {
-    // A window without micro-steps is the schedule's alone: there is no optimizer to compare with.
+    // A window without micro-steps belongs to the schedule alone: there is no optimizer to compare with.
     if (!std::exchange(warned_, true) && window_->micro_steps_done() > 0 && window_->position().updates() == 0)
       warn_of_schedule_before_step();
     step_inner(epoch);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The originals decide in every wrapper for itself whether a call counts, reduces or steps. Here the window has decided
-// before any of them is called, and a reduction is one call after the backward. The cost beside a backward cannot be
-// measured.
+// In the originals every wrapper decides by itself whether a call counts, reduces or steps. Here the window has decided
+// before any of them is called, and a reduction is one call after the backward. The cost is negligible compared with a
+// backward.
 #include "accrue/accumulation/accumulation_driver.h"
 
 #include <stdexcept>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The archive is the caller's: whoever loads one from a file trusts it. Nothing of Accrue's own is read or written so.
+// The archive belongs to the caller, who trusts the file that it loads. Accrue's own files are never read or written
+// this way.
 #include "accrue/optim/archived_optimizer.h"
 
 #include <torch/serialize/archive.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of LibTorch's autocast as a scope. Its cache of lowered weights is emptied when the outermost scope ends,
-// because the optimizer changes the weights afterwards. A file of its own: the header brings all of ATen.
+// The state of LibTorch's autocast as a scope. Its cache of cast weights is cleared when the outermost scope ends,
+// because the optimizer changes the weights afterwards. It is a separate file because the header includes all of ATen.
 #include "accrue/accumulation/autocast_scope.h"
 
 #include <ATen/autocast_mode.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A LibTorch optimizer behind BaseOptimizer, and the small vocabulary of its state.
+// A LibTorch optimizer as a BaseOptimizer, and helpers for its state.
 #include "accrue/accumulation/base_optimizer.h"
 
 #include <ATen/core/grad_mode.h>

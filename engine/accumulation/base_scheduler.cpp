@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedulers behind BaseScheduler. Problem: LibTorch's schedulers can be neither asked for their rates nor saved, and
-// know no rule but a step. Choice: the adapter reads the rates off the optimizer and the position through a pointer to
-// the protected member; LambdaLR and what is made of it are pure functions of a position. Cost: two virtual calls a
-// step. Source: torch::optim::LRScheduler; torch.optim.lr_scheduler.LambdaLR.
+// Schedulers as BaseScheduler. Problem: LibTorch's schedulers expose neither their rates nor their state, and have only
+// a step. Solution: the adapter reads the rates from the optimizer, and the position through a pointer to the protected
+// member; LambdaLR and its relatives are pure functions of a position. Cost: two virtual calls per step. Source:
+// torch::optim::LRScheduler; torch.optim.lr_scheduler.LambdaLR.
 #include "accrue/accumulation/base_scheduler.h"
 
 #include <ATen/ops/empty.h>
@@ -26,7 +26,7 @@ at::Tensor rates_tensor(const std::vector<double>& rates) {
   return tensor;
 }
 
-/// One number per group under `name`, or an error that says how many there are.
+/// Returns one number per group under `name`, or an error with the number of groups.
 std::vector<double> rates_of(const StateDict& state, const std::string& name, std::size_t groups) {
   const at::Tensor& saved = tensor_of(state, name);
   if (saved.numel() != static_cast<std::int64_t>(groups))
@@ -37,7 +37,7 @@ std::vector<double> rates_of(const StateDict& state, const std::string& name, st
   return {first, first + groups};
 }
 
-/// step_count_ is protected in LRScheduler; a pointer to the member, taken in a derived class, reaches it.
+/// step_count_ is protected in LRScheduler; a pointer to the member, taken in a derived class, gives access.
 struct StepCount : torch::optim::LRScheduler {
   static unsigned& of(torch::optim::LRScheduler& scheduler) { return scheduler.*(&StepCount::step_count_); }
 };
@@ -75,7 +75,7 @@ class TorchScheduler final : public BaseScheduler {
   std::vector<double> last_;
 };
 
-/// Of the groups' rates to the first one's; where that is zero there are none, and all are alike.
+/// Ratios of the groups' rates to the first one's; if that is zero, all ratios are one.
 std::vector<double> proportions_of(std::vector<double> rates) {
   const double first = rates.empty() ? 0.0 : rates.front();
   for (double& rate : rates) rate = first == 0.0 ? 1.0 : rate / first;

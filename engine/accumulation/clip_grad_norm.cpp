@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two passes over the gradients: one norm per tensor, one multiplication. The norm over tensors is taken in double, and
-// a 16-bit tensor's own in float, so neither overflows before the gradients do. One number is copied from the device; a
-// norm within the bound costs no second pass.
+// Two passes over the gradients: one norm per tensor, one multiplication. The norm over tensors is computed in double,
+// and a 16-bit tensor's own in float, so neither overflows before the gradients do. One number is copied from the
+// device; a norm within the bound needs no second pass.
 // Source: the role of torch.nn.utils.clip_grad_norm_ and clip_grad_value_.
 #include "accrue/accumulation/clip_grad_norm.h"
 

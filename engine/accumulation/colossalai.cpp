@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of Colossal-AI's accumulation over one window. There the optimizer, the scheduler, every handler and the
-// loader count for themselves and drift apart where one of them is called more often; here they ask the same window.
+// The names of Colossal-AI's accumulation over one window. In the original the optimizer, the scheduler, every handler
+// and the loader count separately and drift apart if one of them is called more often; here they share one window.
 // Source: colossalai.utils.gradient_accumulation, colossalai.engine.Engine.
 #include "accrue/accumulation/colossalai.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader's arithmetic is the planner's: one epoch of L batches with this system's preset.
+// The loader uses the planner's arithmetic: one epoch of L batches with this system's preset.
 #include "accrue/accumulation/colossalai_loader.h"
 
 #include <c10/util/Exception.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // float16 gradients vanish below 6e-8, so the loss is multiplied by a scale that follows the gradients: halved after an
-// overflow, doubled after a long time without one. Here gradients are looked at once a window, where the optimizer is
-// about to step; a rank that found an infinity tells the others before any of them decides. The cost is one pass over
-// the gradients and one reduction of two numbers per update. How the scale follows: dynamic_scale.h.
+// overflow, doubled after a long time without one. Gradients are checked once per window, when the optimizer is about
+// to step; a rank with an infinity tells the others before any of them decides. The cost is one pass over the gradients
+// and one reduction of two numbers per update. dynamic_scale.h has the rule of the scale.
 #include "accrue/accumulation/grad_scaler.h"
 
 #include <ATen/core/grad_mode.h>
@@ -20,7 +20,7 @@
 namespace accrue {
 namespace {
 
-/// Gradients of one device and dtype, which one pass can treat together.
+/// Gradients of one device and dtype, which one pass can handle together.
 using GradientKind = std::pair<at::Device, at::ScalarType>;
 struct ByKind {
   bool operator()(const GradientKind& a, const GradientKind& b) const {
@@ -30,7 +30,8 @@ struct ByKind {
 };
 using GradientsByKind = std::map<GradientKind, std::vector<at::Tensor>, ByKind>;
 
-/// The gradients that are there. Entries of a sparse one are added up first: a sum can overflow where its terms do not.
+/// Returns the existing gradients. Entries of a sparse one are summed first: a sum can overflow although its terms do
+/// not.
 GradientsByKind gradients_of(BaseOptimizer& optimizer) {
   GradientsByKind kinds;
   for (const at::Tensor& parameter : optimizer.parameters()) {
@@ -46,8 +47,8 @@ GradientsByKind gradients_of(BaseOptimizer& optimizer) {
   return kinds;
 }
 
-/// Divides in place; true if any element is not finite. The fused kernel multiplies by a float32 inverse, which would
-/// cost float64 gradients half their digits under a scale that is no power of two.
+/// Divides in place; returns whether any element is not finite. The fused kernel multiplies by a float32 inverse, which
+/// would cost float64 gradients half their digits if the scale is not a power of two.
 bool unscale_kind(const GradientKind& kind, std::vector<at::Tensor>& gradients, double scale) {
   const at::NoGradGuard no_grad;
   if (kind.second == at::kDouble) {
@@ -64,7 +65,7 @@ bool unscale_kind(const GradientKind& kind, std::vector<at::Tensor>& gradients, 
   return found.item<float>() != 0.0F;
 }
 
-/// The rule that the options ask for; a scaler that does nothing has the scale 1.
+/// Returns the rule of the options; a disabled scaler has the scale 1.
 DynamicScale rule_of(const GradScalerOptions& options) {
   if (!options.enabled) return {.scale = 1.0};
   const bool fits = std::isfinite(options.init_scale) && options.init_scale > 0.0 && options.growth_factor > 1.0 &&
@@ -137,7 +138,7 @@ StepOutcome GradScaler::step(BaseOptimizer& optimizer, const Closure& closure) {
   if (!entry.found_any) return StepOutcome::skipped_empty;
   if (entry.found_inf) return StepOutcome::skipped_overflow;
   const StepOutcome outcome = optimizer.step();
-  // A rank without a gradient of its own says what the others say.
+  // A rank without its own gradient adopts the others' result.
   return outcome == StepOutcome::skipped_empty ? StepOutcome::updated : outcome;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problem: reducing each gradient by itself pays one latency per parameter. Choice: one buffer per dtype, as the
-// original does, without a cap on its size. Cost: a copy of all gradients there and back, and memory for one more copy.
+// Problem: reducing each gradient separately costs one latency per parameter. Solution: one buffer per dtype, like the
+// original, without a cap on its size. Cost: copying all gradients to it and back, and memory for one more copy.
 // Source: colossalai.engine.gradient_handler (bucket_allreduce).
 #include "accrue/accumulation/gradient_handlers.h"
 
@@ -18,7 +18,7 @@
 namespace accrue::colossalai {
 namespace {
 
-/// Gives every parameter that some rank has a gradient of one of its own, so that all ranks lay out the same buffer.
+/// Makes a gradient for every parameter that has one on some rank, so that all ranks lay out the same buffer.
 void agree_on_gradients(const std::vector<at::Tensor>& parameters, Communicator& group) {
   at::Tensor has = at::zeros({static_cast<std::int64_t>(parameters.size())}, at::kInt);
   int* flag = has.mutable_data_ptr<int>();
@@ -33,7 +33,7 @@ void agree_on_gradients(const std::vector<at::Tensor>& parameters, Communicator&
       parameters[i].mutable_grad() = at::zeros_like(parameters[i].detach());
 }
 
-/// All gradients of one dtype through one buffer: divided by `divisor`, summed over the group.
+/// Reduces all gradients of one dtype through one buffer: divides by `divisor`, sums over the group.
 void reduce_flat(const std::vector<at::Tensor>& gradients, double divisor, Communicator& group) {
   std::vector<at::Tensor> rows;
   std::vector<std::int64_t> sizes;

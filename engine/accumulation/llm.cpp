@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of llm-pytorch over one window. What there is two counters that never meet is here one window with two
-// halves: backwards count its micro-steps, calls of the scheduler count its calls, so every call pattern gives what it
-// gives there. Source: llm.engine.accumulation; llm.optimizers.scheduler for LinearWarmupLR.
+// The names of llm-pytorch over one window. The original's two independent counters become one window with two halves:
+// backwards count its micro-steps, calls of the scheduler count its calls. So every call pattern gives the original's
+// result. Source: llm.engine.accumulation; llm.optimizers.scheduler for LinearWarmupLR.
 #include "accrue/accumulation/llm.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ void GradientAccumulationLRScheduler::load_state_dict(const StateDict& state) {
 
 void GradientAccumulationLRScheduler::step_inner(std::optional<std::int64_t> epoch) {
   if (!detached_) return inner().step(epoch);
-  // The inner scheduler moves the rates of a copy; there is one optimizer here, so it is given the copy's rates
+  // The inner scheduler moves the rates of a copy; as there is only one optimizer here, it gets the copy's rates
   // meanwhile.
   const auto live = learning_rates(*frozen_);
   set_learning_rates(*frozen_, *detached_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mixed precision inside accumulation: because the accumulation wrapper calls this step once a window, unscaling,
-// clipping and the scale's update happen once a window, on the sum. Source: llm.engine.amp, llm.engine.initialize.
+// Mixed precision inside accumulation: the accumulation wrapper calls this step once per window, so unscaling, clipping
+// and the scale's update happen once per window, on the sum. Source: llm.engine.amp, llm.engine.initialize.
 #include "accrue/accumulation/llm_amp.h"
 
 #include <torch/nn/module.h>

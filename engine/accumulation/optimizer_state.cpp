@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each kind's options and fields are listed once, for making, saving and loading alike. A load first builds the whole
-// of the new state and then puts it in place, so that nothing is half loaded; the moments exist twice meanwhile.
+// Each kind's options and fields are listed once, for making, saving and loading. A load first builds the whole new
+// state and then installs it, so that nothing is half loaded; the moments exist twice meanwhile.
 #include "optimizer_state.h"
 
 #include <ATen/ops/empty.h>
@@ -121,7 +121,7 @@ struct Adagrad : Kind<torch::optim::Adagrad, torch::optim::AdagradOptions, torch
   }
 };
 
-/// Colossal-AI's.
+/// Colossal-AI's optimizers.
 template <typename... Types>
 struct MomentsFamily : Kind<Types..., MomentsParamState> {
   template <typename F>
@@ -140,7 +140,7 @@ struct MomentumFamily : Kind<Types..., MomentumParamState> {
   }
 };
 
-/// Where the states lie is not part of them.
+/// The place of the states is not part of them.
 template <typename... Types>
 struct CpuAdamFamily : MomentsFamily<Types...> {
   template <typename F>
@@ -273,7 +273,7 @@ std::string state_entry(std::size_t parameter) {
   return "state." + std::to_string(parameter) + ".";
 }
 
-/// An option as numbers: one, or two of betas.
+/// Writes an option as numbers: one, or two for betas.
 template <typename Option>
 std::vector<double> numbers_of(const Option& option) {
   if constexpr (std::is_same_v<Option, Betas>)
@@ -302,7 +302,7 @@ std::vector<double> numbers_under(const StateDict& state, const std::string& nam
   return {first, first + count};
 }
 
-/// A field of one parameter's state, and back.
+/// Saves a field of one parameter's state; the second function loads it.
 void save(StateDict& state, const std::string& name, std::int64_t value) {
   state[name] = state_number(value);
 }
@@ -351,7 +351,7 @@ typename Kind::Options loaded_options(const StateDict& state, std::size_t g,
   return options;
 }
 
-/// Null where the parameter has no entry.
+/// Null if the parameter has no entry.
 template <typename Kind>
 std::unique_ptr<torch::optim::OptimizerParamState> loaded_state(const StateDict& state, std::size_t p,
                                                                 const at::Tensor& parameter,
@@ -377,7 +377,7 @@ void print(std::ostream& out, const Option& option) {
     out << '(' << numbers[0] << ", " << numbers[1] << ')';
 }
 
-/// Null where the configuration is of another kind. LibTorch's SGD alone has no rate by default; Python's is 1e-3.
+/// Null if the configuration is of another kind. Only LibTorch's SGD has no default rate; Python's is 1e-3.
 template <typename Kind>
 std::shared_ptr<BaseOptimizer> built(const std::vector<at::Tensor>& parameters, const OptimizerConfig& config) {
   if (config.type != Kind::name) return nullptr;
@@ -477,7 +477,7 @@ void load_optimizer_state(torch::optim::Optimizer& optimizer, const StateDict& s
         if (auto each = loaded_state<Kind>(state, p++, parameter, options.back()))
           loaded.emplace_back(parameter.unsafeGetTensorImpl(), std::move(each));
     }
-    // Nothing fails from here on.
+    // Nothing can fail from here on.
     optimizer.state().clear();
     for (auto& [key, each] : loaded) optimizer.state()[key] = std::move(each);
     for (std::size_t g = 0; g < groups.size(); ++g)

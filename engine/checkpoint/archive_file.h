@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An open safetensors file: its header, checked, and its tensors, read one by one into existing memory.
+// An open safetensors file: its checked header, and its tensors, read one by one into existing memory.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -38,7 +38,8 @@ class Descriptor {
 /// "9 bytes", for messages.
 std::string data_size(std::uint64_t bytes);
 
-/// The format's name for a type, null if it has none; and back, Undefined for an unknown name.
+/// Returns the format's name of a type, null if it has none; the second function converts back, Undefined for an
+/// unknown name.
 const char* archive_dtype(at::ScalarType type);
 at::ScalarType archive_scalar_type(const std::string& dtype);
 
@@ -48,7 +49,7 @@ struct ArchiveFile {
   std::string head;  ///< the bytes before the tensors: length and JSON
   ArchiveHeader header;
 
-  /// Errors (protocol): what is wrong with the header and at which tensor; (disk): cannot be read.
+  /// Errors (protocol): the fault of the header, with the tensor; (disk): cannot be read.
   static Result<ArchiveFile> open(const std::filesystem::path& file);
   /// Reads a tensor's bytes into memory of that size. Errors (protocol): the file is too short, or a BOOL is neither 0
   /// nor 1; (disk).

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saving takes three rounds: rank 0 names the folder, every rank writes its shard and reports the result, rank 0
+// Saving takes three rounds: rank 0 names the folder; every rank writes its shard and reports the result; rank 0
 // commits and reports the result. Opening takes two rounds for each candidate: rank 0 names it, every rank accepts or
-// refuses it. Each round is one small collective, so all ranks hold the same answer, and a disk that fails on one rank
-// stops none of them: training continues.
+// refuses it. Each round is one small collective, so all ranks get the same answer. A disk that fails on one rank stops
+// none of them: training continues.
 #include "accrue/checkpoint/checkpoint.h"
 
 #include <ATen/ops/empty.h>
@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What one rank reports in a round. Fixed size, plain bytes: it is sent as a tensor.
+/// One rank's report in a round. Fixed size, plain bytes: it is sent as a tensor.
 struct Statement {
   std::int64_t ok = 0;
   std::int64_t code = 0;  ///< of an error
@@ -108,7 +108,7 @@ Result<void> commit(const fs::path& part, const Manifest& manifest) {
   return commit_folder(part, checkpoint_name(manifest.cursor.mark()));
 }
 
-/// The first error among the statements, with the rank it came from.
+/// Returns the first error among the statements, with its rank.
 std::optional<Error> first_error(const std::vector<Statement>& statements) {
   for (std::size_t rank = 0; rank < statements.size(); ++rank) {
     if (statements[rank].ok) continue;
@@ -131,7 +131,7 @@ Manifest manifest_of(const CheckpointContent& content, const CheckpointIdentity&
 
 // ---- opening
 
-/// Checkpoints that rank 0 sees, newest first, up to a limit.
+/// Returns the checkpoints that rank 0 sees, newest first, up to a limit.
 Result<std::vector<std::string>> candidates(const fs::path& run_dir, const CheckpointMark& limit, bool first) {
   if (!first) return {};
   auto names = committed_checkpoints(run_dir);
@@ -139,7 +139,7 @@ Result<std::vector<std::string>> candidates(const fs::path& run_dir, const Check
   return names;
 }
 
-/// Rank 0's next candidate, by name; not ok where there is none, with an error where it cannot tell.
+/// Returns rank 0's next candidate, by name; not ok if there is none, with an error if the folder cannot be read.
 Statement propose_candidate(const Result<std::vector<std::string>>& names, std::size_t next) {
   Statement statement;
   if (!names) statement.set_error(names.error());
@@ -182,7 +182,7 @@ bool only_refuses(const Error& error) {
   return error.code == ErrorCode::protocol || error.code == ErrorCode::disk;
 }
 
-/// The first error that ends the search, or else the first that refuses the candidate.
+/// Returns the first error that ends the search, else the first that refuses the candidate.
 std::optional<Error> verdict(std::vector<Statement> statements) {
   std::vector<Statement> final_ones = statements;
   for (Statement& statement : final_ones)
@@ -265,7 +265,7 @@ Result<OpenedCheckpoint> open_checkpoint(const fs::path& run_dir, const std::str
       opened.checkpoint = std::move(*reader);
       return opened;
     }
-    // A rank whose own error ends the search returns that in full: the statement may hold a shortened text.
+    // A rank whose own error ends the search returns its full text; the statement may hold a shortened one.
     if (!only_refuses(*problem))
       return tl::unexpected(reader || only_refuses(reader.error()) ? *problem : reader.error());
     opened.refused.push_back(candidate + " was refused: " + problem->where + ": " + problem->message);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What files say about their tensors is accepted only if it is consistent: the parts of a tensor agree on its shape and
-// type, do not overlap and leave nothing out. So no read can fail for missing data later, when the model is half
+// Descriptions of tensors in files are accepted only if they are consistent: the parts of a tensor agree on its shape
+// and type, do not overlap and leave nothing out. So no read can fail for missing data later, when the model is half
 // loaded.
 #include "checkpoint/checkpoint_reader.h"
 
@@ -40,7 +40,7 @@ std::string tensor_text(const std::string& name) {
   return "tensor \"" + printable_name(name) + "\"";
 }
 
-/// Adds what one file holds.
+/// Adds the entries of one file.
 Result<void> add_entries(Tensors& tensors, std::size_t file, const ArchiveHeader& header) {
   for (std::size_t i = 0; i < header.entries.size(); ++i) {
     auto part = stored_part(header.entries[i], header.metadata);
@@ -58,7 +58,7 @@ Result<void> add_entries(Tensors& tensors, std::size_t file, const ArchiveHeader
   return {};
 }
 
-/// Whether the parts make the whole of the tensor, each element once.
+/// Checks that the parts make up the whole tensor, each element once.
 Result<void> check_tiling(const std::string& name, const StoredTensor& tensor) {
   if (tensor.parts.size() == 1 && tensor.parts.front().slice.is_whole()) return {};
   const auto whole = element_count(tensor.stored.shape);
@@ -101,7 +101,7 @@ Result<void> fill_index(CheckpointReader::Index& index, const fs::path& folder) 
   return {};
 }
 
-/// Copies what a part and the wanted slice have in common, by way of a copy of the part.
+/// Copies the elements that a part and the wanted slice share, through a copy of the part.
 Result<void> read_common(const ArchiveFile& file, const Part& part, TensorSlice wanted, std::int64_t element,
                          char* to) {
   TensorSlice held = part.slice;

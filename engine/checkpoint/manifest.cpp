@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bounded, strict reader: a field is used only after its type was checked, and file names are not taken from the
-// manifest but compared with the only ones that are possible.
+// A bounded, strict reader: a field is used only after its type was checked. File names are not taken from the manifest
+// but compared with the only possible ones.
 #include "checkpoint/manifest.h"
 
 #define XXH_INLINE_ALL
@@ -25,9 +25,9 @@ constexpr const char* schema_name = "accrue-checkpoint";
 constexpr int schema_version = 3;
 constexpr const char* self_hash_key = "manifest_xxh3";
 constexpr std::uintmax_t max_manifest_bytes = 1 << 20;
-/// Counts are sent between ranks as doubles, which are exact for whole numbers up to here.
+/// Counts are sent between ranks as doubles, which are exact for integers up to here.
 constexpr std::int64_t max_count = std::int64_t{1} << 53;
-/// As accumulation.steps.
+/// Like accumulation.steps.
 constexpr std::int64_t max_steps = 1 << 20;
 constexpr const char* earlier_hint = "The checkpoint is damaged or incomplete: an earlier one can be used.";
 
@@ -35,7 +35,7 @@ tl::unexpected<Error> damaged(std::string what) {
   return fail(ErrorCode::protocol, std::move(what), "manifest.json", earlier_hint);
 }
 
-/// Reads typed members and remembers the first that is missing or of another type.
+/// Reader of typed members; remembers the first that is missing or of another type.
 class Fields {
  public:
   explicit Fields(const Json& object) : object_(object) {}
@@ -83,7 +83,7 @@ class Fields {
   std::string missing_;
 };
 
-/// Every member of the two structs under its own name: the writer and the reader share the list.
+/// Every member of the two structs under its own name; the writer and the reader share the list.
 template <typename Visit>
 void visit_cursor(TrainingCursor& c, Visit&& visit) {
   visit("optimizer_steps", c.optimizer_steps);
@@ -94,7 +94,7 @@ void visit_cursor(TrainingCursor& c, Visit&& visit) {
   visit("finite", c.finite);
 }
 
-/// What earlier versions did not write.
+/// Members that earlier versions did not write.
 template <typename Visit>
 void visit_skipped(TrainingCursor& c, Visit&& visit) {
   visit("empty_windows", c.empty_windows);
@@ -140,14 +140,14 @@ std::string hex_of(XXH128_hash_t hash) {
   return text;
 }
 
-/// Of the whole manifest but this hash itself: a flipped digit in the cursor must not pass.
+/// Hash of the whole manifest except this hash itself: a flipped digit in the cursor must be detected.
 std::string self_hash(Json json) {
   json.erase(self_hash_key);
   const std::string text = json_text(json);
   return hex_of(XXH3_128bits(text.data(), text.size()));
 }
 
-/// What is wrong with the first number that no run can have reached; empty if nothing is.
+/// Search for the first number that no run can have reached; empty if there is none.
 class PlausibleCounts {
  public:
   explicit PlausibleCounts(const char* section) : section_(section) {}
@@ -156,7 +156,7 @@ class PlausibleCounts {
   }
   void operator()(const char*, const std::string&) {}
   void operator()(const char*, bool) {}
-  /// Losses may be anything; times and scales are not negative.
+  /// Losses may have any value; times and scales are not negative.
   void operator()(const char* key, double value) {
     if (std::string_view(key) == "loss") return;
     if (!std::isfinite(value) || value < 0.0) note(key, std::to_string(value));
@@ -171,7 +171,7 @@ class PlausibleCounts {
   std::string problem_;
 };
 
-/// Counts of one run that contradict each other.
+/// Returns counts of one run that contradict each other.
 std::string contradiction(const TrainingCursor& c) {
   const WindowPosition& at = c.window;
   if (at.updates() > at.micro_step()) return "\"window.updates\" is beyond \"window.micro_step\"";
@@ -186,7 +186,7 @@ std::string contradiction(const TrainingCursor& c) {
   return {};
 }
 
-/// Damage that the manifest's own hash does not reveal.
+/// Returns damage that the manifest's own hash does not reveal.
 std::string implausible(Manifest& manifest) {
   PlausibleCounts cursor("cursor");
   visit_cursor(manifest.cursor, cursor);
@@ -249,7 +249,7 @@ std::string to_json(const Manifest& manifest) {
   visit_identity(copy.identity, Put{identity});
   for (const ManifestFile& file : manifest.files)
     files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"xxh3", file.xxh3}});
-  // Put together last: an object of ordered JSON moves what it holds when it gets more.
+  // Assembled last: an object of ordered JSON moves its contents when it grows.
   Json json{{"schema", schema_name},       {"version", schema_version},       {"cursor", std::move(cursor)},
             {"window", std::move(window)}, {"identity", std::move(identity)}, {"files", std::move(files)}};
   json[self_hash_key] = self_hash(json);
@@ -258,7 +258,7 @@ std::string to_json(const Manifest& manifest) {
 
 namespace {
 
-/// Whether this is an unaltered manifest of the format that this file reads.
+/// Checks that this is an unaltered manifest of the supported format.
 Result<void> check_head(const Json& json) {
   if (!json.is_object()) return damaged("it is not a JSON object");
   const auto stated = json.find(self_hash_key);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// manifest.json of a checkpoint: what was saved, how far the run was, on what kind of machine, and a hash of every
-// file. It is written last, so a folder without it is not a checkpoint.
+// manifest.json of a checkpoint: contents, progress of the run, kind of machine, and a hash of every file. It is
+// written last, so a folder without it is not a checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +28,13 @@ struct Manifest {
 std::string shard_name(std::int64_t rank);
 
 std::string to_json(const Manifest& manifest);
-/// Errors (protocol): not JSON, a missing or mistyped field, an impossible count, counts that contradict each other,
-/// files that are not one shard per rank; (config): another format, with both versions and what to do.
+/// Errors (protocol): not JSON, a missing or mistyped field, an impossible count, contradictory counts, files that are
+/// not one shard per rank; (config): another format, with both versions and advice.
 Result<Manifest> parse_manifest(const std::string& json);
 /// Reads <folder>/manifest.json. Further errors: disk; more than 1 MiB.
 Result<Manifest> read_manifest(const std::filesystem::path& folder);
 
-/// Whether each file has the size and the hash in the manifest. Errors (protocol) name the first that has not.
+/// Checks that each file has the manifest's size and hash. Errors (protocol) name the first that does not.
 Result<void> verify_files(const std::filesystem::path& folder, std::span<const ManifestFile> files);
 
 }  // namespace accrue

@@ -47,7 +47,7 @@ Result<WrittenArchive> write_shard(const std::filesystem::path& file, const std:
     const bool whole = part.slice.is_whole();
     std::string key = whole ? part.name : part.name + "#" + std::to_string(entries.size());
     if (!whole) metadata.emplace(key, part_text(part));
-    // A shard that happens to be all of its box is stored as that box, whatever shape it has in memory.
+    // A shard that is all of its box is stored as that box, whatever its shape in memory.
     entries.emplace_back(std::move(key),
                          part.slice.is_box() ? part.values.detach().reshape(part.slice.extent) : part.values);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files are streamed once in each direction and hashed on the way with XXH3-128, which costs a few per cent of the
-// disk's time. SHA-256 is used for weights_sha256 only, which people compare between runs.
+// disk's time. SHA-256 is used only for weights_sha256, which people compare between runs.
 #include "accrue/checkpoint/tensor_archive.h"
 
 #define XXH_INLINE_ALL
@@ -49,7 +49,7 @@ class Xxh3 {
   std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state_;
 };
 
-/// The error of a failed write of `wanted` bytes in all, of which `written` are on the disk.
+/// Makes the error of a failed write of `wanted` bytes, of which `written` are on the disk.
 tl::unexpected<Error> write_failure(int error, const std::filesystem::path& file, std::uint64_t wanted,
                                     std::uint64_t written) {
   if (error == EFBIG)
@@ -69,7 +69,7 @@ tl::unexpected<Error> write_failure(int error, const std::filesystem::path& file
               file.string(), "Free some space or choose another run folder.");
 }
 
-/// Writes and hashes; remembers the first failure.
+/// Writer that also hashes; remembers the first failure.
 class ArchiveWriter {
  public:
   ArchiveWriter(int fd) : fd_(fd) {}
@@ -124,7 +124,8 @@ Result<WrittenArchive> write_open_file(int fd, const std::filesystem::path& file
                                        std::uint64_t data_bytes, const NamedTensors& tensors) {
   const std::uint64_t length = header.size();
   const std::uint64_t total = sizeof length + length + data_bytes;
-  // Space is reserved at once, so that a full disk is noticed before minutes of writing; not every file system can.
+  // Reserves space at once, so that a full disk is noticed before minutes of writing; not every file system supports
+  // it.
   if (::fallocate(fd, 0, 0, static_cast<off_t>(total)) != 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
     return write_failure(errno, file, total, 0);
   }

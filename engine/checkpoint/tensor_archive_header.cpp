@@ -27,7 +27,7 @@ tl::unexpected<Error> refuse(std::string message, std::string_view name = {}) {
               name.empty() ? std::string{} : "tensor \"" + printable_name(name) + "\"");
 }
 
-/// Collects the header; returns false (and keeps the reason) at the first thing that does not belong there.
+/// SAX handler that collects the header; returns false (and keeps the reason) at the first unexpected value.
 class HeaderSax final : public json::json_sax_t {
  public:
   ArchiveHeader header;

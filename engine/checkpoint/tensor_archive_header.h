@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON header of a safetensors file, without LibTorch: a hostile file is refused here, before anything is
-// allocated.
+// JSON header of a safetensors file, parsed without LibTorch: a hostile file is refused here, before any allocation.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 
 namespace accrue {
 
-/// The longest header accepted; the format itself allows 100 MB.
+/// Maximum accepted length of a header; the format itself allows 100 MB.
 constexpr std::uint64_t max_archive_header_bytes = 8'000'000;
 
 struct ArchiveEntry {
@@ -33,13 +32,13 @@ struct ArchiveHeader {
 std::uint64_t archive_dtype_bytes(std::string_view dtype);
 
 /// Reads a header and checks that its tensors tile [0, data_bytes) exactly.
-/// Errors (protocol): what is wrong, where = the tensor's name.
+/// Errors (protocol): the fault; where = the tensor's name.
 Result<ArchiveHeader> parse_archive_header(std::string_view json, std::uint64_t data_bytes);
 
 /// The header's JSON, padded with spaces to a multiple of 8 bytes.
 std::string format_archive_header(const ArchiveHeader& header);
 
-/// A name from a file made safe for a message: printable ASCII, at most 80 characters.
+/// Makes a name from a file safe for a message: printable ASCII, at most 80 characters.
 std::string printable_name(std::string_view name);
 
 }  // namespace accrue

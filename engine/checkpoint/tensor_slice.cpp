@@ -14,11 +14,11 @@ std::int64_t product(const std::vector<std::int64_t>& sizes, std::size_t first =
   return count;
 }
 
-/// What two boxes of one tensor share, cut into rows: runs that are contiguous in both boxes.
+/// Intersection of two boxes of one tensor, cut into rows: runs that are contiguous in both boxes.
 struct SharedBox {
   std::vector<std::int64_t> low;
   std::vector<std::int64_t> high;
-  std::size_t outer = 0;  ///< dims that are walked; the ones after it are within a row
+  std::size_t outer = 0;  ///< outer dims, which are walked; the others are within a row
   std::int64_t row = 1;   ///< elements of a row
   bool empty = false;
 
@@ -28,7 +28,7 @@ struct SharedBox {
       high.push_back(std::min(a.offset[dim] + a.extent[dim], b.offset[dim] + b.extent[dim]));
       empty = empty || low[dim] >= high[dim];
     }
-    // A dim belongs to the row as long as both boxes hold all of the dims after it.
+    // A dim belongs to the row if both boxes hold all of the dims after it.
     bool whole = true;
     while (outer > 0 && whole && !empty) {
       --outer;
@@ -39,7 +39,7 @@ struct SharedBox {
   }
 };
 
-/// The place of an element of the tensor within a box, in row-major order.
+/// Index of a tensor's element within a box, in row-major order.
 std::int64_t place_in(const TensorSlice& slice, const std::vector<std::int64_t>& at) {
   std::int64_t place = 0;
   for (std::size_t dim = 0; dim < at.size(); ++dim) place = place * slice.extent[dim] + (at[dim] - slice.offset[dim]);
@@ -88,7 +88,7 @@ bool same_tensor(const std::vector<std::int64_t>& a, const std::vector<std::int6
 
 bool bring_into_one_shape(TensorSlice& a, TensorSlice& b) {
   if (a.shape == b.shape) return true;
-  // In a box that is the whole tensor, elements are counted the same in every shape.
+  // In a box that is the whole tensor, elements have the same index in every shape.
   const auto reshape = [](TensorSlice& slice, const std::vector<std::int64_t>& shape) {
     const FlatRange range = slice.range;
     slice = whole_slice(shape);
@@ -140,7 +140,7 @@ void for_each_common_run(const TensorSlice& from, const TensorSlice& to,
   if (shared.empty) return;
   std::vector<std::int64_t> at = shared.low;
   do {
-    // The row's place in each slice's values; negative or past the end where a range excludes part of the row.
+    // The row's index in each slice's values; negative or past the end if a range excludes part of the row.
     const std::int64_t source = place_in(from, at) - from.range.offset;
     const std::int64_t target = place_in(to, at) - to.range.offset;
     const std::int64_t begin = std::max({std::int64_t{0}, -source, -target});

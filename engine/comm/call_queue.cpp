@@ -70,7 +70,7 @@ void CallQueue::run() {
     } catch (...) {
       entry->failure = std::current_exception();
     }
-    entry->call = nullptr;  // its tensors are the caller's again
+    entry->call = nullptr;  // its tensors belong to the caller again
     entry->end_ns = monotonic_ns();
     lock.lock();
     busy_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs calls one after the other in a thread of its own, which begins with the first of them.
+// Runs calls one after the other on its own thread, which starts with the first call.
 #pragma once
 
 #include <condition_variable>
@@ -16,14 +16,14 @@ namespace accrue {
 class CallQueue {
  public:
   CallQueue() = default;
-  /// Waits for the call that runs; the rest is dropped.
+  /// Waits for the running call; drops the rest.
   ~CallQueue();
   CallQueue(const CallQueue&) = delete;
   CallQueue& operator=(const CallQueue&) = delete;
 
-  /// Its wait() throws what `call` threw.
+  /// wait() of the result throws the exception of `call`.
   std::unique_ptr<PendingCall> put(std::function<void()> call);
-  /// True where all calls have ended. Only put() can change that.
+  /// Whether all calls have ended. Only put() changes this to false.
   bool idle();
 
  private:

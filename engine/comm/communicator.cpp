@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door of every call: arguments are checked, calls are counted and timed, a group of one costs nothing. What the
-// backends do behind it is their own affair, so the counters mean the same for all of them.
+// Common front of every call: checks arguments, counts and times calls; a group of one costs nothing. Backends only
+// implement what follows, so the counters mean the same for all of them.
 #include "accrue/comm/communicator.h"
 
 #include <ATen/ops/zeros.h>

@@ -22,7 +22,7 @@ std::string own_folder() {
 }
 
 Result<DeviceBackend*> open_library() {
-  // Symbols stay local: LibTorch's CUDA half registers itself with the CPU half by its constructors.
+  // Symbols stay local: constructors of LibTorch's CUDA half register it with the CPU half.
   void* library = ::dlopen((own_folder() + kLibrary).c_str(), RTLD_NOW | RTLD_LOCAL);
   const char* said = library == nullptr ? ::dlerror() : nullptr;
   const std::string beside = said != nullptr ? said : "";

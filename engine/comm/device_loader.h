@@ -5,15 +5,15 @@
 
 namespace accrue {
 
-/// Opens libaccrue_cuda.so, beside this library or on the loader's path, once; it stays open for the life of the
-/// process. Must run before anything asks ATen about CUDA: a question asked earlier leaves CUDA off for good.
-/// Errors: device, with the loader's own words.
+/// Opens libaccrue_cuda.so, beside this library or on the loader's path, once; it stays open. Must be called before any
+/// query of ATen about CUDA: an earlier query disables CUDA for good. Errors: device, with the loader's message.
 Result<DeviceBackend*> load_device_backend();
 
-/// The CUDA device that belongs to this host's rank: its index is local_rank. Errors: device, where there is none.
+/// Returns the CUDA device of this host's rank, with the index local_rank. Errors: device if it does not exist.
 Result<int> own_cuda_device(std::int64_t local_rank);
 
-/// NCCL on GPU local_rank, which own_cuda_device() answered. Collective: the group. Errors: device, rendezvous.
+/// Makes an NCCL communicator on GPU local_rank, as returned by own_cuda_device(). Collective: the group. Errors:
+/// device, rendezvous.
 Result<std::unique_ptr<Communicator>> make_nccl_communicator(const CommGroup& group,
                                                              const c10::intrusive_ptr<c10d::Store>& store,
                                                              std::int64_t local_rank);

@@ -5,7 +5,7 @@
 
 namespace accrue {
 
-/// LibTorch's messages carry a backtrace; a user is shown the first line.
+/// LibTorch's messages contain a backtrace; users see the first line.
 inline std::string first_line(const std::string& what) {
   const std::string line = what.substr(0, what.find('\n'));
   return line.substr(0, line.find(" Exception raised from"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The little that building a group needs of a key-value store; the c10d headers stay out of the backends that way.
+// Minimal key-value store for building a group, which keeps the c10d headers out of the backends.
 #pragma once
 
 #include <chrono>
@@ -11,9 +11,9 @@ namespace accrue {
 class Exchange {
  public:
   virtual ~Exchange() = default;
-  /// Does nothing where the store is gone: fetch() answers that.
+  /// Does nothing if the store is gone, which fetch() reports.
   virtual void publish(const std::string& key, const std::string& value) = 0;
-  /// Waits for the key. Empty at the deadline or when the store is gone.
+  /// Waits for the key. Empty at the deadline or if the store is gone.
   virtual std::optional<std::string> fetch(const std::string& key, std::chrono::milliseconds timeout) = 0;
 };
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives over sockets, for ranks on several hosts: LibTorch's ProcessGroupGloo, called directly rather than
-// through the dispatcher. LibTorch carries Gloo but not its headers; Debian's older ones declare enough to construct
-// the process group. They are included here alone, this file is compiled with hidden visibility and no Gloo symbol
-// leaves the library, so the two versions cannot meet.
+// Collectives over sockets, for ranks on several hosts: LibTorch's ProcessGroupGloo, called directly instead of through
+// the dispatcher. LibTorch contains Gloo but not its headers; Debian's older ones declare enough to construct the
+// process group. They are included only here, this file has hidden visibility and no Gloo symbol leaves the library, so
+// the two versions cannot meet.
 //
-// Gloo's own time-outs are out of the way after the connection is made: they measure on a clock that goes on while the
-// process is frozen. The caller waits for the end of an operation itself, with its own patience (patience.h).
+// Gloo's own time-outs are disabled after connecting: they use a clock that advances while the process is frozen. The
+// caller waits for the end of an operation itself, with its own patience (patience.h).
 //
-// On one host the device listens on 127.0.0.1 only, unless the user names an interface. Gloo says that a connection
-// broke, not whose: where the peers live on this host, their pidfds tell which one died. After a failure the process
-// group is abandoned rather than destroyed, because its destructor waits for operations that can no longer end.
+// On one host the device listens only on 127.0.0.1, unless the user names an interface. Gloo reports that a connection
+// broke, not whose: for peers on this host, pidfds show which one died. After a failure the process group is abandoned
+// instead of destroyed, because its destructor waits for operations that can no longer end.
 //
-// A rank that waits for long compares what the ranks say they call and wait for, so that another collective, another
-// size, another root, and ranks that wait for each other's messages are found by name and not by time-out.
+// A rank that waits for long compares the ranks' published calls and waits. So another collective, another size,
+// another root, and ranks that wait for each other's messages are reported by name instead of by time-out.
 #include "gloo_backend.h"
 
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -51,23 +51,24 @@
 namespace accrue {
 namespace {
 
-constexpr std::chrono::milliseconds kNameTheDead{300};  // a broken connection can be seen before its process has ended
+constexpr std::chrono::milliseconds kNameTheDead{
+    300};  // a broken connection may be visible before its process has ended
 constexpr std::chrono::milliseconds kLook{5};
-constexpr std::chrono::milliseconds kCompareAfter{200};  // a wait as long as this may be one for another call
+constexpr std::chrono::milliseconds kCompareAfter{200};  // a longer wait may be due to a different call
 constexpr std::chrono::milliseconds kCompareAgain{1000};
-constexpr std::chrono::milliseconds kNameTheOther{3000};  // until a peer that sent another size has said what it calls
+constexpr std::chrono::milliseconds kNameTheOther{3000};  // until a peer with another size has published its call
 
 // Tags of a message's two parts.
 constexpr int kAnnouncement = 0;
 constexpr int kTensor = 1;
 
-// Whom a rank waits for, where it is no member.
+// Special values for a rank's wait that is not for a member.
 constexpr std::int64_t kEverybody = -1;
 constexpr std::int64_t kNothing = -2;
 
 constexpr std::chrono::milliseconds kNoDeadline = std::chrono::hours(24 * 365);
 
-/// Told by another thread that an operation has ended; outlives a caller that gave up.
+/// Set by another thread when an operation has ended; outlives a caller that gave up.
 class Ending {
  public:
   void happen() {
@@ -80,7 +81,7 @@ class Ending {
     const std::lock_guard lock(mutex_);
     return end_ns_;
   }
-  /// False where the patience came to its end first. `look` is called now and then; it may throw.
+  /// Returns false if the patience is exhausted first. Calls `look` now and then; it may throw.
   bool wait(Patience patience, const std::function<void()>& look) {
     std::unique_lock lock(mutex_);
     while (!changed_.wait_for(lock, patience.slice(), [this] { return ended_; })) {
@@ -99,7 +100,7 @@ class Ending {
   std::int64_t end_ns_ = 0;
 };
 
-/// The same memory as bytes: Gloo then needs to know no dtype where nothing is added.
+/// Returns the same memory as bytes: without sums Gloo then needs no dtype.
 at::Tensor as_bytes(const at::Tensor& tensor) {
   return at::from_blob(
       tensor.mutable_data_ptr(), {static_cast<std::int64_t>(tensor.nbytes())}, [tensor](void*) {},
@@ -117,7 +118,7 @@ class GlooCommunicator final : public Communicator {
       : group_(group), watch_(group), store_(std::move(store)), gloo_(std::move(gloo)) {}
 
   ~GlooCommunicator() override {
-    if (!failed_) say_calls();  // Gloo hands less than was expected over without a word: a peer may be in another call
+    if (!failed_) say_calls();  // Gloo silently delivers less than expected: a peer may be in another call
     if (failed_ || under_way_ > 0) static_cast<void>(gloo_.release());
   }
 
@@ -129,7 +130,7 @@ class GlooCommunicator final : public Communicator {
  protected:
   using Call = std::unique_ptr<PendingCall>;
 
-  /// Gloo's own maximum drops a NaN that meets a number in one order and not in the other.
+  /// Gloo's own maximum drops a NaN in one order of operands and not in the other.
   Call do_all_reduce(at::Tensor tensor, Reduce op, Waits) override {
     require_cpu(tensor);
     if (op == Reduce::sum) {
@@ -141,7 +142,7 @@ class GlooCommunicator final : public Communicator {
                     [all, tensor]() mutable { tensor.copy_(all.amax(0).view_as(tensor)); });
   }
 
-  /// As an all-reduce, which is what Gloo itself makes of it.
+  /// Uses an all-reduce, like Gloo itself.
   Call do_reduce_scatter(at::Tensor out, at::Tensor in, Waits) override {
     require_cpu(out);
     require_cpu(in);
@@ -192,7 +193,7 @@ class GlooCommunicator final : public Communicator {
  private:
   using GlooWork = c10::intrusive_ptr<c10d::Work>;
 
-  /// What a message is: it goes before its tensor, under a tag of its own.
+  /// Description of a message, sent before its tensor under a separate tag.
   struct Content {
     MessageLabel label;
     std::int64_t numel = 0;
@@ -220,14 +221,14 @@ class GlooCommunicator final : public Communicator {
     return Content{.numel = tensor.numel(), .dtype = tensor.scalar_type()}.text();
   }
 
-  /// What is kept for an operation under way. A message has no callback at its end: a thread waits for it.
+  /// State of an operation in progress. A message has no callback at its end: a thread waits for it.
   struct Operation final : PendingCall {
     GlooCommunicator* owner = nullptr;
     std::string op;
-    std::string text;         ///< with what it moves
+    std::string text;         ///< with its contents
     std::int64_t peer = -1;   ///< of a message
-    std::int64_t number = 0;  ///< of a message to be received among those of its peer, of a collective among all
-    at::Tensor content;       ///< of a message, as it was announced
+    std::int64_t number = 0;  ///< index of a received message among those of its peer, of a collective among all
+    at::Tensor content;       ///< of a message, as announced
     at::Tensor expected;      ///< of a message
     GlooWork announcement;    ///< of a message
     GlooWork work;
@@ -302,7 +303,7 @@ class GlooCommunicator final : public Communicator {
           announcement->wait();
           if (content.equal(expected)) work->wait();
         } catch (const std::exception&) {
-          // The caller asks the work itself.
+          // The caller checks the work itself.
         }
         ending->happen();
       }).detach();
@@ -326,7 +327,7 @@ class GlooCommunicator final : public Communicator {
     try {
       if (operation.peer >= 0 && operation.announcement->exception())
         std::rethrow_exception(operation.announcement->exception());
-      // A message has been waited for already, and can be only once.
+      // A message has already been waited for, which is possible only once.
       if (operation.peer < 0) operation.work->wait();
       if (operation.work->exception()) std::rethrow_exception(operation.work->exception());
     } catch (const std::exception& error) {
@@ -353,7 +354,7 @@ class GlooCommunicator final : public Communicator {
     return here;
   }
 
-  /// False where the store has gone with its host.
+  /// Returns false if the store has gone with its host.
   bool say_calls() const {
     try {
       std::string said;
@@ -365,8 +366,8 @@ class GlooCommunicator final : public Communicator {
     }
   }
 
-  /// Says which collective this rank is in, and throws CommError where a peer is in another one under the same number.
-  /// A rank may be one ahead of another, which waits for its data, so each says its last two.
+  /// Publishes this rank's current collective, and throws CommError if a peer is in another one with the same number. A
+  /// rank may be one ahead of another, which waits for its data, so each publishes its last two.
   void compare_calls() {
     if (!say_calls()) return;
     const auto here = own_calls();
@@ -384,7 +385,7 @@ class GlooCommunicator final : public Communicator {
     }
   }
 
-  /// What this rank waits in, and how many messages it has sent to each member before.
+  /// Publishes this rank's wait, and the number of earlier messages to each member.
   void say_what_is_waited_for(const Operation& operation) const {
     std::ostringstream said;
     for (const std::int64_t count : sent_) said << count << " ";
@@ -397,10 +398,10 @@ class GlooCommunicator final : public Communicator {
     }
   }
 
-  /// What a rank said that it waits in.
+  /// A rank's published wait.
   struct Wait {
-    std::vector<std::int64_t> sent;  ///< messages before, by member
-    std::int64_t peer = kNothing;    ///< whom it waits for
+    std::vector<std::int64_t> sent;  ///< earlier messages, by member
+    std::int64_t peer = kNothing;    ///< rank that it waits for
     std::int64_t number = 0;         ///< of the message or the call
     std::string text;
   };
@@ -417,9 +418,9 @@ class GlooCommunicator final : public Communicator {
     }
   }
 
-  /// Throws CommError where the sender waits for something that this rank has not begun, itself or by way of others
-  /// that wait for each other's messages: none of it will ever begin. What a rank said may be old, but not where this
-  /// is true: the last one of them waits for this rank still, so what it has sent is all, and so on back to the sender.
+  /// Throws CommError if the sender waits for something that this rank has not begun, directly or through others that
+  /// wait for each other's messages: none of it will ever begin. Published waits may be outdated, but not in this case:
+  /// the last of them still waits for this rank, so its messages are complete, and so on back to the sender.
   void compare_waits(const Operation& operation) {
     std::string others;
     std::int64_t ranks = 1, waiting = group_.rank, number = operation.number;
@@ -475,7 +476,7 @@ class GlooCommunicator final : public Communicator {
 
   static std::string gave_up_key(std::size_t member) { return "gave up/" + std::to_string(member); }
 
-  /// A rank that ends because another one did says so first: it is not the one to name.
+  /// A rank that ends because another one did publishes that first: it is not the cause.
   bool gave_up(std::size_t member) const {
     try {
       return store_->check({gave_up_key(member)});
@@ -491,7 +492,7 @@ class GlooCommunicator final : public Communicator {
     }
   }
 
-  /// A dead peer's name, or otherwise what was seen.
+  /// Returns a dead peer's name, else the observation.
   std::string explain(std::string seen) const {
     give_up();
     const auto deadline = std::chrono::steady_clock::now() + kNameTheDead;
@@ -511,15 +512,15 @@ class GlooCommunicator final : public Communicator {
   c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo_;
   bool failed_ = false;
   bool untimed_ = false;
-  int under_way_ = 0;                                                                      ///< begun and not waited for
-  std::vector<std::int64_t> sent_ = std::vector<std::int64_t>(group_.members.size());      ///< messages, by member
+  int under_way_ = 0;                                                                  ///< begun and not yet waited for
+  std::vector<std::int64_t> sent_ = std::vector<std::int64_t>(group_.members.size());  ///< messages, by member
   std::vector<std::int64_t> received_ = std::vector<std::int64_t>(group_.members.size());  ///< begun, by member
   std::uint64_t calls_ = 0;
-  std::array<std::pair<std::uint64_t, std::string>, 2> last_calls_;  ///< numbers from 1, and what was called
+  std::array<std::pair<std::uint64_t, std::string>, 2> last_calls_;  ///< numbers from 1, and calls
 };
 
-/// Gloo writes to sockets whose peer may have died. That is a CommError here, not the end of the process, unless the
-/// program has a handler of its own.
+/// Gloo writes to sockets whose peer may have died. That must be a CommError, not the end of the process, unless the
+/// program has its own handler.
 void ignore_broken_pipes() {
   struct sigaction now {};
   if (::sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) ::signal(SIGPIPE, SIG_IGN);
@@ -527,8 +528,8 @@ void ignore_broken_pipes() {
 
 using GlooOptions = c10d::ProcessGroupGloo::Options;
 
-/// Where this rank listens for the others, and what that is called. The user's choice goes first, as Gloo takes it; by
-/// itself Gloo would listen where this host's name leads, which may be the loopback interface.
+/// Chooses the address on which this rank listens, and describes it. The user's choice has precedence, in Gloo's form;
+/// Gloo itself would use this host's name, which may resolve to the loopback interface.
 Result<std::string> choose_device(const CommGroup& group, GlooOptions& options) {
   if (const char* chosen = std::getenv("GLOO_SOCKET_IFNAME"); chosen != nullptr && *chosen != '\0') {
     std::stringstream names(chosen);
@@ -550,7 +551,7 @@ Result<std::string> choose_device(const CommGroup& group, GlooOptions& options) 
 
 Result<std::unique_ptr<Communicator>> make_gloo_communicator(const CommGroup& group,
                                                              const c10::intrusive_ptr<c10d::Store>& store) {
-  constexpr int kGlooWaits = 5;  // times its time-out, for a connection
+  constexpr int kGlooWaits = 5;  // time-outs that Gloo waits for a connection
   ignore_broken_pipes();
   halt_gloo_at_errors();
   std::string listens = "an interface that does not exist";

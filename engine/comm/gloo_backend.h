@@ -15,7 +15,7 @@ class Store;
 
 namespace accrue {
 
-/// The group over LibTorch's Gloo. store: the group's own prefix. Collective: the group. Errors: rendezvous.
+/// Makes a group over LibTorch's Gloo. store: with the group's own prefix. Collective: the group. Errors: rendezvous.
 Result<std::unique_ptr<Communicator>> make_gloo_communicator(const CommGroup& group,
                                                              const c10::intrusive_ptr<c10d::Store>& store);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code is HMAC-SHA-256. What is hashed begins with a letter for its purpose, and a key's length goes before it: no
-// two purposes and no two pairs of key and value can be taken for each other.
+// The code is HMAC-SHA-256. The hashed text begins with a letter for its purpose, and a key's length precedes the key.
+// So different purposes or pairs of key and value cannot be confused.
 #include "guarded_store.h"
 
 #include <openssl/crypto.h>

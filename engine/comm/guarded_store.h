@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store over TCP answers whoever connects: it lists its keys and takes values from anyone. Here each key is replaced
-// by its code under the run's secret, and each value carries a code over key and value: a stranger can name no key and
-// write no value that a rank takes. Values can still be read, and the store can be disturbed; the counters of add()
-// carry no code.
+// A store over TCP answers any client: it lists its keys and accepts values. Here each key is replaced by its code
+// under the run's secret, and each value carries a code over key and value. So a stranger can name no key, and write no
+// value that a rank accepts. Values can still be read, and the store can be disturbed; the counters of add() carry no
+// code.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
@@ -20,7 +20,7 @@ class GuardedStore final : public c10d::Store {
   c10::intrusive_ptr<c10d::Store> clone() override;
   using c10d::Store::set;
   void set(const std::string& key, const std::vector<std::uint8_t>& value) override;
-  /// Throws std::runtime_error where the value is not a rank's.
+  /// Throws std::runtime_error if the value is not from a rank.
   std::vector<std::uint8_t> get(const std::string& key) override;
   std::int64_t add(const std::string& key, std::int64_t value) override;
   bool deleteKey(const std::string& key) override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A datagram socket that is connected sends nothing, but the kernel has chosen the address that it would send from.
+// Connecting a datagram socket sends nothing, but makes the kernel choose the source address.
 #include "local_address.h"
 
 #include <arpa/inet.h>
@@ -27,7 +27,7 @@ std::string numeric(const sockaddr* address) {
   return text;
 }
 
-/// No link-local ones.
+/// Without link-local ones.
 std::vector<OwnAddress> own_addresses() {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return {};
@@ -44,7 +44,7 @@ std::vector<OwnAddress> own_addresses() {
   return found;
 }
 
-/// The address from which packets leave for that one; empty where no route leads there.
+/// Source address of packets to that address; empty if there is no route.
 std::string source_for(const addrinfo& target) {
   const int fd = ::socket(target.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return {};
@@ -56,7 +56,7 @@ std::string source_for(const addrinfo& target) {
   return known ? numeric(generic) : std::string();
 }
 
-/// Of a host whose own name leads to the loopback interface: its one address on a network. IPv4 goes first.
+/// For a host whose own name resolves to the loopback interface: its only network address. IPv4 is preferred.
 Result<LocalAddress> only_address(const std::string& host, const std::vector<OwnAddress>& all) {
   std::vector<OwnAddress> others;
   for (const OwnAddress& each : all)
@@ -86,8 +86,8 @@ Result<LocalAddress> choose_address(const std::string& host, bool one_machine, c
   for (const std::string& source : sources) {
     const auto from = std::ranges::find(own, source, &OwnAddress::address);
     if (from == own.end()) continue;
-    // A rank that met the others at such an address shares their network; where the name of rank 0's host leads there
-    // on rank 0 alone, it does not.
+    // A rank that met the others at such an address shares their network; if the name of rank 0's host resolves to it
+    // only on rank 0, it does not.
     if (from->loopback && !(one_machine && is_loopback_name(host))) return only_address(host, own);
     return *from;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store's own wait for workers is not used: it says neither how many came nor who is missing.
+// The store's own wait for workers is not used: it reports neither how many came nor which are missing.
 #include "meeting.h"
 
 #include <algorithm>
@@ -35,8 +35,8 @@ Error not_all_joined(const std::vector<std::int64_t>& missing, const RankIdentit
                    ", or raise " + options.join_timeout_option};
 }
 
-/// The meeting itself. Presence is polled rather than waited for: the store's wait can neither look for two things at
-/// once (a rank, or the verdict of one that gave up) nor time out quietly.
+/// The meeting. Presence is polled: the store's wait can neither wait for two things at once (a rank, or the verdict of
+/// one that gave up) nor time out quietly.
 class Meeting {
  public:
   Meeting(StorePtr store, const RankIdentity& identity, const CommOptions& options)
@@ -54,7 +54,7 @@ class Meeting {
         }
         std::this_thread::sleep_for(pause);
       }
-      if (store_->check({kVerdict})) return given_up();  // the last one came as another rank gave up
+      if (store_->check({kVerdict})) return given_up();  // the last one came while another rank gave up
       return everyone();
     } catch (const std::exception& error) {
       return fail(ErrorCode::rendezvous, "the meeting point was lost before all ranks had joined", identity_.source,
@@ -73,7 +73,7 @@ class Meeting {
     return present_ == identity_.world;
   }
 
-  /// The rank that came when another had just given up: this one, where it has seen nobody missing.
+  /// The rank that came when another had just given up: this one, if it has seen all.
   std::int64_t latest() const { return present_ < identity_.world ? present_ : identity_.rank; }
 
   Result<std::vector<HostIdentity>> everyone() {
@@ -98,7 +98,7 @@ class Meeting {
       missing.push_back(latest());
       std::erase(present, latest());
     }
-    // The ranks that did come read the same, or they would only see the store vanish.
+    // The ranks that did come read the same message; otherwise they would only see the store vanish.
     take_leave(*store_, identity_.rank, identity_.rank == 0, present, kFarewell);
     return tl::unexpected(not_all_joined(missing, identity_, options_));
   }

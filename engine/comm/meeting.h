@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first thing that ranks do together: each says who and where it is and what its processor can, and waits until all
-// have.
+// First exchange of the ranks: each publishes its identity, place and processor, and waits for all others.
 #pragma once
 
 #include <vector>
@@ -10,7 +9,8 @@
 
 namespace accrue {
 
-/// What all ranks said, by rank. Errors: rendezvous, which names how many came and who is missing; protocol.
+/// Returns all ranks' identities, by rank. Errors: rendezvous, with the number of ranks that came and the missing ones;
+/// protocol.
 Result<std::vector<HostIdentity>> hold_meeting(const StorePtr& store, const RankIdentity& identity,
                                                const CommOptions& options);
 

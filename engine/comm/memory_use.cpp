@@ -11,8 +11,8 @@
 namespace accrue {
 namespace {
 
-/// The most that was resident since this program began; 0 where the kernel does not say. getrusage() would count what
-/// the process held before exec(), too: a rank would report its supervisor's peak.
+/// Maximum resident memory since this program began; 0 if the kernel does not say. getrusage() would include the
+/// process before exec(), so a rank would report its supervisor's peak.
 std::int64_t most_resident_bytes() {
   constexpr std::int64_t kibibyte = 1024;
   std::ifstream status("/proc/self/status");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a caller has waited for its peers. Only time in which the caller itself ran counts: after a freeze of the
-// whole process tree (SIGSTOP, the cgroup freezer, docker pause) the monotonic clock has gone on, and the rank that
-// wakes first would blame a peer that was frozen as well.
+// Time that a caller has waited for its peers. Only time in which the caller itself ran counts. After a freeze of the
+// whole process tree (SIGSTOP, the cgroup freezer, docker pause) the monotonic clock has advanced. The rank that wakes
+// first would otherwise blame a frozen peer.
 #pragma once
 
 #include <algorithm>
@@ -14,22 +14,22 @@ class Patience {
   using Clock = std::chrono::steady_clock;
   using Milliseconds = std::chrono::milliseconds;
 
-  /// Longest sleep between two looks.
+  /// Maximum sleep between two checks.
   static constexpr Milliseconds kSlice{50};
-  /// Most that one look can count: a sleep of one slice and a slow wake-up on a busy machine.
+  /// Maximum time that one check can add: a sleep of one slice and a slow wake-up on a busy machine.
   static constexpr Milliseconds kLook{250};
 
-  /// unlimited: never exhausted, whatever the limit.
+  /// unlimited: never exhausted, regardless of the limit.
   Patience(Milliseconds limit, bool unlimited) : limit_(limit), unlimited_(unlimited), last_(Clock::now()) {}
 
-  /// How long the next sleep may last.
+  /// Maximum duration of the next sleep.
   Milliseconds slice() const {
     if (unlimited_) return kSlice;
     const auto left = std::chrono::duration_cast<Milliseconds>(limit_ - waited_);
     return std::clamp(left, Milliseconds(1), kSlice);
   }
 
-  /// Called after each sleep. True where the caller has waited for as long as it may.
+  /// Call after each sleep. Returns true once the caller has waited for the limit.
   bool exhausted() {
     const auto now = Clock::now();
     waited_ += std::min<Clock::duration>(now - last_, kLook);

@@ -23,7 +23,7 @@ PeerWatch::PeerWatch(const CommGroup& group) : pidfds_(group.members.size(), -1)
   for (std::size_t i = 0; i < group.members.size(); ++i) {
     const pid_t pid = group.members[i].pid;
     if (pid == 0 || pid == ::getpid()) continue;
-    // A peer that is gone already has no pidfd; what it left undone shows as a time-out that names it.
+    // A peer that is already gone has no pidfd; its unfinished call becomes a time-out that names it.
     pidfds_[i] = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notices that a peer on this host has died. A pidfd becomes readable at the death itself, zombie or not, and cannot be
-// fooled by a reused pid, which kill(pid, 0) can.
+// Detects the death of a peer on this host. A pidfd becomes readable at the death itself, zombie or not, and is immune
+// to a reused pid, unlike kill(pid, 0).
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@ namespace accrue {
 
 class PeerWatch {
  public:
-  /// Watches every member of this host but the caller itself.
+  /// Watches every member of this host except the caller.
   explicit PeerWatch(const CommGroup& group);
   ~PeerWatch();
   PeerWatch(const PeerWatch&) = delete;
@@ -22,7 +22,7 @@ class PeerWatch {
   bool ended(std::size_t member) const;
 
  private:
-  std::vector<int> pidfds_;  ///< by member; -1 where there is nothing to watch
+  std::vector<int> pidfds_;  ///< by member; -1: nothing to watch
 };
 
 }  // namespace accrue

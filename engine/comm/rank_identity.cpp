@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who am I? Five launchers answer in five vocabularies; the first that names both a rank and a world wins. A value that
-// is there but is no number, or a rank outside its world, is an error rather than a reason to look further: guessing
-// here would start two rank 0s.
+// Identifies this rank. Five launchers use five vocabularies; the first that gives both a rank and a world is used. A
+// value that is not a number, or a rank outside its world, is an error instead of a reason to continue: guessing would
+// start two rank 0s.
 #include <charconv>
 #include <initializer_list>
 #include <utility>
@@ -38,7 +38,7 @@ const Names kLaunchers[] = {
     {"mpich", "PMI_RANK", "PMI_SIZE", {"MPI_LOCALRANKID", "LOCAL_RANK"}, {"MPI_LOCALNRANKS", "LOCAL_WORLD_SIZE"}},
 };
 
-constexpr int kSlurmFirstPort = 20000;  // a job's port follows from its id, so that two jobs on a node rarely meet
+constexpr int kSlurmFirstPort = 20000;  // a job's port follows from its id, so two jobs on a node rarely collide
 constexpr int kSlurmPorts = 10000;
 
 Result<std::int64_t> number(const char* name, const std::string& text, std::int64_t low, std::int64_t high) {
@@ -53,7 +53,7 @@ Result<std::int64_t> number(const char* name, const std::string& text, std::int6
   return value;
 }
 
-/// The first of the names that is set; `otherwise` where none is.
+/// Returns the first of the names that is set; `otherwise` if none is.
 Result<std::int64_t> first_number(const Environment& get, std::initializer_list<const char*> names, std::int64_t low,
                                   std::int64_t high, std::int64_t otherwise) {
   for (const char* name : names) {
@@ -111,7 +111,7 @@ Result<RankIdentity> from_launcher(const Environment& get, const Names& names, i
   identity.rank = *rank;
   identity.world = *world;
   identity.local_rank = *local_rank;
-  // Unknown stays 0: it then counts as "not all on one host" until the ranks have compared notes.
+  // Unknown stays 0, which means "not all on one host" until the ranks have compared.
   const auto local_world = first_number(get, names.local_world, 1, INT32_MAX, 0);
   if (!local_world) return tl::unexpected(local_world.error());
   identity.local_world = *local_world;
@@ -119,7 +119,7 @@ Result<RankIdentity> from_launcher(const Environment& get, const Names& names, i
   identity.secret = get("ACCRUE_RUN_SECRET").value_or("");
   identity.source = names.source;
   if (identity.source == "torchrun") {
-    // Accrue's supervisor speaks torchrun's names, without its run id.
+    // Accrue's supervisor uses torchrun's names, without its run id.
     if (!get("TORCHELASTIC_RUN_ID") && (store_fd >= 0 || get("ACCRUE_RUN_ID"))) identity.source = "accrue";
     identity.agent_store = get("TORCHELASTIC_USE_AGENT_STORE").value_or("") == "True";
     identity.attempt = get("TORCHELASTIC_RESTART_COUNT").value_or("");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inherited memory is a memfd that each rank opens once more under /proc/self/fd, because c10d's FileStore wants a path
-// and locks by open file. It has no name that another user could open, and it goes with the last rank.
+// Inherited memory is a memfd that each rank opens again under /proc/self/fd, because c10d's FileStore wants a path and
+// locks by open file. It has no name that another user could open, and it disappears with the last rank.
 #include "rank_store.h"
 
 #include <fcntl.h>
@@ -21,9 +21,9 @@ namespace accrue {
 namespace {
 
 constexpr const char* kLoopback = "127.0.0.1";
-constexpr int kNeverRemove = -1;  // FileStore's number of workers after whose end it removes its file
+constexpr int kNeverRemove = -1;  // number of workers after whose end FileStore removes its file
 
-/// True where the launcher itself says that nothing outside this host takes part.
+/// Whether the launcher says that all ranks are on this host.
 bool launched_on_one_host(const RankIdentity& identity) {
   return identity.local_world == identity.world || is_loopback_name(identity.master_addr);
 }
@@ -103,7 +103,7 @@ void take_leave(c10d::Store& store, std::int64_t rank, bool hosts, const std::ve
       }
     }
   } catch (const std::exception&) {
-    // The store has gone with its host: there is nobody to take leave of.
+    // The store has gone with its host: no farewell is possible.
   }
 }
 
@@ -111,7 +111,7 @@ void StoreExchange::publish(const std::string& key, const std::string& value) {
   try {
     store_->set(key, std::vector<std::uint8_t>(value.begin(), value.end()));
   } catch (const std::exception&) {
-    // The store is gone, which the next fetch() answers.
+    // The store is gone, which the next fetch() reports.
   }
 }
 

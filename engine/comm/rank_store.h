@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The key-value store in which ranks meet: memory that a launcher hands to all of them, or a TCPStore.
+// The key-value store in which ranks meet: memory that a launcher passes to all of them, or a TCPStore.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
@@ -16,18 +16,18 @@ using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
 struct RankStore {
   StorePtr store;
-  std::string place;     ///< where it is and what guards it, in words
-  bool is_here = false;  ///< this process hosts it: it is gone with this process
+  std::string place;     ///< location and protection, in words
+  bool is_here = false;  ///< this process hosts it, so it ends with this process
 };
 
-/// Errors: rendezvous (nobody answers there, the port is taken), config (store_fd is no memory of this user's).
+/// Errors: rendezvous (no answer, or the port is taken), config (store_fd is not this user's memory).
 Result<RankStore> open_rank_store(const RankIdentity& identity, const CommOptions& options);
 
 /// "2.5 s"
 std::string seconds_text(std::chrono::milliseconds time);
 
-/// Takes part in the end of a meeting: the host of a store stays until the `others` have said that they need nothing
-/// more of it, for at most `patience`, and everyone else leaves at once.
+/// Ends a meeting: the host of a store waits until the `others` need it no more, for at most `patience`; the other
+/// ranks leave at once.
 void take_leave(c10d::Store& store, std::int64_t rank, bool hosts, const std::vector<std::int64_t>& others,
                 std::chrono::milliseconds patience);
 

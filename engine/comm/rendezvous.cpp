@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a store to communicators. At the meeting each rank learns where the others are, which decides the backend; each
-// call of communicator() has a prefix of its own in the store.
+// call of communicator() has its own prefix in the store.
 //
-// A communicator is built in two rounds over the whole world. In the first each rank says what it is about to build and
-// whether it can; nobody connects to a rank that cannot. In the second each says whether it has. Rank 0 collects a
-// round and publishes its outcome.
+// A communicator is built in two rounds over the whole world. In the first each rank states what it is about to build
+// and whether it can; no rank connects to one that cannot. In the second each states whether it succeeded. Rank 0
+// collects a round and publishes its outcome.
 #include "accrue/comm/rendezvous.h"
 
 #include <chrono>
@@ -27,7 +27,7 @@ namespace {
 
 constexpr char separator = '\x1f';
 
-/// An error as one text and back.
+/// Converts an error to one text; the second function converts back.
 std::string encode(const Error& error) {
   return std::to_string(static_cast<int>(error.code)) + separator + error.message + separator + error.where +
          separator + error.hint;
@@ -105,8 +105,8 @@ class StoreRendezvous final : public Rendezvous {
     return made;
   }
 
-  /// Rank 0's program may end as soon as it has the communicator, and its store with it. After a failure not all may
-  /// have come.
+  /// Rank 0's program may end as soon as it has the communicator, and its store with it. After a failure some ranks may
+  /// be missing.
   void leave(c10d::Store& store, bool built) const {
     std::vector<std::int64_t> others;
     for (std::int64_t rank = 1; rank < identity_.world; ++rank) others.push_back(rank);
@@ -141,7 +141,7 @@ class StoreRendezvous final : public Rendezvous {
   bool is_here(const HostIdentity& host) const { return host.place == host_of(identity_.rank).place; }
   const HostIdentity& host_of(std::int64_t rank) const { return hosts_[static_cast<std::size_t>(rank)]; }
 
-  /// What keeps this rank from building the group, as far as it can know alone.
+  /// Returns this rank's own reason why it cannot build the group.
   Result<void> check_backend(const RankList& members) const {
     if (backend_ == BackendKind::nccl)
       if (const auto device = own_cuda_device(identity_.local_rank); !device) return tl::unexpected(device.error());
@@ -191,7 +191,7 @@ class StoreRendezvous final : public Rendezvous {
     }
   }
 
-  /// The first error of any rank, on every rank; of its own this rank answers its own words. `same` must be equal on
+  /// Returns the first error of any rank on every rank, with this rank's own text for its own. `same` must be equal on
   /// all.
   Result<void> agree(const StorePtr& store, const std::string& round, const std::string& axis, const std::string& same,
                      const Result<void>& mine) const {
@@ -226,7 +226,7 @@ class StoreRendezvous final : public Rendezvous {
       }
       exchange.publish(round, outcome);
     }
-    // Rank 0 itself may wait for a rank that does not come.
+    // Rank 0 itself may be waiting for a missing rank.
     const auto deadline = Clock::now() + 2 * options_.join_timeout;
     const auto outcome = exchange.fetch(round, 2 * options_.join_timeout);
     if (!mine) return tl::unexpected(mine.error());

@@ -19,7 +19,7 @@ const char* const kUseGloo = "Set parallel.backend = \"gloo\"";
 
 constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 
-/// MemAvailable, or 0 where the kernel does not say.
+/// MemAvailable, or 0 if the kernel does not say.
 std::size_t available_bytes() {
   std::ifstream meminfo("/proc/meminfo");
   std::string key, unit;
@@ -37,7 +37,7 @@ tl::unexpected<Error> too_little(std::size_t wanted) {
               "backend shm", std::string(kUseGloo) + " or use a smaller model");
 }
 
-/// A limit of this process (EFBIG, EMFILE) is no lack of memory, and the other backend would meet it, too.
+/// A limit of this process (EFBIG, EMFILE) is not a lack of memory, and would also affect the other backend.
 tl::unexpected<Error> not_given(std::size_t wanted, int error) {
   if (error == ENOMEM || error == ENOSPC) return too_little(wanted);
   return fail(ErrorCode::device,
@@ -53,7 +53,7 @@ std::byte* map(int fd, std::size_t bytes) {
 }  // namespace
 
 Result<std::shared_ptr<SharedSegment>> SharedSegment::create(std::size_t bytes) {
-  // Asked first: on a system that overcommits, reserving more than there is would wake the kernel's killer instead of
+  // Checked first: on a system with overcommit, reserving too much would trigger the kernel's killer instead of
   // failing.
   const std::size_t free = available_bytes();
   if (free != 0 && free < bytes) return too_little(bytes);

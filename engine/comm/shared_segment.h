@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A piece of memory that several processes of one host map. It is a memfd, which the others open through
-// /proc/<pid>/fd/<fd>: there is no name to guess, to clash with or to leave behind, whatever dies and when, and the
-// size of /dev/shm (64 MB in many containers) is no limit. The cost: the ranks must see each other in /proc, which the
-// rendezvous checks by comparing their pid namespaces.
+// Memory that several processes of one host map. It is a memfd, which the others open through /proc/<pid>/fd/<fd>. So
+// there is no name that could be guessed, clash or be left behind by a killed process. The size of /dev/shm (64 MB in
+// many containers) is no limit. The ranks must see each other in /proc, which the rendezvous checks by comparing their
+// pid namespaces.
 #pragma once
 
 #include <sys/types.h>
@@ -15,16 +15,16 @@
 
 namespace accrue {
 
-/// Empty where fd is a memfd of this user; else what it is instead, in words.
+/// Returns empty if fd is a memfd of this user; else describes what it is.
 std::string why_not_our_memory(int fd);
 
 class SharedSegment {
  public:
-  /// Zeroed and backed by real pages, so that a later write cannot fail. Errors: out_of_memory, with the bytes that are
-  /// available; device, where a limit of this process is in the way, with its value.
+  /// Makes a zeroed segment, backed by real pages, so that a later write cannot fail. Errors: out_of_memory, with the
+  /// available bytes; device if a limit of this process prevents it, with its value.
   static Result<std::shared_ptr<SharedSegment>> create(std::size_t bytes);
-  /// Maps the segment that another process holds as its descriptor `fd`. It is checked first: a sealed memfd of this
-  /// user and of this size. Errors: device.
+  /// Maps another process's segment, its descriptor `fd`. Checks first that it is a sealed memfd of this user and of
+  /// this size. Errors: device.
   static Result<std::shared_ptr<SharedSegment>> open(pid_t pid, int fd, std::size_t bytes);
   ~SharedSegment();
   SharedSegment(const SharedSegment&) = delete;
@@ -32,9 +32,9 @@ class SharedSegment {
 
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
-  /// By which others open it, until close_descriptor().
+  /// Descriptor by which others open it, until close_descriptor().
   int descriptor() const { return fd_; }
-  /// After this the memory lives exactly as long as its mappings.
+  /// Closes the descriptor: the memory then lives as long as its mappings.
   void close_descriptor();
 
  private:

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives of ranks on one host through memory they all map. Loopback sockets move every byte twice through the
-// kernel; here each rank sums its 1/N of the elements over all ranks' data, in rank order, and writes the result to
-// all, so an all-reduce of gradients in a shared_buffer() costs one pass over memory and no copy. The sums depend on
+// Collectives of ranks on one host through memory that they all map. Loopback sockets move every byte twice through the
+// kernel. Here each rank sums its 1/N of the elements over all ranks' data, in rank order, and writes the result to
+// all. So an all-reduce of gradients in a shared_buffer() costs one pass over memory and no copy. The sums depend on
 // neither timing nor the number of threads, so two runs are bit-identical.
 //
-// Ordinary tensors pass through a staging area of two halves per rank. Half h of chunk c is written again in chunk
-// c + 2 at the earliest, and a rank gets there only through the barrier of chunk c + 1, at which every reader of chunk
-// c has arrived: therefore one barrier per chunk suffices where ranks only read each other's staging.
+// Ordinary tensors pass through a staging area of two halves per rank. Half h of chunk c is overwritten in chunk c + 2
+// at the earliest. A rank gets there only through the barrier of chunk c + 1, at which every reader of chunk c has
+// arrived. So one barrier per chunk suffices if ranks only read each other's staging.
 //
 // A collective that is waited for at once runs in the caller's thread, a started one in a thread that takes them in
-// order; a call that comes while that thread is busy waits its turn there.
+// order; a call during the work of that thread waits for its turn there.
 #include "shm_backend.h"
 
 #include <ATen/ops/from_blob.h>
@@ -31,8 +31,8 @@ namespace {
 
 constexpr std::size_t kHalfBytes = std::size_t{1} << 20;
 constexpr std::size_t kPage = 4096;
-constexpr std::int64_t kLineElements = 64;     // slices begin at cache lines whatever the dtype
-constexpr std::int64_t kSmallBytes = 1 << 15;  // below this every rank adds for itself: one barrier instead of two
+constexpr std::int64_t kLineElements = 64;     // slices begin at cache lines for any dtype
+constexpr std::int64_t kSmallBytes = 1 << 15;  // below this every rank sums for itself: one barrier instead of two
 
 std::size_t round_up(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -40,15 +40,15 @@ std::size_t round_up(std::size_t value, std::size_t unit) {
 
 /// One shared_buffer(): a row of `stride` bytes per rank.
 struct SharedRows {
-  std::weak_ptr<SharedSegment> segment;  // the tensors own it
+  std::weak_ptr<SharedSegment> segment;  // owned by the tensors
   std::size_t stride = 0;
 };
 
 struct Residence {
   std::shared_ptr<SharedSegment> segment;
   std::size_t stride = 0;
-  std::size_t offset = 0;   ///< in a row
-  std::int64_t place = -1;  ///< the same number on all ranks
+  std::size_t offset = 0;   ///< within a row
+  std::int64_t place = -1;  ///< equal on all ranks
 };
 
 class ShmCommunicator final : public Communicator {
@@ -114,13 +114,13 @@ class ShmCommunicator final : public Communicator {
   std::shared_ptr<SharedSegment> segment_;
   ShmControl control_;
   std::byte* staging_;
-  std::uint64_t chunks_ = 0;  ///< of staging used so far, the same on all ranks
+  std::uint64_t chunks_ = 0;  ///< staging chunks used so far, equal on all ranks
   std::vector<SharedRows> shared_;
   ShmMail mail_;
   CallQueue started_;  // last: its thread uses everything above
 };
 
-/// What the first member offers where it could not make a segment: the code and the text of its error.
+/// Offer of the first member if it could not make a segment: the code and the text of its error.
 std::string refusal(const Error& error) {
   return "!" + std::to_string(static_cast<int>(error.code)) + ":" + error.text();
 }
@@ -187,7 +187,7 @@ void ShmCommunicator::all_reduce_now(at::Tensor& tensor, Reduce op) {
   }
 }
 
-/// After the barrier of begin(): all operands lie in the staging halves.
+/// After the barrier of begin() all operands are in the staging halves.
 void ShmCommunicator::reduce_small(std::byte* data, std::int64_t numel, at::ScalarType dtype, Reduce op) {
   std::vector<const std::byte*> sources;
   for (std::size_t r = 0; r < ranks(); ++r) sources.push_back(half(r));
@@ -196,7 +196,7 @@ void ShmCommunicator::reduce_small(std::byte* data, std::int64_t numel, at::Scal
   ++chunks_;
 }
 
-/// This rank's slice of the rows; the caller's barriers enclose it.
+/// Sums this rank's slice of the rows, between the caller's barriers.
 void ShmCommunicator::reduce_rows(const std::vector<std::byte*>& rows, std::int64_t numel, at::ScalarType dtype,
                                   Reduce op) {
   const std::int64_t lines = (numel + kLineElements - 1) / kLineElements;
@@ -223,7 +223,7 @@ void ShmCommunicator::reduce_staged(std::byte* data, std::int64_t numel, at::Sca
   }
 }
 
-/// Each rank stages a slice for every rank and adds up its own slices.
+/// Each rank stages a slice for every rank and sums its own slices.
 ShmCommunicator::Call ShmCommunicator::do_reduce_scatter(at::Tensor out, at::Tensor in, Waits waits) {
   require_sum("reduce_scatter", in);
   require_cpu(out);
@@ -310,7 +310,7 @@ ShmCommunicator::Call ShmCommunicator::do_receive(at::Tensor tensor, std::int64_
   return mail_.receive(std::move(tensor), static_cast<std::size_t>(from), label);
 }
 
-/// The first member makes a segment, the others map it; all succeed or all report the first failure.
+/// The first member makes a segment and the others map it; all succeed or all report the first failure.
 Result<std::shared_ptr<SharedSegment>> ShmCommunicator::agree_on_segment(std::size_t bytes) {
   Result<std::shared_ptr<SharedSegment>> segment = fail(ErrorCode::unset, "");
   if (group_.rank == 0) {
@@ -321,14 +321,14 @@ Result<std::shared_ptr<SharedSegment>> ShmCommunicator::agree_on_segment(std::si
   const std::string made = control_.offered(0);
   if (made.starts_with('!')) return refused(made);
   if (group_.rank != 0) segment = SharedSegment::open(group_.members[0].pid, std::atoi(made.c_str()), bytes);
-  control_.barrier();  // the first member's offer has been read by all
+  control_.barrier();  // all have read the first member's offer
   control_.offer(segment ? "" : "!" + segment.error().text());
   control_.barrier();
   for (std::size_t member = 0; member < ranks(); ++member) {
     const std::string said = control_.offered(member);
     if (said.starts_with('!')) segment = fail(ErrorCode::device, group_.name_of(member) + ": " + said.substr(1));
   }
-  control_.barrier();  // and so have the answers, before anyone offers again
+  control_.barrier();  // all have read the answers, before another offer
   if (segment) (*segment)->close_descriptor();
   return segment;
 }
@@ -360,7 +360,7 @@ Result<std::unique_ptr<Communicator>> make_shm_communicator(const CommGroup& gro
   if (group.rank == 0) {
     segment = SharedSegment::create(bytes);
     exchange.publish("segment", segment ? std::to_string((*segment)->descriptor()) : refusal(segment.error()));
-    if (!segment) return tl::unexpected(segment.error());  // the others have read so and map nothing
+    if (!segment) return tl::unexpected(segment.error());  // the others have read this too, and map nothing
   } else {
     const auto made = exchange.fetch("segment", group.join_timeout);
     if (!made) return missing(0);

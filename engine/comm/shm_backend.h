@@ -10,8 +10,8 @@
 
 namespace accrue {
 
-/// The group over shared memory; all members on this host. Collective: the group. Errors: rendezvous (a member did not
-/// come), out_of_memory, device.
+/// Makes a group over shared memory; all members are on this host. Collective: the group. Errors: rendezvous (a member
+/// did not come), out_of_memory, device.
 Result<std::unique_ptr<Communicator>> make_shm_communicator(const CommGroup& group, Exchange& exchange);
 
 }  // namespace accrue

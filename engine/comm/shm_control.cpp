@@ -18,7 +18,7 @@
 namespace accrue {
 namespace {
 
-constexpr int kSpins = 2000;  // some tens of microseconds; longer only takes the core from the rank waited for
+constexpr int kSpins = 2000;  // some tens of microseconds; longer only takes the core from the awaited rank
 constexpr std::size_t kOfferBytes = 256;
 
 void pause_core() {
@@ -64,11 +64,11 @@ struct alignas(64) ShmControl::Header {
 struct alignas(64) ShmControl::Slot {
   std::atomic<std::uint64_t> reached;  ///< barriers this rank has arrived at
   std::atomic<std::uint32_t> left;
-  std::atomic<std::uint32_t> bell;       ///< turned whenever a peer has changed something for this rank
-  std::atomic<std::uint32_t> heard;      ///< the bell as this rank last took note of it
-  std::atomic<std::uint64_t> moved;      ///< parts of messages that this rank has put in or taken out
-  std::atomic<std::uint32_t> waits_for;  ///< member + 1 whose message or room this rank waits for; 0 = none
-  // Two, by the parity of the call: a rank may state its next call while a slower one still compares this one.
+  std::atomic<std::uint32_t> bell;       ///< incremented whenever a peer has changed something for this rank
+  std::atomic<std::uint32_t> heard;      ///< the bell when this rank last read it
+  std::atomic<std::uint64_t> moved;      ///< parts of messages that this rank has added or removed
+  std::atomic<std::uint32_t> waits_for;  ///< member + 1 whose message or room this rank waits for; 0: none
+  // Two, by the parity of the call: a rank may publish its next call while a slower one still compares this one.
   ShmCall calls[2];
   char offer[kOfferBytes];
 };
@@ -85,7 +85,7 @@ ShmControl::~ShmControl() {
   slot(static_cast<std::size_t>(group_.rank)).left.store(1, std::memory_order_release);
 }
 
-// Zeroed memory is a valid state of every member, so the ranks need not agree on who constructs it.
+// Zeroed memory is a valid state of every member, so no rank has to construct it for the others.
 ShmControl::Header& ShmControl::header() const {
   return *reinterpret_cast<Header*>(memory_);
 }
@@ -118,7 +118,7 @@ void ShmControl::barrier() {
   slot(static_cast<std::size_t>(group_.rank)).reached.store(++arrivals_, std::memory_order_release);
   if (shared.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == group_.members.size()) {
     shared.arrived.store(0, std::memory_order_relaxed);
-    // Both orders seq_cst: either this load sees the sleeper, or the sleeper's futex call sees the new generation.
+    // Both are seq_cst: either this load sees the sleeper, or the sleeper's futex call sees the new generation.
     shared.generation.store(generation + 1);
     if (shared.sleepers.load() != 0) futex_wake_all(shared.generation);
     return;
@@ -146,7 +146,7 @@ void ShmControl::sleep_until_turned(std::uint32_t generation) {
     if (turned()) return;
     if (broken()) report_culprit(doing());
     for (std::size_t member = 0; member < group_.members.size(); ++member) {
-      // The order matters: a rank that ended after it arrived is no failure, and only the last look can say so.
+      // The order matters: a rank that ended after it arrived is not a failure, which only the last check can tell.
       const Cause cause = gone(member);
       if (cause == Cause::none || slot(member).reached.load(std::memory_order_acquire) >= arrivals_) continue;
       give_up(member, cause, doing());
@@ -165,8 +165,8 @@ bool ShmControl::broken() const {
   return abandoned_ || header().culprit.load(std::memory_order_acquire) != 0;
 }
 
-/// From a member that is late to the one that it, or the one it waits for, waits for. A rank that takes no note of its
-/// bell is stopped, whatever it waited for before. A ring of ranks that wait for each other has no end.
+/// Follows the chain of waits from a late member to its end. A rank that does not read its bell is stopped, whatever it
+/// waited for before. A ring of ranks that wait for each other has no end.
 std::size_t ShmControl::end_of_chain(std::size_t member) const {
   for (std::size_t step = 0; step < group_.members.size(); ++step) {
     const std::uint32_t awaited = slot(member).waits_for.load(std::memory_order_acquire);
@@ -212,7 +212,7 @@ void ShmControl::time_out() {
   for (std::size_t member = 0; member < group_.members.size(); ++member) {
     if (slot(member).reached.load(std::memory_order_acquire) < arrivals_) give_up(member, Cause::late, doing());
   }
-  // Everyone had arrived after all; only the wake-up was lost to a stopped clock.
+  // All had arrived after all; only the wake-up was lost to a stopped clock.
   throw CommError("no progress " + group_.within() + " in " + doing());
 }
 

@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t kChunks = 2;
 constexpr std::size_t kLargestChunk = std::size_t{1} << 18;
 constexpr std::size_t kSmallestChunk = 4096;
-constexpr std::size_t kRankBytes = std::size_t{1} << 20;  // of all boxes that one rank fills, where chunks can shrink
-constexpr std::chrono::milliseconds kIdle{3'600'000};     // a bell wakes it
+constexpr std::size_t kRankBytes = std::size_t{1} << 20;  // of all boxes that one rank fills, if chunks can be smaller
+constexpr std::chrono::milliseconds kIdle{3'600'000};     // until a bell wakes it
 
 std::size_t chunk_bytes_for(std::size_t ranks) {
   const std::size_t fair = kRankBytes / kChunks / ranks / kSmallestChunk * kSmallestChunk;
@@ -27,7 +27,7 @@ std::size_t chunk_bytes_for(std::size_t ranks) {
 }  // namespace
 
 struct alignas(64) ShmMail::Box {
-  std::atomic<std::uint64_t> filled;  ///< chunks that the sender has put in
+  std::atomic<std::uint64_t> filled;  ///< chunks that the sender has added
   alignas(64) std::atomic<std::uint64_t> emptied;
   alignas(64) struct Content {
     MessageLabel label;
@@ -38,7 +38,7 @@ struct alignas(64) ShmMail::Box {
       const std::string what = label == MessageLabel() ? "" : label.text() + ", ";
       return what + std::to_string(numel) + " " + c10::toString(static_cast<c10::ScalarType>(dtype));
     }
-  } contents[kChunks];  ///< the message that a chunk belongs to
+  } contents[kChunks];  ///< message of a chunk
 };
 
 struct ShmMail::Letter {
@@ -135,8 +135,8 @@ std::string ShmMail::text_of(const Letter& letter) const {
          std::to_string(group_.members[letter.peer].world_rank) + " on the " + group_.axis + " axis";
 }
 
-/// Time counts while the caller waits here, not while it computes; and while any two ranks of the group exchange
-/// something, nobody is given up: a stage may have the work of many before it can send.
+/// Time counts while the caller waits here, not while it computes. While any two ranks of the group exchange something,
+/// no rank is given up: a stage may have to do much work before it can send.
 std::int64_t ShmMail::wait(Letter& letter) {
   std::unique_lock lock(mutex_);
   if (!letter.ended) {
@@ -161,7 +161,7 @@ std::int64_t ShmMail::wait(Letter& letter) {
   return letter.end_ns;
 }
 
-/// Moves what can be moved. True where that was anything.
+/// Moves what can be moved; returns whether anything was.
 bool ShmMail::move(Letter& letter) {
   bool any = false;
   while (!letter.done() && (letter.way == Way::out ? put_chunk(letter) : take_chunk(letter))) any = true;
@@ -224,7 +224,8 @@ bool ShmMail::move_all() {
   return any;
 }
 
-/// A peer that has ended or left after it put everything into the box is no failure: only a last look can say so.
+/// A peer that has ended or left after it put everything into the box is not a failure, which only a last check can
+/// tell.
 void ShmMail::look_for_the_gone() {
   for (auto& line : lines_) {
     if (line.empty()) continue;
@@ -249,7 +250,7 @@ void ShmMail::advance() {
   }
 }
 
-/// With the exception that is being handled.
+/// Uses the exception being handled.
 void ShmMail::fail_all() {
   for (auto& line : lines_) {
     while (!line.empty()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages between two ranks of a shared-memory group. Each ordered pair has a box of two chunks, which the sender
-// fills and the receiver empties; a message larger than a chunk passes in pieces. A message moves as soon as there is
-// something to move, in the caller's thread where that is at once, else in a thread of the mail's own: so two ranks may
-// send to each other, and a message of one group goes on while the caller waits in another.
+// fills and the receiver empties; a larger message passes in pieces. A message moves as soon as possible: at once in
+// the caller's thread, else in the mail's own thread. So two ranks may send to each other, and a message of one group
+// continues while the caller waits in another.
 #pragma once
 
 #include <condition_variable>
@@ -23,7 +23,7 @@ class ShmMail {
  public:
   static std::size_t bytes_for(std::int64_t ranks);
 
-  /// memory: bytes_for(ranks), zeroed before the first rank constructs this on it. control must outlive this.
+  /// memory: bytes_for(ranks) bytes, zeroed before the first rank constructs this on it. control must outlive this.
   ShmMail(const CommGroup& group, ShmControl& control, std::byte* memory);
   ~ShmMail();
   ShmMail(const ShmMail&) = delete;
@@ -44,7 +44,7 @@ class ShmMail {
   std::int64_t wait(Letter& letter);
   std::string text_of(const Letter& letter) const;
 
-  // Under the mutex.
+  // Call under the mutex.
   bool move(Letter& letter);
   bool put_chunk(Letter& letter);
   bool take_chunk(Letter& letter);
@@ -62,7 +62,7 @@ class ShmMail {
   std::size_t chunk_bytes_;
   std::mutex mutex_;
   std::condition_variable moved_;
-  std::vector<std::deque<std::shared_ptr<Letter>>> lines_;  ///< by peer and way, in the order of the calls
+  std::vector<std::deque<std::shared_ptr<Letter>>> lines_;  ///< by peer and direction, in call order
   std::size_t pending_ = 0;
   bool closing_ = false;
   std::thread thread_;

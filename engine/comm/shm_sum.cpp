@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks of 8 KiB are accumulated in the first-level cache and then copied to every destination: each byte of the
-// operands is read once and written once from memory, whatever the number of ranks. The loops are plain; the compiler
-// vectorises them twice, for AVX2 and for the x86-64 baseline, and the loader picks.
+// operands is read once and written once, for any number of ranks. The loops are plain; the compiler vectorises them
+// twice, for AVX2 and for the x86-64 baseline, and the loader chooses.
 #include "shm_sum.h"
 
 #include <c10/util/BFloat16.h>
@@ -49,7 +49,7 @@ void add(Wide* __restrict sum, const T* __restrict a, const T* __restrict b, std
   for (std::int64_t i = 0; i < n; ++i) sum[i] = static_cast<Wide>(a[i]) + static_cast<Wide>(b[i]);
 }
 
-/// A NaN on any rank wins, so a flag or a loss that is not a number cannot hide.
+/// A NaN on any rank is the result, so a flag or a loss that is not a number cannot be hidden.
 template <typename Wide, typename T>
 void take_max(Wide* __restrict top, const T* __restrict x, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {

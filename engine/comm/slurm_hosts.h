@@ -7,8 +7,8 @@
 
 namespace accrue {
 
-/// The first host of Slurm's compressed list: "node[003-017,20],login" -> "node003". Empty where the text is no such
-/// list. Source: the form that `scontrol show hostnames` expands.
+/// Returns the first host of Slurm's compressed list: "node[003-017,20],login" -> "node003". Empty if the text is not
+/// such a list. Source: the form that `scontrol show hostnames` expands.
 std::optional<std::string> first_slurm_host(std::string_view nodelist);
 
 }  // namespace accrue

@@ -7,9 +7,9 @@
 
 namespace accrue {
 
-/// A listening TCP socket for the ranks' store, bound to `host` alone: c10d by itself would listen on every interface,
-/// without authentication. -1 where host is no address of this machine (a service name, a forwarded port): the caller
-/// must then let c10d listen its own way. Errors: rendezvous (the port is taken, the name does not resolve).
+/// Returns a listening TCP socket for the ranks' store, bound to `host` alone; c10d itself would listen on every
+/// interface, without authentication. -1 if host is not an address of this machine (a service name, a forwarded port):
+/// the caller must then let c10d listen. Errors: rendezvous (the port is taken, the name does not resolve).
 Result<int> listen_for_store(const std::string& host, int port);
 
 }  // namespace accrue

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry of accrue_cuda, the only library of Accrue that names CUDA or NCCL. Loading it loads LibTorch's CUDA half.
+// The entry point of accrue_cuda, the only library of Accrue that uses CUDA or NCCL. Loading it loads LibTorch's CUDA
+// half.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of the kernels is CUDA's: threads, the memory that they share, and the start. What they compute is in
-// kernels/device_kernels.inl.h. No header of LibTorch here: nvcc would read it twice for each architecture.
+// CUDA's part of the kernels: threads, their shared memory, and the launch. kernels/device_kernels.inl.h has the
+// computation. No header of LibTorch is included here, because nvcc would parse it twice for each architecture.
 #include "cuda_updates.h"
 
 #include <string>
@@ -18,7 +18,7 @@ struct ThreadBlock {
     __shared__ BlockSums shared;
     return shared;
   }
-  /// A step of the block: all threads take it before any goes on.
+  /// Runs a step of the block: all threads finish it before any continues.
   template <typename Step>
   __device__ __forceinline__ void each_thread(const Step& step) const {
     step(static_cast<int>(threadIdx.x));
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(threads_per_block) run_kernel(const __grid_con
   kernel(ThreadBlock());
 }
 
-/// Makes a device the calling thread's current one, and the former one again.
+/// Makes a device the calling thread's current one, and restores the former one.
 class OnDevice {
  public:
   explicit OnDevice(int device) {

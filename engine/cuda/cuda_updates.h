@@ -9,7 +9,7 @@
 
 namespace accrue {
 
-/// The stream that a device's kernels are started in, asked for at each start.
+/// Returns the stream in which a device's kernels are started; called at each start.
 using CurrentStream = cudaStream_t (*)(int device);
 
 /// CUDA kernels of every rule, compiled by nvcc.

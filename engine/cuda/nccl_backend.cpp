@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives between GPUs: LibTorch's ProcessGroupNCCL, called directly. The communicator is connected at once rather
-// than at the first call, so that the first update is no outlier. Small control sums may come as CPU tensors; they
-// travel through a device copy, because NCCL sees device memory only.
+// Collectives between GPUs: LibTorch's ProcessGroupNCCL, called directly. The communicator is connected at once instead
+// of at the first call, so that the first update is not an outlier. Small control sums may be CPU tensors; they pass
+// through a device copy, because NCCL supports only device memory.
 //
 // A call waits on the device, so the host need not notice that a peer is lost or stopped. LibTorch's watchdog does, and
-// is told to leave the process alone: it marks the group at the first error and at the time-out, and soon aborts what
-// still runs, so that the device goes on. The mark is read at every wait, and again and again where the host waits for
-// the result: at each boundary it does. Where it waits for the device alone, as for a loss in between, it goes on when
-// the call has been aborted. The first message between two ranks connects them, and waits for a lost rank where the
-// watchdog does not see it: a supervisor does.
+// is configured to leave the process alone. It marks the group at the first error and at the time-out, and soon aborts
+// running calls, so that the device continues. The mark is read at every wait, and repeatedly if the host waits for the
+// result, as at each boundary. If only the device waits, as for a loss in between, it continues when the call has been
+// aborted. The first message between two ranks connects them, and waits for a lost rank that the watchdog does not see;
+// a supervisor does.
 //
 // After a failure the group is aborted. A clean end shuts it down before static destruction.
 #include "nccl_backend.h"
@@ -38,8 +38,8 @@ namespace {
 constexpr std::chrono::milliseconds kNoDeadline = std::chrono::hours(24 * 365);
 constexpr std::chrono::microseconds kPollInterval{50};
 
-/// For groups that are made from here on, unless the user has said it. NCCL connects what collectives need when a group
-/// is made: a first call that connects them waits for a lost rank where the watchdog does not see it. The watchdog does
+/// For groups made from here on, unless the user has set the variables. NCCL connects collectives when a group is made:
+/// a first call that connects them would wait for a lost rank that the watchdog does not see. The watchdog uses
 /// ErrorHandlingMode's CleanUpOnly, and waits 250 ms for a dump before it aborts.
 void set_up_nccl() {
   ::setenv("NCCL_RUNTIME_CONNECT", "0", 0);
@@ -56,7 +56,7 @@ class NcclCommunicator final : public Communicator {
     try {
       failed_ ? void(nccl_->abort()) : nccl_->shutdown();
     } catch (const std::exception&) {
-      // The group is given up either way; a failure was reported by the call that met it.
+      // The group is abandoned either way; the failed call has reported its error.
     }
   }
 
@@ -74,7 +74,7 @@ class NcclCommunicator final : public Communicator {
  protected:
   using Call = std::unique_ptr<PendingCall>;
 
-  /// The maximum is taken here: whether NCCL's keeps a NaN is not written down anywhere.
+  /// The maximum is computed here, because it is undocumented whether NCCL's keeps a NaN.
   Call do_all_reduce(at::Tensor tensor, Reduce op, Waits) override {
     at::Tensor mine = on_device(tensor);
     if (op == Reduce::max) {
@@ -134,30 +134,30 @@ class NcclCommunicator final : public Communicator {
     return begun("barrier", [&] { return nccl_->barrier(options); }, {.for_host = true});
   }
 
-  /// NCCL's watchdog measures on the monotonic clock, a freeze included.
+  /// NCCL's watchdog uses the monotonic clock, which advances during a freeze.
   void do_set_untimed(bool untimed) override { nccl_->setTimeout(untimed ? kNoDeadline : group_.timeout); }
 
  private:
   using NcclWork = c10::intrusive_ptr<c10d::Work>;
 
-  /// What is left to do when a call has ended.
+  /// Remaining work when a call has ended.
   struct Ending {
     std::function<void()> call = {};
-    bool for_host = false;  ///< which waits for it, and not the device alone
+    bool for_host = false;  ///< the host waits for it, not only the device
   };
 
   struct Operation final : PendingCall {
     NcclCommunicator* owner = nullptr;
     std::string op;
     std::shared_ptr<NcclWork> work =
-        std::make_shared<NcclWork>();  ///< keeps its tensors; a message has it once it goes
+        std::make_shared<NcclWork>();  ///< keeps its tensors; a message gets it when it is sent
     Ending ending;
     std::int64_t wait() override { return owner->finish(*this); }
   };
 
   at::Tensor on_device(const at::Tensor& tensor) const { return tensor.is_cuda() ? tensor : tensor.to(device_); }
 
-  /// Copies the result to where the caller wants it, if that is another place.
+  /// Copies the result to the caller's tensor, if that is another one.
   static Ending back(const at::Tensor& tensor, const at::Tensor& result) {
     if (tensor.is_same(result)) return {};
     return {[tensor, result] { tensor.copy_(result); }, true};
@@ -187,10 +187,10 @@ class NcclCommunicator final : public Communicator {
     return operation;
   }
 
-  /// NCCL takes the messages of a pair in order, and a send ends with its receive: two ranks that send to each other
-  /// would wait forever. So messages stay here until they are pushed, one is waited for or another call begins, and go
-  /// as one group. Of several sends to a rank in one group NCCL would begin the second only when a receive beside the
-  /// first has ended, so the second waits here for the next group.
+  /// NCCL processes the messages of a pair in order, and a send ends with its receive: two ranks that send to each
+  /// other would deadlock. So messages stay here until they are pushed, one is waited for or another call begins, and
+  /// are sent as one group. Of several sends to a rank in one group, NCCL would begin the second only when a receive
+  /// beside the first has ended. So the second waits here for the next group.
   Call message(const char* op, std::int64_t peer, std::function<void()> start, Ending ending) {
     if (std::ranges::any_of(messages_, [&](const Message& each) { return each.op == op && each.peer == peer; }))
       send_off();
@@ -215,18 +215,18 @@ class NcclCommunicator final : public Communicator {
     });
   }
 
-  /// After one of its messages could not be started: NCCL groups all calls until it is closed.
+  /// Call after one of its messages could not be started: NCCL groups all calls until the group is closed.
   void close_group() {
     try {
       (void)nccl_->endCoalescing();
     } catch (const std::exception&) {
-      // What could not be started is the error that is told.
+      // The error of the failed start is reported.
     }
   }
 
   std::int64_t finish(Operation& operation) {
     send_off();
-    if (failed_ || !*operation.work)  // of messages that went together all fail with the first
+    if (failed_ || !*operation.work)  // messages of one group all fail with the first
       throw CommError(operation.op + " on the " + group_.axis + " axis failed with an earlier call of the group");
     guarded(operation.op, [&] {
       c10d::Work& work = **operation.work;
@@ -242,7 +242,7 @@ class NcclCommunicator final : public Communicator {
     return monotonic_ns();
   }
 
-  /// What the watchdog has found.
+  /// Checks the watchdog's findings.
   void check() {
     switch (nccl_->getError()) {
       case c10d::ErrorType::SUCCESS:
@@ -268,7 +268,7 @@ class NcclCommunicator final : public Communicator {
   CommGroup group_;
   c10::intrusive_ptr<c10d::ProcessGroupNCCL> nccl_;
   at::Device device_;
-  std::vector<Message> messages_;  ///< started, and not yet on their way
+  std::vector<Message> messages_;  ///< started, but not yet sent
   bool failed_ = false;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens what scan_data described. Every rank scans again and compares with the plan, so a file that changed between
-// plan and start, or between start and resume, is refused before a single sample is read. Only a file that is not the
-// supervisor's own, unchanged, is hashed again: a copy on another host, or one that is or was just written.
+// Opens the data that scan_data described. Every rank scans again and compares with the plan. A file that changed
+// between plan and start, or between start and resume, is refused before a sample is read. Only a file that is not the
+// supervisor's own, unchanged, is hashed again: a copy on another host, or one that is being or was just written.
 #include "accrue/data/data_source.h"
 
 #include <ATen/ops/from_blob.h>

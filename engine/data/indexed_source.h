@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples of indexed datasets: what IndexedSamples cuts, as tensors.
+// Samples of indexed datasets: the output of IndexedSamples as tensors.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +11,8 @@
 
 namespace accrue {
 
-/// A micro-batch of a GPT. Labels that do not count are -100: padding, and with data.mask_end_of_document what follows
-/// the end of a document. Documents begin again where the spec says so.
+/// Makes a micro-batch of a GPT. Ignored labels are -100: padding, and with data.mask_end_of_document the label at each
+/// end of a document. Documents restart positions or attention if the spec says so.
 Batch gpt_batch(std::span<const GptItem> items, const DataSpec& data, std::int64_t context);
 
 /// Errors: those of plan_corpus() and IndexedSamples::open().

@@ -10,7 +10,7 @@
 
 namespace accrue {
 
-/// One row an item, in order; all of one length. Errors: throws std::invalid_argument where lengths differ.
+/// Makes one row per item, in order; all of one length. Errors: throws std::invalid_argument if lengths differ.
 Batch bert_batch(std::span<const BertItem> items);
 Batch t5_batch(std::span<const T5Item> items);
 

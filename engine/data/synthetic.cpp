@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything is drawn from a counter-based generator (a 64-bit mixer over seed and index), so any sample can be made at
-// any time, on any rank, and is the same on every machine; no standard-library distribution is used, since their
+// All numbers come from a counter-based generator (a 64-bit mixer over seed and index). So any sample can be made at
+// any time, on any rank, and is the same on every machine. No standard-library distribution is used, since their
 // results differ between libraries.
 #include "data/synthetic.h"
 

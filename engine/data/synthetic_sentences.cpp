@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drawn from a counter-based generator, as synthetic.cpp: any sample can be made at any time, on any rank.
+// Drawn from a counter-based generator, like synthetic.cpp: any sample can be made at any time, on any rank.
 #include "data/synthetic_sentences.h"
 
 #include <algorithm>
@@ -59,7 +59,7 @@ class Sentences final : public DataSource {
     language_->read(sample, text.data(), length);
     return text;
   }
-  /// One place in each of `count` equal stretches of [0, size), none in a stretch's last `width - 1`.
+  /// Returns one place in each of `count` equal stretches of [0, size), none in a stretch's last `width - 1`.
   std::vector<std::int64_t> places(std::int64_t sample, std::int64_t size, std::int64_t count,
                                    std::int64_t width) const {
     std::vector<std::int64_t> found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Made samples for BERT and T5: sentences of the synthetic language, masked as the models expect it.
+// Generated samples for BERT and T5: sentences of the synthetic language, masked as the models require.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace accrue {
 
-/// A source of facts.samples and, after them, facts.validation_samples samples of one model kind, all of as many items
-/// (synthetic_items()). The special tokens are the vocabulary's last ones.
+/// Makes a source of facts.samples and, after them, facts.validation_samples samples of one model kind, all with
+/// equally many items (synthetic_items()). The special tokens are the last ones of the vocabulary.
 std::unique_ptr<DataSource> make_synthetic_sentences(std::uint64_t seed, const ModelSpec& model,
                                                      const DataFacts& facts);
 

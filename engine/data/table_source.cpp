@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small data: a batch is one gather of rows. Tables are kept in float32 (float64 for a float64 model); the model casts
-// to a narrower type itself, so its loss still sees unrounded targets.
+// Small data: a batch is one gather of rows. Tables are float32 (float64 for a float64 model); the model itself casts
+// to a narrower type, so its loss uses unrounded targets.
 #include "data/table_source.h"
 
 #include <ATen/ops/argmax.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file is mapped and widened to int64 a batch at a time, straight into the tensor that the embedding reads. Tokens
-// are checked against the vocabulary once, when the file is opened: an embedding would read past its table otherwise.
+// A file is mapped, and widened to int64 one batch at a time, directly into the tensor for the embedding. Tokens are
+// checked against the vocabulary once, when the file is opened: an embedding would otherwise read past its table.
 #include "data/token_windows.h"
 
 #include <ATen/ops/empty.h>

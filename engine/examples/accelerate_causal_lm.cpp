@@ -76,7 +76,7 @@ int train(Communicator& axis, int digits) {
 
   auto batch = loader.begin();
   for (int update = 0; batch != loader.end(); ++update) {
-    // The whole group is taken first, because its number of tokens divides every loss in it.
+    // The whole group is fetched first, because its number of tokens divides every loss in it.
     std::vector<Batch> group;
     for (; batch != loader.end() && std::ssize(group) < gradient_accumulation_steps; ++batch) group.push_back(*batch);
     std::int64_t tokens = 0;

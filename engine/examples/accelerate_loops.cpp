@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps by which Accelerate's guide turns a plain loop into accumulate(), each a function, all on the same data: a
-// line of twenty points in five batches, two epochs, two batches an update, and a rate that falls by a tenth with each.
-// Five batches leave one over, and there the loops differ.
-//   accelerate_loops              one rank, batches of four
-//   accelerate_loops --ranks 2    two ranks, batches of two: the same samples, but the rate falls twice an update
+// The steps by which Accelerate's guide turns a plain loop into accumulate(), each as a function on the same data: a
+// line of twenty points in five batches, two epochs, two batches per update, and a rate that falls by a tenth with
+// each. Five batches leave one over, which the loops handle differently.
+//   accelerate_loops one rank, batches of four
+//   accelerate_loops --ranks 2 two ranks, batches of two: the same samples, but the rate falls twice per update
 // Source: Hugging Face Accelerate, "Performing gradient accumulation".
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/tensor.h>
@@ -39,7 +39,7 @@ Batch fetch(const std::vector<std::int64_t>& samples) {
   return {x, 2.0 * x};
 }
 
-/// What every loop begins with.
+/// Common initial state of the loops.
 struct Parts {
   Line model;
   torch::optim::SGD sgd{model.parameters(), 0.1};
@@ -52,7 +52,7 @@ void report(const char* loop, const Parts& parts, std::int64_t updates, std::int
               static_cast<long>(reductions), parts.model.weight.item<double>(), parts.schedule->get_last_lr().at(0));
 }
 
-/// Without Accelerate. The batch that is left over stays in the gradient and belongs to the next epoch's first update.
+/// Without Accelerate. The remaining batch stays in the gradient and belongs to the next epoch's first update.
 void plain() {
   Parts parts;
   std::int64_t updates = 0;
@@ -73,7 +73,7 @@ void plain() {
   report("plain loop", parts, updates, 0);
 }
 
-/// With prepare() and backward(), and still counting by itself: the ranks reduce in every micro-step.
+/// With prepare() and backward(), but its own counting: the ranks reduce in every micro-step.
 void converted(Communicator& axis) {
   Parts parts;
   Accelerator accelerator({}, axis);
@@ -122,7 +122,7 @@ int main(int argc, char** argv) try {
   if (ranks.data->size() == 1) plain();
   converted(*ranks.data);
   accumulated("accumulate()", {.gradient_accumulation_steps = gradient_accumulation_steps}, *ranks.data);
-  // A window runs on into the next epoch. A plug-in that does not say num_steps does not accumulate at all.
+  // A window continues into the next epoch. A plug-in without num_steps does not accumulate at all.
   GradientAccumulationPlugin plugin{.sync_with_dataloader = false};
   accumulated("no sync_with_dataloader", {.gradient_accumulation_plugin = plugin}, *ranks.data);
   plugin.num_steps = gradient_accumulation_steps;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accelerate's loop for samples of variable size with everything that a real one has: several epochs, a schedule, and a
-// last group of an epoch that holds fewer batches. Every loss is divided by the tokens of its own group, over all
-// ranks.
-//   accelerate_token_loop              one rank, batches of four
-//   accelerate_token_loop --ranks 2    two ranks, batches of two: the same groups of samples
+// last group of an epoch with fewer batches. Every loss is divided by the tokens of its own group, over all ranks.
+//   accelerate_token_loop one rank, batches of four
+//   accelerate_token_loop --ranks 2 two ranks, batches of two: the same groups of samples
+//
 // Source: Hugging Face Accelerate, "Gradient accumulation on training samples of variable size".
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cross_entropy_loss.h>
@@ -31,7 +31,7 @@ struct Batch {
   at::Tensor inputs, labels;  // [samples, length, 1], [samples, length]
 };
 
-/// Sample i is 0.1, 0.2, ..., up to (i + 1) / 10; the label of a number is the parity of its place.
+/// Sample i is 0.1, 0.2, ..., up to (i + 1) / 10; the label of a number is the parity of its index.
 Batch collate(const std::vector<std::int64_t>& which) {
   std::vector<at::Tensor> inputs, labels;
   for (const std::int64_t i : which) {

@@ -34,7 +34,7 @@ struct Configuration {
 };
 constexpr Configuration configurations[] = {{32, 1, 1}, {8, 4, 1}, {16, 1, 2}, {4, 4, 2}};
 
-/// The next word from the last one: a table of scores.
+/// Table of scores that predicts the next word from the last one.
 struct Bigrams : torch::nn::Module {
   Bigrams() { scores = register_parameter("scores", at::zeros({words, words}, at::kDouble)); }
   at::Tensor forward(const at::Tensor& last) { return at::embedding(scores, last); }
@@ -45,7 +45,7 @@ struct Batch {
   at::Tensor last, next;  // [tokens]
 };
 
-/// A sentence of 2 to 12 words, each a little above the one before: a function of the sample's index.
+/// Makes a sentence of 2 to 12 words, each slightly above the previous one: a function of the sample's index.
 Batch sentences(const std::vector<std::int64_t>& indices) {
   std::vector<std::int64_t> last, next;
   for (const std::int64_t index : indices) {
@@ -65,7 +65,7 @@ Batch sentences(const std::vector<std::int64_t>& indices) {
   return {at::tensor(last, at::kLong), at::tensor(next, at::kLong)};
 }
 
-/// Trains one configuration; the loss per token of every update, over all ranks.
+/// Trains one configuration; returns the loss per token of every update, over all ranks.
 std::vector<double> train(const Configuration& how, Communicator& axis) {
   Bigrams model;
   torch::optim::SGD sgd(model.parameters(), 2.0);
@@ -106,7 +106,7 @@ std::string name_of(const Configuration& how) {
          (how.ranks == 1 ? " rank" : " ranks");
 }
 
-/// Rank 0 passes the losses to the program that started it in a file of hexadecimal numbers, which lose no digits.
+/// Rank 0 passes the losses to its parent program in a file of hexadecimal numbers, which lose no digits.
 void write_losses(const std::string& file, const std::vector<double>& losses) {
   std::ofstream out(file);
   out << std::hexfloat;

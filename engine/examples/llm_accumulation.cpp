@@ -50,7 +50,7 @@ void train_ten_batches(int epochs) {
       scheduler->step();
     }
     optimizer->zero_grad();
-    const at::Tensor left = model->weight.grad();  // none where the epoch ends with an update
+    const at::Tensor left = model->weight.grad();  // none if the epoch ends with an update
     std::printf("epoch %d: w = %.12g, updates = %d, left in the gradient = %.12g\n", epoch,
                 model->weight.item<double>(), updates, left.defined() ? left.item<double>() : 0.0);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A train step of one's own: samples that hold key tokens weigh more in the loss. The model is all zeros, so that every
-// token's loss is log 256, and the step's loss follows from the weights alone: with 0, 1, 2 and 3 key tokens, which are
-// 7 and 9, and alpha = 0.25 they are 1, 1.25, 1.5 and 1.75, of which the mean is 1.375.
+// A user's train step: samples with key tokens weigh more in the loss. The model is all zeros, so every token's loss is
+// log 256, and the step's loss follows from the weights alone. With 0, 1, 2 and 3 key tokens (7 and 9) and alpha = 0.25
+// they are 1, 1.25, 1.5 and 1.75, with the mean 1.375.
 // Source: the custom step of Accelerate's guide to Megatron-LM.
 #include <ATen/ops/isin.h>
 #include <ATen/ops/tensor.h>

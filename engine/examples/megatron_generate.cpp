@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text in the four ways of megatron_generate(): top-p, top-k, with a token before the prompt, and a beam. The model has
-// five words and probabilities that are known, so that each distribution and each score can be worked out by hand.
-// Source: Hugging Face Accelerate, the guide to Megatron-LM, megatron_generate.
+// five words with known probabilities, so each distribution and score can be checked by hand. Source: Hugging Face
+// Accelerate, the guide to Megatron-LM, megatron_generate.
 #include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
 #include <torch/optim/sgd.h>
@@ -36,7 +36,7 @@ std::string text_of(const TokenList& tokens) {
   return text;
 }
 
-/// What may follow "the", and what a batch of 400 rows makes of it.
+/// Prints the possible successors of "the", and their frequencies in a batch of 400 rows.
 void show_sampling(const char* how, const LogitsFunction& logits, const GenerationOptions& options) {
   const at::Tensor after_the = logits(at::tensor({the}).view({1, 1})).select(1, 0);
   const at::Tensor chances = sampling_probabilities(after_the, options.temperature, options.top_k, options.top_p)[0];
@@ -54,7 +54,7 @@ void show_sampling(const char* how, const LogitsFunction& logits, const Generati
   for (std::int64_t word = 0; word < 5; ++word)
     as_likely = as_likely && std::abs(second[word] / 400.0 - chances[word].item<double>()) < 0.1;
   std::printf("; drawn as often: %s\n", as_likely ? "yes" : "no");
-  if (options.top_p > 0.0)  // the likeliest alone follow the first word that was drawn
+  if (options.top_p > 0.0)  // only the likeliest words follow the first drawn one
     for (const auto& [text, times] : texts) std::printf("  %s\n", text.c_str());
 }
 

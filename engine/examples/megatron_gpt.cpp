@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a text to a model that continues it, by the Megatron-LM plug-in: an indexed dataset is built, a small GPT trains
-// on it, and the text goes on.
+// From a text to a model that continues it, with the Megatron-LM plug-in: builds an indexed dataset, trains a small GPT
+// on it, and continues the text.
 // Source: the order of Accelerate's guide to Megatron-LM.
 #include <torch/optim/adamw.h>
 
@@ -26,7 +26,7 @@ namespace {
 constexpr const char* rhyme =
     "One, two, three, four, five, once I caught a fish alive. Six, seven, eight, nine, ten, then I let it go again. ";
 
-/// rhyme.bin and rhyme.idx, a token a byte; one rank builds them.
+/// Makes rhyme.bin and rhyme.idx with one token per byte; one rank builds them.
 std::filesystem::path build_data(const std::filesystem::path& folder) {
   const auto text = folder / "rhyme.txt", prefix = folder / "rhyme";
   std::filesystem::create_directories(folder);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logits beside the loss, as Accelerate's guide to Megatron-LM asks for them: they are on the last stage, and one
-// replica's until they are gathered. A model of known probabilities: after a token the next one in the circle of four
+// Logits beside the loss, as in Accelerate's guide to Megatron-LM: they are on the last stage, and belong to one
+// replica until they are gathered. The model has known probabilities: after a token the next one in the circle of four
 // comes with 0.7, each of the others with 0.1.
 //   megatron_logits [--ranks 2]
 // Source: Hugging Face Accelerate, the guide to Megatron-LM, return_logits and gather_across_data_parallel_groups.
@@ -46,7 +46,7 @@ void evaluate(accrue::Rendezvous* ranks) {
     const TensorTree all = gather_across_data_parallel_groups(
         TensorTree::Table{{"logits", out.logits}, {"labels", batch.at("labels")}}, mesh.data());
     const at::Tensor& logits = all.at("logits").tensor();
-    // The logits of a place are those of the token after it.
+    // The logits of a position predict the next token.
     const at::Tensor guesses = logits.narrow(1, 0, 4).argmax(-1), next = all.at("labels").tensor().narrow(1, 1, 4);
     if (accelerator.is_main_process())
       std::printf("own logits %ld x %ld x %ld, gathered %ld rows, accuracy %.6f, perplexity %.10f\n",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The training loop of Accelerate's guide to Megatron-LM with data of one's own: a dummy scheduler, the samples of an
-// update, losses that are averaged already, an evaluation and its perplexity, and a state that is saved and loaded. The
+// The training loop of Accelerate's guide to Megatron-LM with a user's data: a dummy scheduler, the samples of an
+// update, losses that are already averaged, an evaluation and its perplexity, and a state that is saved and loaded. The
 // model predicts a token from the one before it.
-//   megatron_loop              one rank, an update is four micro-batches of two rows
-//   megatron_loop --ranks 2    two replicas with two micro-batches each: the same numbers
+//   megatron_loop one rank, an update is four micro-batches of two rows
+//   megatron_loop --ranks 2 two replicas with two micro-batches each: the same numbers
 // Source: Hugging Face Accelerate, the guide to Megatron-LM.
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
@@ -37,7 +37,7 @@ double perplexity(PreparedModel& model, PreparedLoader& loader) {
   double sum = 0.0;
   std::int64_t batches = 0;
   for (const Batch& batch : loader) {
-    sum += model(batch).loss.item<double>();  // a mean over the replicas: there is nothing to gather
+    sum += model(batch).loss.item<double>();  // a mean over the replicas, so nothing needs gathering
     ++batches;
   }
   model.train();

@@ -9,8 +9,8 @@
 //       optim_wrapper.update_params(loss)
 //
 // The data are ten batches of one sample, x = 1..10 and y = 2x; the model is one weight that begins at 0. Prints, for
-// runs of one, two and three epochs, the micro-steps that updated and the last weight, and ends with status 1 if a
-// weight is not what the closed form of this case says.
+// runs of one, two and three epochs, the micro-steps that updated and the last weight. Ends with status 1 if a weight
+// is not what the closed form of this case says.
 #include <ATen/ops/zeros.h>
 #include <torch/nn/module.h>
 #include <torch/optim/sgd.h>
@@ -55,7 +55,7 @@ double train(int epochs) {
   return weight;
 }
 
-/// Prints what the next micro-step divides by in a run at `count` of `most`, in groups of three.
+/// Prints the divisor of the next micro-step in a run at `count` of `most`, in groups of three.
 void show_counting(int count, int most) {
   Line model;
   torch::optim::SGD optimizer(model.parameters(), torch::optim::SGDOptions(0.005));

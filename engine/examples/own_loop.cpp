@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training loop of one's own that the studio shows while it runs:
+// A user's training loop that the studio shows during the run:
 //
 //   accrue-run launch -n 2 --out /tmp/mine -- own_loop --updates 2000
 //   accrue /tmp/mine
 //
-// torchrun --no-python, srun and mpirun start it as well, with --out; accrue-run show, attach, pause and stop follow
+// torchrun --no-python, srun and mpirun also start it, with --out; accrue-run show, attach, pause and stop work with
 // it.
 //
 // Each update takes four micro-steps of two samples of y = 3x - 1 on each rank. The loop reports losses, rates, a
-// scalar and what each rank computes; the record adds where the ranks wait for each other.
+// scalar and each rank's computation; the record adds the waits of the ranks for each other.
 #include <ATen/ops/linspace.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
       }
       record->end_micro_step(loss.item<double>() * steps, 2);
     }
-    if (done < steps) break;  // stopped: what of the window is done is dropped
+    if (done < steps) break;  // stopped: drop the open window
     {
       const auto span = record->computes(accrue::ComputeKind::step);
       parallel.finish();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plug-in library, which a spec names parts of:
+// A plug-in library with parts that a spec can name:
 //
 //   accrue-run run SPEC.accrue --plugin libplugin_library.so --set megatron.custom_loss_function=half_square
 //
@@ -21,7 +21,7 @@ LossOut half_square(const Batch& batch, const Tensors& outputs) {
   return {loss, std::nullopt, {{"half square", loss.detach()}}};
 }
 
-/// The train step of Accelerate's guide with one key token: samples that hold it weigh more.
+/// The train step of Accelerate's guide with one key token: samples that contain it weigh more.
 class KeyTokenStep final : public AbstractTrainStep {
  public:
   KeyTokenStep(const TrainStepArgs& args, const StepKeywords& keywords)
@@ -55,7 +55,7 @@ struct Slope final : ModelChunk {
   at::Tensor weight;
 };
 
-/// x = 1, 2, ..., and y = 2 x: as many as are asked for.
+/// x = 1, 2, ..., and y = 2 x, as many as requested.
 std::vector<MegatronDataset> doubles(const std::vector<std::int64_t>& needed) {
   std::vector<MegatronDataset> sets;
   for (const std::int64_t samples : needed)

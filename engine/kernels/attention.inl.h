@@ -2,10 +2,10 @@
 // Causal attention of one head, blocked so that a panel of scores stays in the cache and the upper triangle is never
 // computed. Work: 2 products forward, 5 backward, each T * T / 2 * head size multiply-adds.
 //
-// The scores' orientation is chosen so that every softmax runs down the lanes of a vector and no score is transposed:
-// forward makes panels [key][16 queries], backward panels [query][16 keys]. Between them one number a query is kept,
+// The orientation of the scores lets every softmax run along the lanes of a vector, without transposing scores: forward
+// makes panels [key][16 queries], backward panels [query][16 keys]. Only one number per query is stored for backward,
 // the logarithm of its softmax sum; backward recomputes the probabilities.
-// Source: the tiling idea of FlashAttention (Dao et al., 2022); online rescaling is left out, because a whole panel of
+// Source: the tiling idea of FlashAttention (Dao et al., 2022). Online rescaling is omitted, because a whole panel of
 // scores fits the cache at training lengths.
 #pragma once
 
@@ -20,12 +20,12 @@ struct HeadSizes {
   using Block = Tile<T>;
   explicit HeadSizes(const HeadShape& shape)
       : keys(round_up(shape.positions, Block::rows * Block::columns)), size(round_up(shape.size, Block::columns)) {}
-  std::int64_t rows_numbers() const { return keys * size + Block::rows; }  // a tile may read past the last row's end
+  std::int64_t rows_numbers() const { return keys * size + Block::rows; }  // a tile may read beyond the last row
   std::int64_t keys;  // positions, padded to whole tiles and panels
-  std::int64_t size;  // numbers of one head, padded to whole panels
+  std::int64_t size;  // head size, padded to whole panels
 };
 
-/// Rows of one head side by side, zero in the padding: (from + bias) * factor.
+/// Copies the rows of one head side by side, with zero padding: (from + bias) * factor.
 template <typename T>
 void copy_head(const T* from, std::int64_t stride, const T* bias, T factor, const HeadShape& shape,
                const HeadSizes<T>& padded, T* to) {
@@ -38,7 +38,7 @@ void copy_head(const T* from, std::int64_t stride, const T* bias, T factor, cons
   for (std::int64_t i = 0; i < rest; ++i) to[i] = 0;
 }
 
-/// panel[i][j] = rows[j][i]: Tile::columns rows of `size` numbers turned into columns.
+/// panel[i][j] = rows[j][i]: transposes Tile::columns rows of `size` numbers into columns.
 template <typename T>
 void transpose_panel(const T* rows, std::int64_t size, T* panel) {
   constexpr std::int64_t columns = Tile<T>::columns, n = lanes<T>;
@@ -84,8 +84,9 @@ std::int64_t attention_scratch(const HeadShape& shape) {
   return 4 * padded.rows_numbers() + panels + padded.keys * columns + padded.keys * padded.keys + 2 * padded.keys;
 }
 
-/// Softmax down the keys of one panel of scores [keys][columns]; query j of the panel is at position first + j and sees
-/// keys up to itself. Returns log-sum-exp per query and leaves unnormalised probabilities; `inverse` is 1 / their sum.
+/// Softmax along the keys of one panel of scores [keys][columns]; query j of the panel is at position first + j and
+/// sees keys up to itself. Returns log-sum-exp per query and leaves unnormalised probabilities; `inverse` is 1 / their
+/// sum.
 template <typename T>
 ACCRUE_INLINE void panel_softmax(T* scores, std::int64_t keys, std::int64_t first, T* log_sum, Vec<T> (&inverse)[2]) {
   constexpr std::int64_t columns = Tile<T>::columns;
@@ -120,6 +121,7 @@ ACCRUE_INLINE void panel_softmax(T* scores, std::int64_t keys, std::int64_t firs
   }
 }
 
+/// out = softmax(Q K^T / sqrt(size)) V; Q, K and V include their biases. Shapes: q, k, v, out [T, size]; log_sums [T].
 template <typename T>
 void attention_forward(const HeadShape& shape, const HeadInputs<T>& in, T* out, T* log_sums, T* scratch) {
   using Block = Tile<T>;
@@ -181,6 +183,8 @@ ACCRUE_INLINE void score_gradients(const T* log_sums, const T* deltas, std::int6
   }
 }
 
+/// With P = exp(Q K^T - log_sums), dP = dout V^T and delta = sum of out * dout per query: dS = P (dP - delta),
+/// dV = P^T dout, dK = dS^T Q, dQ = dS K / sqrt(size). Q here includes 1 / sqrt(size).
 template <typename T>
 void attention_backward(const HeadShape& shape, const HeadInputs<T>& in, const T* out, const T* log_sums, const T* dout,
                         T* dq, T* dk, T* dv, T* scratch) {
@@ -238,7 +242,7 @@ void attention_backward(const HeadShape& shape, const HeadInputs<T>& in, const T
       untranspose_panel(out_panel, shape.size, count, to + first * shape.qkv_stride, shape.qkv_stride);
     };
     gather(G, probabilities, dv);
-    gather(Q, panel, dk);  // Q carries the scale
+    gather(Q, panel, dk);  // Q includes the scale
   }
   for (std::int64_t query = 0; query < shape.positions; query += Block::rows) {
     const std::int64_t count = shape.positions - query < Block::rows ? shape.positions - query : Block::rows;

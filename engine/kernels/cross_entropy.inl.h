@@ -23,8 +23,8 @@ T row_maximum(const T* row, std::int64_t classes) {
   return highest;
 }
 
-/// Sum over rows of log(sum exp(logits)) - logits[target]; rows whose target is `ignored` count nothing and get a zero
-/// gradient. logits become d loss / d logits.
+/// Returns the sum over rows of log(sum exp(logits)) - logits[target]. Rows whose target is `ignored` count nothing and
+/// get a zero gradient. logits become d loss / d logits = softmax(logits) - onehot(target).
 template <typename T>
 double cross_entropy(T* logits, const std::int64_t* targets, std::int64_t rows, std::int64_t classes,
                      std::int64_t ignored) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bodies of a device's kernels: what each thread of each block does. A kernel is a sequence of steps, each taken by
-// all threads of a block before the next begins, so that whoever can run a step for every thread can run a kernel:
-// engine/cuda does on a device, and tests do on the CPU, in any order of the threads.
+// Bodies of a device's kernels: the work of each thread of each block. A kernel is a sequence of steps; all threads of
+// a block finish one before the next begins. So anything that can run a step for every thread can run a kernel:
+// engine/cuda on a device, tests on the CPU, with any order of the threads.
 //
-// Tensors share kernels: to start one takes longer than to update a thousand numbers. Numbers are dealt to
-// threads in turn, and sums of squares are folded in halves, so a result depends on the number of elements alone: not
-// on the device, nor on which tensors share a kernel or which block is done first.
+// Tensors share kernels, because a launch takes longer than updating a thousand numbers. Numbers are dealt to threads
+// in turn, and sums of squares are folded in halves. So a result depends on the number of elements alone. The device,
+// the other tensors of the kernel and the order of the blocks do not matter.
 #pragma once
 
 #include <algorithm>
@@ -22,13 +22,13 @@ namespace {
 constexpr int threads_per_block = 256;
 constexpr std::int64_t numbers_per_thread = 4;
 
-/// Of a pass over n numbers; 0 for none. More than this many blocks would only wait for the others.
+/// Number of blocks of a pass over n numbers; 0 for none. More blocks than this would only wait for the others.
 inline std::int64_t blocks_for(std::int64_t n) {
   constexpr std::int64_t per_block = threads_per_block * numbers_per_thread;
   return std::min<std::int64_t>((n + per_block - 1) / per_block, parts_of_sums);
 }
 
-/// What the threads of a block share while they add up.
+/// Shared memory of a block's threads while they sum.
 struct BlockSums {
   double params[threads_per_block];
   double steps[threads_per_block];
@@ -58,8 +58,8 @@ ACCRUE_HOST_DEVICE void put(const DeviceColumn& column, std::int64_t i, T number
   static_cast<T*>(column.data)[i] = number;
 }
 
-/// Tensors of one kernel, each with its rule. With any rule they are less than 4 KiB, which arguments may take
-/// anywhere.
+/// Tensors of one kernel, each with its rule. With any rule they are smaller than 4 KiB, the limit for kernel arguments
+/// everywhere.
 template <typename Rule>
 struct TensorBatch {
   static constexpr int most = 22;
@@ -73,7 +73,7 @@ struct TensorBatch {
   }
   std::int64_t blocks() const { return first_block[count]; }
 
-  /// Whose block of the kernel this is.
+  /// Returns the tensor of this block.
   ACCRUE_HOST_DEVICE int tensor_of(std::int64_t block) const {
     int tensor = 0;
     for (int end = count; end - tensor > 1;) {
@@ -85,14 +85,14 @@ struct TensorBatch {
     }
     return tensor;
   }
-  /// use(i) for each of the tensor's numbers that belong to a thread of the block.
+  /// Calls use(i) for each of the tensor's numbers that belong to a thread of the block.
   template <typename Use>
   ACCRUE_HOST_DEVICE void numbers_of(int tensor, std::int64_t block, int thread, const Use& use) const {
     const std::int64_t stride = std::int64_t{first_block[tensor + 1] - first_block[tensor]} * threads_per_block;
     const std::int64_t n = tensors[tensor].n;
     for (std::int64_t i = (block - first_block[tensor]) * threads_per_block + thread; i < n; i += stride) use(i);
   }
-  /// Where the block's two sums go, in the parts of all tensors of the call.
+  /// Returns the place of the block's two sums in the parts of all tensors of the call.
   ACCRUE_HOST_DEVICE double* part_of(double* parts, int tensor, std::int64_t block) const {
     return parts + 2 * (parts_of_sums * places[tensor] + block - first_block[tensor]);
   }
@@ -104,7 +104,7 @@ struct TensorBatch {
   std::int32_t count = 0;
 };
 
-/// Adds the threads' sums up and writes those of the block.
+/// Adds the threads' sums and writes the block's.
 template <typename Block>
 ACCRUE_HOST_DEVICE void fold(const Block& block, double* to) {
   BlockSums& sums = block.sums();
@@ -229,7 +229,7 @@ struct SquareSumsKernel {
   double* parts;
 };
 
-/// A block for each tensor.
+/// Kernel that adds the parts of each tensor's sums, with one block per tensor.
 struct AddPartsKernel {
   template <typename Block>
   ACCRUE_HOST_DEVICE void operator()(const Block& block) const {
@@ -249,7 +249,7 @@ struct AddPartsKernel {
   double* to;
 };
 
-/// Every call as kernels that launch(kernel, blocks) starts.
+/// Runs every call as kernels that launch(kernel, blocks) starts.
 template <typename Launch>
 class LaunchedUpdates final : public DeviceUpdates {
  public:
@@ -298,8 +298,8 @@ class LaunchedUpdates final : public DeviceUpdates {
         tensors, [&]<typename T>(T, std::size_t i) { return Rule<T>(steps[i]); },
         []<typename T>(T, const auto& batch) { return UpdateKernel<T, Rule<T>>{batch}; });
   }
-  /// Starts kernels that work on all tensors with numbers: kernel_of(T, batch), where T is what is computed in and the
-  /// batch holds rule_of(T, i) of its tensors.
+  /// Starts kernels over all non-empty tensors. kernel_of(T, batch): T is the type of the computation, and the batch
+  /// holds rule_of(T, i) of its tensors.
   template <template <typename> typename Rule, typename RuleOf, typename KernelOf>
   void in_batches(Tensors tensors, const RuleOf& rule_of, const KernelOf& kernel_of) const {
     for (std::size_t begin = 0; begin < tensors.size();) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each optimizer's rule for one number, written once: the CPU's loops (flat_update.inl.h, layer_update.inl.h) and the
-// device's kernels (device_kernels.inl.h) are made of these. A rule is its step's settings in T, worked out on the CPU.
-// Sources: PyTorch's documentation of AdamW and SGD; colossalai.nn.optimizer; You et al., arXiv:1904.00962 (LAMB) and
+// Each optimizer's rule for one number, written once, for the CPU's loops (flat_update.inl.h, layer_update.inl.h) and
+// the device's kernels (device_kernels.inl.h). A rule holds its step's settings in T, computed on the CPU. Sources:
+// PyTorch's documentation of AdamW and SGD; colossalai.nn.optimizer; You et al., arXiv:1904.00962 (LAMB) and
 // arXiv:1708.03888 (LARS).
 #pragma once
 
@@ -13,6 +13,8 @@
 namespace accrue {
 namespace {
 
+/// g' = grad_scale g + l2 p; m = beta1 m + (1 - beta1) g'; v = beta2 v + (1 - beta2) g'^2;
+/// p = p (1 - lr weight_decay) - lr / correction1 * m / (sqrt(v) / correction2_root + eps).
 template <typename T>
 struct AdamWRule {
   AdamWRule() = default;
@@ -39,6 +41,7 @@ struct AdamWRule {
   T scale, keep, take1, beta2, take2, eps, l2, size, root;
 };
 
+/// b = momentum b + grad_scale g + weight_decay p; p = p - lr b. Without a buffer b is the second part alone.
 template <typename T>
 struct SgdRule {
   SgdRule() = default;
@@ -58,7 +61,7 @@ struct SgdRule {
   T scale, decay, momentum, lr;
 };
 
-/// New moments and the direction that follows from them: u of MomentsStep.
+/// New moments and their direction: u of MomentsStep.
 template <typename T>
 struct MomentsRule {
   MomentsRule() = default;
@@ -100,7 +103,7 @@ struct FusedAdamRule {
   T lr;
 };
 
-/// The second half of a LAMB step, whose rate is the parameter's own.
+/// The second half of a LAMB step, with the parameter's own rate.
 template <typename T>
 struct LambRule {
   LambRule() = default;
@@ -112,6 +115,8 @@ struct LambRule {
   T size;
 };
 
+/// g' = grad_scale g + l2 p; b = keep b + take g'; p = p - lr (b + weight_decay p). With Nesterov's look-ahead
+/// g' + momentum b takes the place of b.
 template <typename T>
 struct FusedSgdRule {
   FusedSgdRule() = default;
@@ -134,9 +139,10 @@ struct FusedSgdRule {
   }
 
   T scale, lr, l2, decay, keep, take;
-  T of_grad, of_buffer;  ///< the step is a mixture: of the buffer alone, or with Nesterov's look ahead
+  T of_grad, of_buffer;  ///< the step is a mixture: the buffer alone, or with Nesterov's look-ahead
 };
 
+/// b = momentum b + clamp(grad_scale g + weight_decay p, -10, 10); p = p - lr b.
 template <typename T>
 struct LarsRule {
   LarsRule() = default;
@@ -149,7 +155,7 @@ struct LarsRule {
   ACCRUE_HOST_DEVICE T decayed(T p, T g) const {
     const T most = T(10);
     const T d = g * scale + decay * p;
-    return d < -most ? -most : d > most ? most : d;  // a NaN stays one
+    return d < -most ? -most : d > most ? most : d;  // a NaN stays NaN
   }
   ACCRUE_HOST_DEVICE void operator()(T& p, T g) const { p -= lr * decayed(p, g); }
   ACCRUE_HOST_DEVICE void operator()(T& p, T g, T& buffer) const {

@@ -15,7 +15,7 @@ void adamw_update(T* __restrict params, const T* __restrict grads, T* __restrict
   for (std::int64_t i = 0; i < n; ++i) rule(params[i], grads[i], first[i], second[i]);
 }
 
-/// A rule whose buffer may be null.
+/// Applies a rule whose buffer may be null.
 template <typename T, typename Rule>
 ACCRUE_HOST_DEVICE void buffered_update(T* __restrict params, const T* __restrict grads, T* __restrict buffer,
                                         std::int64_t n, const Rule& rule) {
@@ -34,7 +34,7 @@ void sgd_update(T* __restrict params, const T* __restrict grads, T* __restrict b
 
 template <typename T>
 double square_sum(const T* values, std::int64_t n) {
-  constexpr std::int64_t lanes = 16;  // independent sums: a fixed order of additions on every machine
+  constexpr std::int64_t lanes = 16;  // independent sums: the same order of additions on every machine
   double sums[lanes] = {};
   std::int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {

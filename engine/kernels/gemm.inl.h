@@ -9,8 +9,8 @@
 namespace accrue {
 namespace {
 
-/// Panels of `width` rows (or columns) of a matrix, [depth][width] each, zero beyond `count`. `across` is the distance
-/// between two of them, `along` that between two numbers of one.
+/// Packs panels of `width` rows (or columns) of a matrix, [depth][width] each, zero beyond `count`. `across`: distance
+/// between two rows, `along`: distance between two numbers of one.
 template <typename T, std::int64_t width>
 void pack_panels(const T* from, std::int64_t across, std::int64_t along, std::int64_t count, std::int64_t depth,
                  T* to) {
@@ -42,7 +42,7 @@ void pack_panels(const T* from, std::int64_t across, std::int64_t along, std::in
 #pragma GCC unroll 16
           for (std::int64_t i = 0; i < width; ++i) square[i] = load(from + i * across + p);
           transpose<T>(square);
-          // Each store writes a whole vector; what it writes beyond its row is overwritten by the next one.
+          // Each store writes a whole vector; the next one overwrites what it writes beyond its row.
 #pragma GCC unroll 16
           for (std::int64_t i = 0; i < n; ++i) store(to + i * width, square[i]);
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Half precision to float32 and back, so that all instruction sets give the same bits. Where the CPU has no instruction
-// for float16 the loops below take half_number.inl.h, number by number.
+// Half precision to float32 and back, with the same bits for all instruction sets. If the CPU has no float16
+// instruction, the loops use half_number.inl.h, number by number.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One number in half precision to float32 and back, on its bits and without branches, as IEEE 754 has it.
+// Converts one number between half precision and float32, on its bits and without branches, by IEEE 754.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ ACCRUE_HOST_DEVICE float float_of(std::uint32_t bits) {
   return value;
 }
 
-/// The exponent moves from float16's place to float32's by a multiplication, which makes subnormal numbers normal.
+/// A multiplication moves the exponent from float16's place to float32's, which normalises subnormal numbers.
 ACCRUE_HOST_DEVICE float widened(std::uint16_t half) {
   const std::uint32_t magnitude = half & 0x7fffu, sign = (half & 0x8000u) << 16;
   const float finite = float_of(magnitude << 13) * float_of((254u - 15u) << 23);
@@ -30,7 +30,7 @@ ACCRUE_HOST_DEVICE float widened(std::uint16_t half) {
   return float_of(sign | (magnitude >= 0x7c00u ? special : bits_of(finite)));
 }
 
-/// Adding a power of two leaves the bits that float16 keeps at the end of the sum, rounded.
+/// Adding a power of two leaves float16's bits at the end of the sum, rounded.
 ACCRUE_HOST_DEVICE std::uint16_t narrowed(float value) {
   const std::uint32_t bits = bits_of(value), sign = bits & 0x80000000u, magnitude = bits ^ sign;
   const std::uint32_t least = 113u << 23;  // the exponent of 2^-14, the smallest normal number

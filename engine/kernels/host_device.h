@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function that g++ compiles for the CPU and nvcc for a device, from the same lines.
+// Marks functions that g++ compiles for the CPU and nvcc for a device, from the same source.
 #pragma once
 
 #ifdef __CUDACC__

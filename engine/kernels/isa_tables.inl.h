@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of one instruction set. ACCRUE_ISA names it; the flags come from this folder's CMakeLists.txt. Everything
-// compiled here has internal linkage, so that the linker cannot pick code for a newer CPU as the shared copy.
+// Tables of one instruction set. ACCRUE_ISA names it; this folder's CMakeLists.txt sets the flags. All code here has
+// internal linkage, so the linker cannot choose code for a newer CPU as the shared copy.
 #pragma once
 
 #include "kernels/attention.inl.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vector loops that PyTorch's operators do not offer in one pass. The loops are plain C++ in *.inl.h, compiled once per
-// instruction set (isa_*.cpp) and chosen once per process by what the CPU has, so one build runs everywhere and a given
-// machine always takes the same path. Nothing here allocates, throws or starts threads.
+// instruction set (isa_*.cpp) and selected once per process by the CPU. So one build runs everywhere, and a machine
+// always takes the same path. Nothing here allocates, throws or starts threads.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ struct SgdStep {
   double grad_scale = 1.0;
 };
 
-/// Adam with the moments corrected before the root, and its kin. With u = (m / correction1) / (sqrt(v / correction2) +
-/// eps) + weight_decay * p, FusedAdam's step is lr * u and LAMB's is lr * |p| / |u| * u.
+/// Adam with the moments corrected before the root, and related rules. With u = (m / correction1) / (sqrt(v /
+/// correction2) + eps) + weight_decay * p, FusedAdam's step is lr * u and LAMB's is lr * |p| / |u| * u.
 struct MomentsStep {
   double lr = 0.0;
   double beta1 = 0.0;
-  double take1 = 0.0;  ///< the gradient's share of the first moment: 1 - beta1, or 1 where it is not averaged
+  double take1 = 0.0;  ///< the gradient's factor in the first moment: 1 - beta1, or 1 without averaging
   double beta2 = 0.0;
   double eps = 0.0;
   double weight_decay = 0.0;  ///< decoupled from the gradient
@@ -44,8 +44,8 @@ struct MomentsStep {
 
 struct FusedSgdStep {
   double lr = 0.0;
-  double keep = 0.0;  ///< of the buffer: the momentum; 0 in a parameter's first update
-  double take = 1.0;  ///< of the gradient: 1 - dampening; 1 in a parameter's first update
+  double keep = 0.0;  ///< factor of the buffer: the momentum; 0 in a parameter's first update
+  double take = 1.0;  ///< factor of the gradient: 1 - dampening; 1 in a parameter's first update
   double momentum = 0.0;
   bool nesterov = false;
   double l2 = 0.0;            ///< added to the gradient
@@ -54,13 +54,13 @@ struct FusedSgdStep {
 };
 
 struct LarsStep {
-  double lr = 0.0;  ///< times the parameter's trust ratio
+  double lr = 0.0;  ///< multiplied by the parameter's trust ratio
   double momentum = 0.0;
   double weight_decay = 0.0;
   double grad_scale = 1.0;
 };
 
-/// Sums of squares of a parameter and of what its trust ratio divides by.
+/// Sums of squares of a parameter and of the divisor in its trust ratio.
 struct SquareSums {
   double params = 0.0;
   double steps = 0.0;
@@ -70,18 +70,19 @@ template <typename T>
 struct FlatKernels {
   /// Decoupled weight decay, then Adam. params, first and second are updated in place; n elements each.
   void (*adamw)(T* params, const T* grads, T* first, T* second, std::int64_t n, const AdamWStep& step);
-  /// buffer may be null where momentum is 0.
+  /// buffer may be null if momentum is 0.
   void (*sgd)(T* params, const T* grads, T* buffer, std::int64_t n, const SgdStep& step);
   void (*fused_adam)(T* params, const T* grads, T* first, T* second, std::int64_t n, const MomentsStep& step);
-  /// The first half of a LAMB step: new moments, and the sums of squares of p and u. params are only read.
+  /// The first half of a LAMB step: computes new moments, and returns the sums of squares of p and u. params are only
+  /// read.
   SquareSums (*lamb_moments)(const T* params, const T* grads, T* first, T* second, std::int64_t n,
                              const MomentsStep& step);
-  /// The second half: params -= rate * u, computed again from the moments, which costs less memory than keeping it.
+  /// The second half: params -= rate * u. Recomputes u from the moments, which needs less memory than storing it.
   void (*lamb_apply)(T* params, const T* first, const T* second, std::int64_t n, const MomentsStep& step, double rate);
-  /// buffer may be null where momentum is 0.
+  /// buffer may be null if momentum is 0.
   void (*fused_sgd)(T* params, const T* grads, T* buffer, std::int64_t n, const FusedSgdStep& step);
-  /// d = the decayed gradient within [-10, 10]; buffer = momentum * buffer + d; params -= lr * buffer. buffer may be
-  /// null where momentum is 0.
+  /// d = the decayed gradient clamped to [-10, 10]; buffer = momentum * buffer + d; params -= lr * buffer. buffer may
+  /// be null if momentum is 0.
   void (*lars)(T* params, const T* grads, T* buffer, std::int64_t n, const LarsStep& step);
   /// Sum of squares, accumulated in double.
   double (*square_sum)(const T* values, std::int64_t n);
@@ -90,7 +91,8 @@ struct FlatKernels {
 template <typename T>
 const FlatKernels<T>& flat_kernels();
 
-/// Between half precision and float32, n elements each; to the nearest, ties to even. The bits stand in std::uint16_t.
+/// Conversions between half precision and float32, n elements each; to the nearest, ties to even. The bits are in
+/// std::uint16_t.
 struct HalfKernels {
   void (*from_half)(const std::uint16_t* from, float* to, std::int64_t n);
   void (*to_half)(const float* from, std::uint16_t* to, std::int64_t n);
@@ -103,8 +105,8 @@ const HalfKernels& half_kernels();
 /// One head of causal attention inside packed activations.
 struct HeadShape {
   std::int64_t positions = 0;
-  std::int64_t size = 0;        ///< numbers of one head
-  std::int64_t qkv_stride = 0;  ///< from one position's queries (keys, values) to the next one's
+  std::int64_t size = 0;        ///< head size: numbers of one head
+  std::int64_t qkv_stride = 0;  ///< distance between the queries (keys, values) of successive positions
   std::int64_t out_stride = 0;
 };
 
@@ -139,15 +141,15 @@ struct GemmPart {
   std::int64_t k = 0, depth = 0;
 };
 
-/// Parts of a transformer block. Matrices are row-major [rows, width] without gaps; sums over rows are added to.
+/// Parts of a transformer block. Matrices are row-major [rows, width] without gaps; sums over rows are accumulated.
 template <typename T>
 struct BlockKernels {
-  /// mean and scale (1 / standard deviation) are kept for backward, one number a row.
+  /// Stores mean and scale (1 / standard deviation) for backward, one number per row.
   void (*layer_norm_forward)(const T* x, const T* weight, const T* bias, std::int64_t rows, std::int64_t width,
                              double eps, T* out, T* mean, T* scale);
   void (*layer_norm_apply)(const T* x, const T* weight, const T* bias, const T* mean, const T* scale, std::int64_t rows,
                            std::int64_t width, T* out);
-  /// dx = dy + the norm's own gradient of dn; dweight, dbias and dy_sum [width] are added to.
+  /// dx = dy + the norm's own gradient of dn; accumulates into dweight, dbias and dy_sum [width].
   void (*layer_norm_backward)(const T* dn, const T* x, const T* weight, const T* mean, const T* scale, const T* dy,
                               std::int64_t rows, std::int64_t width, T* dx, T* dweight, T* dbias, T* dy_sum);
   /// out = x + bias.
@@ -155,14 +157,14 @@ struct BlockKernels {
   void (*column_sum)(const T* x, std::int64_t rows, std::int64_t width, T* sum);
   /// x += bias; out = gelu(x).
   void (*gelu_forward)(T* x, const T* bias, std::int64_t rows, std::int64_t width, T* out);
-  /// grad, that of gelu(x), becomes the gradient of x; out = gelu(x); grad_sum [width] is added to.
+  /// grad, that of gelu(x), becomes the gradient of x; out = gelu(x); accumulates into grad_sum [width].
   void (*gelu_backward)(const T* x, std::int64_t rows, std::int64_t width, T* grad, T* out, T* grad_sum);
-  /// Numbers of scratch that one call of the two below needs.
+  /// Returns the numbers of scratch that one call of the two below needs.
   std::int64_t (*attention_scratch)(const HeadShape& shape);
   void (*attention_forward)(const HeadShape& shape, const HeadInputs<T>& in, T* out, T* log_sums, T* scratch);
   void (*attention_backward)(const HeadShape& shape, const HeadInputs<T>& in, const T* out, const T* log_sums,
                              const T* dout, T* dq, T* dk, T* dv, T* scratch);
-  /// Sum of the rows' losses; logits become their gradient. Rows whose target is `ignored` count nothing.
+  /// Returns the sum of the rows' losses; logits become their gradient. Rows whose target is `ignored` count nothing.
   double (*cross_entropy)(T* logits, const std::int64_t* targets, std::int64_t rows, std::int64_t classes,
                           std::int64_t ignored);
   /// Packs b's part into [round_up(columns, tile_columns) * depth] numbers.
@@ -179,18 +181,18 @@ const BlockKernels<T>& block_kernels();
 
 enum class InstructionSet { generic, avx2, avx512 };
 
-/// What the kernels use: the best set that this CPU has, or a lesser one after limit_instruction_set().
+/// Returns the instruction set of the kernels: the best of this CPU, or a lesser one after limit_instruction_set().
 InstructionSet instruction_set();
-/// Rendezvous::join() calls it with the least of the ranks' sets, before the first kernel runs: rounding, and the
-/// choice of a product's path, depend on it.
+/// Rendezvous::join() calls it with the least of the ranks' sets, before the first kernel runs. Rounding and the choice
+/// of a product's path depend on it.
 void limit_instruction_set(InstructionSet most);
 /// "AVX512", "AVX2" or "generic".
 const char* name_of(InstructionSet set);
 
-/// Whether our tiles outrun LibTorch's matrix products on this CPU: it has AVX-512 and is not one of Intel's, on which
-/// LibTorch's are faster (see models/product.h).
+/// Whether our tiles are faster than LibTorch's matrix products on this CPU: it has AVX-512 and is not an Intel CPU, on
+/// which LibTorch's are faster (see models/product.h).
 bool tiles_pay();
-/// From now on LibTorch makes the products: some rank's CPU is one where tiles do not pay.
+/// Makes LibTorch compute the products from now on, because tiles do not pay on some rank's CPU.
 void leave_products_to_library();
 
 }  // namespace accrue

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The updates of Colossal-AI's optimizers that PyTorch's own do not have: each a pass over memory, those with a norm of
-// each parameter two. Sums of squares are taken in double, in lanes of a fixed number, as square_sum().
+// Updates of Colossal-AI's optimizers that PyTorch lacks: each is one pass over memory, or two with a norm per
+// parameter. Sums of squares are taken in double, in a fixed number of lanes, like square_sum().
 #pragma once
 
 #include "kernels/flat_update.inl.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row-wise parts of a transformer block in as few passes over memory as they need: LayerNorm, GELU (tanh form) with the
-// bias before it, bias plus residual, sums over rows. A row of a few thousand numbers stays in the first-level cache,
-// so a second look at it is free; what costs is each pass over the whole matrix.
+// Row-wise parts of a transformer block with the fewest passes over memory: LayerNorm, GELU (tanh form) with the bias
+// before it, bias plus residual, sums over rows. A row of a few thousand numbers stays in the first-level cache, so a
+// second read of it is free; each pass over the whole matrix is expensive.
 #pragma once
 
 #include "kernels/kernels.h"
@@ -19,6 +19,8 @@ void layer_norm_apply(const T* x, const T* weight, const T* bias, const T* mean,
   }
 }
 
+/// out = (x - mean) * scale * weight + bias, with scale = 1 / sqrt(variance + eps) of each row. Shapes: x, out
+/// [rows, width]; mean, scale [rows].
 template <typename T>
 void layer_norm_forward(const T* x, const T* weight, const T* bias, std::int64_t rows, std::int64_t width, double eps,
                         T* out, T* mean, T* scale) {
@@ -79,7 +81,7 @@ void column_sum(const T* x, std::int64_t rows, std::int64_t width, T* sum) {
   }
 }
 
-// GELU's tanh form is x * sigmoid(2 u) with u = c (x + 0.044715 x^3), which needs one exponential.
+// GELU's tanh form equals x * sigmoid(2 u) with u = c (x + 0.044715 x^3), which needs one exponential.
 constexpr double gelu_slope = 1.5957691216057308;  // 2 sqrt(2 / pi)
 constexpr double gelu_cubic = 0.044715;
 
@@ -100,6 +102,8 @@ void gelu_forward(T* x, const T* bias, std::int64_t rows, std::int64_t width, T*
   }
 }
 
+/// grad *= gelu'(x), with gate = sigmoid(2 u): gelu' = gate + x gate (1 - gate) (2 u)'. out = gelu(x), grad_sum += the
+/// sum of grad over the rows.
 template <typename T>
 void gelu_backward(const T* x, std::int64_t rows, std::int64_t width, T* grad, T* out, T* grad_sum) {
   for (std::int64_t row = 0; row < rows; ++row, x += width, grad += width, out += width) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One vector register as the compiler's own vector type, so the same lines serve SSE, AVX2, AVX-512 and NEON.
-// Included inside isa_*.cpp only: the width follows from that file's flags.
+// One vector register as the compiler's own vector type, so the same source serves SSE, AVX2, AVX-512 and NEON.
+// Included only in isa_*.cpp, whose flags determine the width.
 #pragma once
 
 #include <cmath>
@@ -33,7 +33,7 @@ struct VecOf<double> {
   typedef std::int64_t bits __attribute__((vector_size(ACCRUE_VECTOR_BYTES)));
 };
 
-/// Whole numbers as wide as T, one a lane: the masks of shuffles and comparisons.
+/// Integers as wide as T, one per lane: the masks of shuffles and comparisons.
 template <typename T>
 using Lanes = typename VecOf<T>::bits;
 
@@ -110,7 +110,7 @@ ACCRUE_INLINE T lane_sum(Vec<T> v) {
   return total;
 }
 
-/// Calls step(offset, load, store) for each vector of a row of n, the last one perhaps in part.
+/// Calls step(offset, load, store) for each vector of a row of n; the last one may be partial.
 /// load(pointer) and store(pointer, vector) act at that offset.
 template <typename T, typename Step>
 ACCRUE_INLINE void along_row(std::int64_t n, const Step& step) {
@@ -130,7 +130,7 @@ ACCRUE_INLINE void along_row(std::int64_t n, const Step& step) {
 /// e^x in about 1 ulp; 0 below -87.3 and e^88.3 above that. Cephes' reduction and polynomial.
 ACCRUE_INLINE Vec<float> exponential(Vec<float> x) {
   using Bits = Lanes<float>;
-  constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
+  constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
   const Vec<float> lowest = splat(-87.3f), highest = splat(88.3f);
   const auto vanishes = x < lowest;
   x = vanishes ? lowest : x;
@@ -153,7 +153,7 @@ ACCRUE_INLINE Vec<float> exponential(Vec<float> x) {
   return vanishes ? Vec<float>{} : p * power;
 }
 
-/// float64 serves exact comparisons, not speed: the library's exp lane by lane.
+/// float64 serves exact comparisons, not speed: calls the library's exp per lane.
 ACCRUE_INLINE Vec<double> exponential(Vec<double> x) {
   Vec<double> y{};
   for (std::int64_t i = 0; i < lanes<double>; ++i) y[i] = std::exp(x[i]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules that only hold parameters under PyTorch's names; the arithmetic is in functions.
+// Modules that only hold parameters, under PyTorch's names; the arithmetic is in functions.
 #pragma once
 
 #include <ATen/ops/empty.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source: Megatron-LM's BertModel, BertLMHead and Pooler (megatron-core 0.12.0). Blocks have GELU in its tanh form, as
+// Source: Megatron-LM's BertModel, BertLMHead and Pooler (megatron-core 0.12.0). Blocks use GELU in its tanh form, like
 // Megatron-LM's fused one; the head's is exact.
 #include "models/bert_model.h"
 
@@ -108,7 +108,7 @@ at::Tensor BertModel::empty_input(const Batch& batch) const {
 }
 
 at::Tensor BertModel::encoded(const at::Tensor& outputs) const {
-  // And of the heads, which take what this returns.
+  // Also those of the heads, which use this function's result.
   uses(token_embedding_->weight, token_embedding_->weight);
   uses(final_norm_->weight, binary_head_ ? binary_head_->bias : head_norm_->bias);
   return at::layer_norm(outputs, {outputs.size(-1)}, final_norm_->weight, final_norm_->bias, norm_eps);
@@ -118,6 +118,7 @@ at::Tensor BertModel::pooled(const at::Tensor& encoded, std::int64_t positions) 
   if (!pooler_) throw std::logic_error("a BERT without a binary head has no pooler");
   const at::Tensor all = axis_.sequence() ? gather_rows(encoded, axis_, RowsAreUsedBy::every_rank) : encoded;
   const at::Tensor first = all.reshape({-1, positions, all.size(-1)}).select(1, 0);
+  // tanh(W x_0 + b), with x_0 [B, D] the states of the first positions.
   return at::tanh(at::linear(first, pooler_->weight, pooler_->bias));
 }
 

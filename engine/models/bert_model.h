@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A BERT as Megatron-LM builds it: pre-LN blocks whose tokens look at all others of their sample, learned positions,
-// types of segments, a head for masked tokens that is tied to the token embedding, and one for the order of two
-// segments. Parameters in order: token_embedding.weight [V, D], position_embedding.weight [T, D], type_embedding.weight
-// [2, D] (with the binary head), the blocks as a GPT's, final_norm, head.bias [V], head.dense, head.norm, and with the
-// binary head pooler [D, D] and binary_head [2, D].
+// A BERT as Megatron-LM builds it: pre-LN blocks with attention over all tokens of a sample, learned positions, segment
+// types, a head for masked tokens that is tied to the token embedding, and one for the order of two segments.
+// Parameters in order: token_embedding.weight [V, D], position_embedding.weight [T, D], type_embedding.weight [2, D]
+// (with the binary head), the blocks as in a GPT, final_norm, head.bias [V], head.dense, head.norm, and with the binary
+// head pooler [D, D] and binary_head [2, D].
 //
-// Divided and recomputed as a GPT. Under sequence parallelism every rank pools all samples.
+// It is divided and recomputed like a GPT. Under sequence parallelism every rank pools all samples.
 #pragma once
 
 #include <memory>
@@ -24,10 +24,10 @@ class BertModel final : public ModelPart {
  public:
   BertModel(const ModelSpec& spec, WeightSource& source, const ModelShare& share = {}, const TensorAxis& axis = {},
             const ParallelSpec& parallel = {});
-  /// The last block's output before the final norm. Reads batch.padding on every part, batch.types on the first; both
-  /// may be left out: no padding, one segment. Collective: the tensor axis.
+  /// Returns the last block's output before the final norm. Reads batch.padding on every part, batch.types on the
+  /// first; both are optional: no padding, one segment. Collective: the tensor axis.
   at::Tensor forward(const Batch& batch, const at::Tensor& received) override;
-  /// Over masked tokens, and, with the binary head where batch.order is there, over samples.
+  /// Loss over masked tokens, and over samples with the binary head and batch.order.
   LossSum loss(const at::Tensor& outputs, const Batch& batch) override;
   at::Tensor empty_input(const Batch& batch) const override;
   bool says_what_it_uses() const override { return true; }
@@ -37,9 +37,10 @@ class BertModel final : public ModelPart {
   // On the last part.
   /// The final norm's output. Shapes: as the outputs of forward().
   at::Tensor encoded(const at::Tensor& outputs) const;
-  /// Of the first position of each sample, of all on every rank. Shapes: encoded() of [B, T] tokens -> [B, D].
+  /// Pools the first position of each sample; every rank gets all samples. Shapes: encoded() of [B, T] tokens -> [B,
+  /// D].
   at::Tensor pooled(const at::Tensor& encoded, std::int64_t positions) const;
-  /// Of the head for masked tokens, this rank's. Shapes: encoded() [..., D] -> [..., V / t].
+  /// This rank's logits of the head for masked tokens. Shapes: encoded() [..., D] -> [..., V / t].
   at::Tensor masked_logits(const at::Tensor& encoded) const;
   /// Shapes: pooled [B, D] -> [B, 2].
   at::Tensor order_logits(const at::Tensor& pooled) const;
@@ -53,7 +54,7 @@ class BertModel final : public ModelPart {
   ModelShare share_;
   TensorAxis axis_;
   ParallelSpec parallel_;
-  std::vector<BlockRange> recomputed_;  ///< of this part's blocks
+  std::vector<BlockRange> recomputed_;  ///< blocks of this part
   std::int64_t classes_;
   std::shared_ptr<Embedding> token_embedding_;     ///< on the first and the last part
   std::shared_ptr<Embedding> position_embedding_;  ///< on the first part

@@ -45,7 +45,8 @@ at::Tensor BufferPool::take(at::IntArrayRef sizes, at::ScalarType type) {
 BufferPool::Block BufferPool::reserve(std::size_t bytes) {
   {
     const std::lock_guard lock(mutex_);
-    // The best fit, unless it would waste more than it holds; of equal ones the last given back, whose lines are warm.
+    // The best fit, unless it would waste more than it holds; among equals the one returned last, whose cache lines are
+    // warm.
     const auto fit = idle_.lower_bound(bytes);
     if (fit != idle_.end() && fit->first <= 2 * bytes) {
       const auto last = std::prev(idle_.upper_bound(fit->first));

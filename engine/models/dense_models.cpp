@@ -33,7 +33,7 @@ at::Tensor activate(Activation activation, const at::Tensor& x) {
   return x;
 }
 
-/// Over the rows of the micro-batch, with its own statistics in training and in evaluation.
+/// Normalises over the rows of the micro-batch, with its own statistics in training and in evaluation.
 at::Tensor normalize_batch(const at::Tensor& x) {
   return at::batch_norm(x.reshape({-1, x.size(-1)}), {}, {}, {}, {}, /*training=*/true, /*momentum=*/0.1,
                         /*eps=*/1e-5, /*cudnn_enabled=*/false)

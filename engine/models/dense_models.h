@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// linear and mlp: the small models on which accumulation is shown and checked by hand.
+// linear and mlp: small models on which accumulation is demonstrated and checked by hand.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace accrue {
 
-/// y = x weight^T + bias, over the last dimension. Parameters: weight [outputs, inputs], bias [outputs].
+/// y = x weight^T + bias, over the last dim. Parameters: weight [outputs, inputs], bias [outputs].
 class LinearModel final : public ModelPart {
  public:
   LinearModel(const ModelSpec& spec, WeightSource& source);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One task a head. LibTorch's own CPU attention reaches 30 GF/s at 256 positions on AVX2; these tiles reach twice that.
+// One task per head. LibTorch's own CPU attention reaches 30 GF/s at 256 positions on AVX2; these tiles reach twice
+// that.
 #include "models/fused_attention.h"
 
 #include <ATen/Dispatch.h>
@@ -27,7 +28,7 @@ class HeadTasks {
     shape_ = {.positions = qkv.size(1), .size = width_ / heads, .qkv_stride = 3 * width_, .out_stride = width_};
   }
 
-  /// task(inputs, offset into qkv, offset into out, offset into log_sums, scratch) for every head.
+  /// Calls task(inputs, offset into qkv, offset into out, offset into log_sums, scratch) for every head.
   template <typename Task>
   void run(const Task& task) const {
     const std::int64_t numbers = block_kernels<T>().attention_scratch(shape_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causal attention on packed projections, all heads of all sequences.
+// Causal attention on packed projections, for all heads of all sequences: softmax(Q K^T / sqrt(D / H)) V per head.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,7 +16,7 @@ struct Attended {
 /// Shapes: qkv [B, T, 3D] without its bias, bias [3D].
 Attended attend(const at::Tensor& qkv, const at::Tensor& bias, std::int64_t heads);
 
-/// d loss / d qkv [B, T, 3D].
+/// Returns d loss / d qkv [B, T, 3D].
 at::Tensor attend_backward(const at::Tensor& qkv, const at::Tensor& bias, std::int64_t heads, const Attended& attended,
                            const at::Tensor& dout);
 

@@ -2,10 +2,9 @@
 // Kept for backward, per position and block: the two inputs (2 D), the packed projections (3 D), attention's result (D)
 // and the MLP's hidden row before GELU (4 D). Recomputing the rest costs three passes and one score product.
 //
-// product.h decides which routine computes a matrix product. A projection that ends on the residual stream adds into
-// x + bias, so neither bias nor residual needs its own pass; on a divided model the ranks' sum is added instead.
-// Exchanges run while the next product is computed, and under sequence parallelism nothing but this rank's rows is
-// kept.
+// product.h decides which routine computes a matrix product. A projection onto the residual stream adds into x + bias,
+// so neither bias nor residual needs its own pass; on a divided model the ranks' sum is added instead. Exchanges
+// overlap the next product, and under sequence parallelism only this rank's rows are kept.
 #include "models/fused_blocks.h"
 
 #include <ATen/Dispatch.h>
@@ -64,7 +63,7 @@ struct GeluGradient {
   at::Tensor bias_sum;  // [4D]
 };
 
-/// grad becomes the gradient of hidden.
+/// Turns grad into the gradient of hidden.
 GeluGradient gelu_gradient(const at::Tensor& hidden, at::Tensor& grad) {
   const std::int64_t rows = hidden.size(0), width = hidden.size(1);
   GeluGradient result{.active = activation_pool().take_like(hidden)};
@@ -93,7 +92,7 @@ void add_summed_product(at::Tensor& rows, const at::Tensor& a, const at::Tensor&
   }
 }
 
-/// Rows of all ranks, on their way while something else is computed.
+/// Rows of all ranks, gathered while something else is computed.
 class GatheredRows {
  public:
   GatheredRows(const at::Tensor& rows, const TensorAxis& axis) : rows_(rows) {
@@ -111,7 +110,7 @@ class GatheredRows {
   Work work_;
 };
 
-/// This rank's rows of a gradient of which each rank has a part, likewise.
+/// This rank's rows of a gradient of which each rank has a part, summed in the same way.
 class SummedRows {
  public:
   SummedRows(at::Tensor part, const TensorAxis& axis) : part_(std::move(part)), rows_(part_) {
@@ -133,6 +132,7 @@ class SummedRows {
   Work work_;
 };
 
+/// For y = x W^T + b: dx = dy W, dW = dy^T x, db = sum of dy over rows; `matrix` makes [B, T, D] rows [B T, D].
 struct AttentionHalf : torch::autograd::Function<AttentionHalf> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& norm_weight,
                             const at::Tensor& norm_bias, const at::Tensor& qkv_weight, const at::Tensor& qkv_bias,
@@ -174,6 +174,7 @@ struct AttentionHalf : torch::autograd::Function<AttentionHalf> {
   }
 };
 
+/// Shapes: x [B, T, D], hidden [B T, 4D / t]; backward as in AttentionHalf.
 struct MlpHalf : torch::autograd::Function<MlpHalf> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& norm_weight,
                             const at::Tensor& norm_bias, const at::Tensor& up_weight, const at::Tensor& up_bias,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same two halves of a GPT block as gpt_operators.h and the loss after them, each as one autograd function with a
-// hand-written backward: few passes over memory, few temporaries, and LayerNorm, GELU and the attention's probabilities
-// are recomputed in backward instead of being kept. CPU, float32 or float64, no dropout.
+// The two halves of a GPT block in gpt_operators.h and the loss after them, each as one autograd function with a
+// hand-written backward: few passes over memory and few temporaries. Backward recomputes LayerNorm, GELU and the
+// attention's probabilities instead of storing them. CPU, float32 or float64, no dropout.
 // Shapes: B sequences, T positions, D width, V vocabulary.
 #pragma once
 
@@ -23,9 +23,9 @@ at::Tensor fused_attention_half(const at::Tensor& x, const GptBlockWeights& weig
 /// x + mlp(norm_2(x)). Shapes and ranks: as above.
 at::Tensor fused_mlp_half(const at::Tensor& x, const GptBlockWeights& weights, const BlockShape& shape);
 
-/// Sum of the cross entropies of norm(x) table^T; targets of -100 are ignored. The gradient is computed along with the
-/// loss, so two small matrices are kept for backward instead of the logits. The ranks' tables may have more rows than
-/// there are classes: those at the end are no classes.
+/// Returns the sum of the cross entropies of norm(x) table^T; targets of -100 are ignored. The gradient is computed
+/// along with the loss, so backward needs two small matrices instead of the logits. The ranks' tables may have more
+/// rows than there are classes; the surplus rows at the end are ignored.
 /// Shapes: x [B, T, D] or rows of it under sequence parallelism, table [V / t, D], targets [B, T] int64 -> [], the same
 /// on all ranks. Collective: the tensor axis.
 /// Errors: throws std::invalid_argument for a target outside the vocabulary.

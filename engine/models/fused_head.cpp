@@ -36,7 +36,7 @@ using torch::autograd::variable_list;
 
 constexpr std::int64_t most_logits = std::int64_t{1} << 24;
 
-/// Sum of the rows' losses; logits are overwritten by their gradient.
+/// Returns the sum of the rows' losses; logits are overwritten by their gradient.
 double losses_of(at::Tensor& logits, const std::int64_t* targets) {
   const std::int64_t rows = logits.size(0), classes = logits.size(1);
   return AT_DISPATCH_FLOATING_TYPES(logits.scalar_type(), "cross_entropy", [&] {
@@ -56,8 +56,10 @@ double losses_of(at::Tensor& logits, const std::int64_t* targets) {
   });
 }
 
-/// The rows' losses where each rank has the logits of its rows of the table, [N, V / t]; they are overwritten by their
-/// gradient, which is zero beyond the classes.
+/// Returns the rows' losses if each rank has the logits of its rows of the table, [N, V / t]; they are overwritten by
+/// their gradient, which is zero beyond the classes.
+/// With m the largest logit of a row: loss = log(sum exp(l - m)) - (l_target - m); its gradient is softmax - one-hot.
+/// m, the sum and the target's logit come from all ranks; each rank contributes its classes.
 double divided_losses_of(at::Tensor& logits, const at::Tensor& targets, std::int64_t classes, const TensorAxis& axis) {
   const std::int64_t each = logits.size(1), own_classes = classes_on_rank(each, classes, axis);
   logits.narrow(1, own_classes, each - own_classes).fill_(-std::numeric_limits<double>::infinity());
@@ -86,7 +88,7 @@ struct HeadResult {
   at::Tensor dtable;   // [V / t, D]
 };
 
-/// normed: [N, D], all rows; dnormed is this rank's part of it where the table is divided.
+/// normed: [N, D], all rows; dnormed is this rank's part of it if the table is divided.
 HeadResult run_head(const at::Tensor& normed, const at::Tensor& table, const at::Tensor& targets, std::int64_t classes,
                     bool gradients, const TensorAxis& axis) {
   const std::int64_t rows = normed.size(0), columns = table.size(0);
@@ -106,6 +108,7 @@ HeadResult run_head(const at::Tensor& normed, const at::Tensor& table, const at:
                                 : losses_of(logits, targets.const_data_ptr<std::int64_t>() + from);
     if (!gradients) continue;
     at::Tensor down = result.dnormed.narrow(0, from, count);
+    // logits hold the loss's gradient: dnormed = dlogits table, dtable = dlogits^T normed.
     product_into(down, logits, table);
     if (from == 0) {
       product_into(result.dtable, logits.t(), part);
@@ -139,7 +142,7 @@ struct HeadLoss : torch::autograd::Function<HeadLoss> {
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     auto kept = ctx->get_saved_variables();
-    // Deferred normalisation calls backward on the sum itself: the factor is 1 and nothing needs scaling.
+    // With deferred normalisation backward is called on the sum itself: the factor is 1 and nothing needs scaling.
     if (const double factor = grads[0].item().toDouble(); factor != 1.0) {
       for (at::Tensor& gradient : kept) gradient = at::mul(gradient, factor);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LayerNorm for the fused functions: forward with its statistics, recomputed from them, and backward onto a residual.
+// LayerNorm for the fused functions: forward with its statistics, recomputation from them, and backward that adds to a
+// residual.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,7 +14,7 @@ struct Normed {
 };
 
 Normed norm_rows(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
-/// The same output, recomputed from kept statistics.
+/// Returns the same output, recomputed from stored statistics.
 at::Tensor norm_again(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                       const at::Tensor& statistics);
 
@@ -21,7 +22,7 @@ struct NormGradient {
   at::Tensor x;       // dy + the norm's gradient of dn
   at::Tensor weight;  // [D]
   at::Tensor bias;    // [D]
-  at::Tensor dy_sum;  // [D]: dy summed over rows, the bias gradient of a projection that ended in dy
+  at::Tensor dy_sum;  // [D]: dy summed over rows, the bias gradient of a projection whose output gradient is dy
 };
 NormGradient norm_gradient(const at::Tensor& dn, const at::Tensor& x, const at::Tensor& weight,
                            const at::Tensor& statistics, const at::Tensor& dy);

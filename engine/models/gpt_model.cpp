@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source of the shape: the GPT-2 report.
+// Source of the architecture: the GPT-2 report.
 #include "models/gpt_model.h"
 
 #include <ATen/ops/add.h>
@@ -53,6 +53,7 @@ at::Tensor GptModel::embedded(const at::Tensor& tokens, const at::Tensor& positi
   }
   const at::Tensor& table = position_embedding_->weight;
   uses(token_embedding_->weight, position_embedding_->weight);
+  // [B, T, D]: token rows [V / t, D] plus position rows [T, D].
   at::Tensor x = at::add(vocab_parallel_embedding(tokens, token_embedding_->weight, axis_),
                          positions.defined() ? at::embedding(table, positions) : table.slice(0, 0, length));
   if (axis_.sequence()) x = scatter_rows(x.reshape({-1, x.size(-1)}), axis_);
@@ -66,7 +67,7 @@ at::Tensor GptModel::through_blocks(at::Tensor x, std::int64_t positions, const 
                          .axis = axis_,
                          .mask = mask,
                          .recompute_attention = recompute_ == RecomputeKind::selective};
-  // What backward computes again must not depend on what the model is told in between.
+  // Recomputation in backward must not depend on options that change in between.
   const bool plain = plain_ || mask.defined();
   const auto run = [this, shape, dropout, plain](at::Tensor y, const BlockRange& range) {
     for (std::int64_t i = range.first; i < range.last; ++i) {
@@ -89,6 +90,7 @@ at::Tensor GptModel::head(const at::Tensor& x) const {
   uses(token_embedding_->weight, token_embedding_->weight);
   uses(final_norm_->weight, final_norm_->bias);
   const at::Tensor normed = at::layer_norm(x, {x.size(-1)}, final_norm_->weight, final_norm_->bias, norm_eps);
+  // The head is tied: normed [B, T, D] times the table [V / t, D] transposed gives logits [B, T, V / t].
   return column_parallel_linear(normed, table(), {}, axis_);
 }
 

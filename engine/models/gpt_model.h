@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPT-2 style decoder: pre-LN blocks, learned positions, GELU in its tanh form, the head tied to the token
-// embedding. Parameters in order: token_embedding.weight [V, D], position_embedding.weight [T, D], then per block i
+// A GPT-2 style decoder: pre-LN blocks, learned positions, GELU in its tanh form, the head tied to the token embedding.
+// Parameters in order: token_embedding.weight [V, D], position_embedding.weight [T, D], then per block i
 // blocks.i.norm_1, .attention.qkv, .attention.output, .norm_2, .mlp.up, .mlp.down (weight and bias each), final_norm.
 //
-// Divided, a model is one rank's share of one part (model_share.h): t tensor-parallel ranks hold V / t, 3 D / t, 4 D /
-// t and H / t. Activations between blocks are [B, T, D], or under sequence parallelism this rank's rows [B T / t, D].
+// A divided model is one rank's share of one part (model_share.h): t tensor-parallel ranks hold V / t, 3 D / t, 4 D / t
+// and H / t. Activations between blocks are [B, T, D], or under sequence parallelism this rank's rows [B T / t, D].
 //
-// Recomputed (parallel.recompute), backward keeps less of each block and computes the rest a second time.
+// With recomputation (parallel.recompute), less of each block is stored and backward computes the rest a second time.
 #pragma once
 
 #include <memory>
@@ -23,27 +23,27 @@ namespace accrue {
 
 class GptModel final : public ModelPart {
  public:
-  /// Of `parallel` it reads what is recomputed.
+  /// Of `parallel` it reads the recomputation options.
   GptModel(const ModelSpec& spec, WeightSource& source, const ModelShare& share = {}, const TensorAxis& axis = {},
            const ParallelSpec& parallel = {});
-  /// The last block's output before the final norm; loss() applies norm and head. Collective: the tensor axis.
+  /// Returns the last block's output before the final norm; loss() applies norm and head. Collective: the tensor axis.
   at::Tensor forward(const Batch& batch, const at::Tensor& received) override;
   LossSum loss(const at::Tensor& outputs, const Batch& batch) override;
   at::Tensor empty_input(const Batch& batch) const override;
   bool says_what_it_uses() const override { return true; }
   at::Tensor logits(const at::Tensor& outputs) const override { return head(outputs); }
   at::Tensor token_losses(const at::Tensor& outputs, const Batch& batch) const override;
-  /// Of an undivided model. Shapes: tokens [B, T] int64 -> [B, T, V].
+  /// Returns the logits of an undivided model. Shapes: tokens [B, T] int64 -> [B, T, V].
   at::Tensor logits_of(const at::Tensor& tokens);
-  /// Uses plain operators even where the fused functions would do: for comparisons.
+  /// Uses plain operators even if the fused functions support the model, for comparisons.
   void use_plain_operators(bool plain) { plain_ = plain; }
 
  private:
-  /// positions: as in Batch.
+  /// Sum of the token and position embeddings, [B, T, D]. positions: as in Batch.
   at::Tensor embedded(const at::Tensor& tokens, const at::Tensor& positions = {}) const;
-  /// mask: as in BlockShape.
+  /// Runs x [B, T, D] through this part's blocks. mask: as in BlockShape.
   at::Tensor through_blocks(at::Tensor x, std::int64_t positions, const at::Tensor& mask = {}) const;
-  /// The rows of this rank's token embedding that logits are computed from.
+  /// Rows of this rank's token embedding that give logits.
   at::Tensor table() const;
   /// This rank's logits.
   at::Tensor head(const at::Tensor& x) const;
@@ -53,8 +53,8 @@ class GptModel final : public ModelPart {
   ModelShare share_;
   TensorAxis axis_;
   RecomputeKind recompute_;
-  bool distribute_;                     ///< inputs of recomputed blocks, over the tensor axis
-  std::vector<BlockRange> recomputed_;  ///< of this part's blocks
+  bool distribute_;                     ///< inputs of recomputed blocks are distributed over the tensor axis
+  std::vector<BlockRange> recomputed_;  ///< blocks of this part
   std::int64_t classes_;
   bool plain_ = false;
   std::shared_ptr<Embedding> token_embedding_;     ///< on the first and the last part

@@ -21,18 +21,21 @@ at::Tensor normed(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
   return at::layer_norm(x, {x.size(-1)}, weight, bias, norm_eps);
 }
 
+/// Operands of one attention. With cross attention S is the number of the encoder's positions.
 struct Looks {
   at::Tensor queries, keys, values;  // [B, H, T, D / H], keys and values [B, H, S, D / H]
 };
 
+/// softmax(Q K^T / sqrt(D / H) + mask) V, with dropout of the probabilities. Shapes: [B, H, T, D / H]; `causal` counts
+/// only without a mask.
 at::Tensor looked_up(const Looks& looks, const at::Tensor& mask, double dropout, bool causal) {
   const c10::optional<at::Tensor> added = mask.defined() ? c10::optional<at::Tensor>(mask) : c10::nullopt;
   return at::scaled_dot_product_attention(looks.queries, looks.keys, looks.values, added, dropout,
                                           causal && !mask.defined());
 }
 
-/// Attention over what `unpack` makes of `packed`, from which backward can compute it again. Its probabilities are this
-/// rank's heads'.
+/// Attention over the result of unpack(packed), from which backward can recompute it. Its probabilities are those of
+/// this rank's heads.
 template <typename Unpack>
 at::Tensor attended(const at::Tensor& packed, const Unpack& unpack, const BlockShape& shape, double dropout) {
   const bool own_masks = dropout > 0.0 && shape.axis.split();
@@ -59,6 +62,8 @@ at::Tensor dropped(const at::Tensor& x, double dropout, const TensorAxis& axis) 
   return at::dropout(x, dropout, /*train=*/true);
 }
 
+// Shapes, with H heads of this rank and E numbers per head: qkv [B, T, 3 H E], split [3, B, H, T, E],
+// mixed [B, H, T, E]. The row-parallel product takes [B, T, H E] and returns [B, T, D].
 at::Tensor attention_half(const at::Tensor& x, const GptBlockWeights& weights, const BlockShape& shape,
                           double dropout) {
   const at::Tensor qkv = column_parallel_linear(normed(x, weights.norm_1_weight, weights.norm_1_bias),
@@ -78,6 +83,8 @@ at::Tensor attention_half(const at::Tensor& x, const GptBlockWeights& weights, c
   return at::add(x, dropped(out, dropout, shape.axis));
 }
 
+// Shapes, with H and E as above: query [B, T, H E], key_value [B, S, 2 H E], two [2, B, H, S, E]. Recomputation keeps
+// one tensor, so queries, keys and values then travel as one flat row.
 at::Tensor cross_half(const at::Tensor& x, const at::Tensor& encoder, const CrossWeights& weights,
                       const BlockShape& shape, std::int64_t encoder_positions, double dropout) {
   const at::Tensor query = column_parallel_linear(normed(x, weights.norm_weight, weights.norm_bias),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPT block in plain operators: every dtype and device, dropout, and the reference that the fused CPU path is
-// compared with. Shapes: B sequences, T positions, D width, H heads.
+// A GPT block in plain operators, for every dtype and device and for dropout; the reference for the fused CPU path.
+// Shapes: B sequences, T positions, D width, H heads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,8 +13,7 @@ namespace accrue {
 
 constexpr double norm_eps = 1e-5;
 
-/// The parameters of one block, in module order; of t tensor-parallel ranks each has D / t where the width of heads or
-/// of the MLP is meant.
+/// Parameters of one block, in module order. With t tensor-parallel ranks, the dims of heads and of the MLP are D / t.
 struct GptBlockWeights {
   at::Tensor norm_1_weight, norm_1_bias;  // [D]
   at::Tensor qkv_weight, qkv_bias;        // [3D, D], [3D]: rows of queries, keys, values
@@ -24,7 +23,7 @@ struct GptBlockWeights {
   at::Tensor down_weight, down_bias;      // [D, 4D], [D]
 };
 
-/// The parameters by which a block of a decoder looks at the encoder's output.
+/// Parameters of a decoder block's attention to the encoder's output.
 struct CrossWeights {
   at::Tensor norm_weight, norm_bias;            // [D]
   at::Tensor query_weight, query_bias;          // [D, D], [D]
@@ -32,29 +31,31 @@ struct CrossWeights {
   at::Tensor output_weight, output_bias;        // [D, D], [D]
 };
 
-/// What the weights do not say.
+/// Shape options that the weights do not determine.
 struct BlockShape {
-  std::int64_t heads = 1;      ///< of this rank
+  std::int64_t heads = 1;      ///< heads of this rank
   std::int64_t positions = 1;  ///< T
   TensorAxis axis = {};
-  /// In plain operators, what a row sees: bool, or numbers that are added to the scores, [B, 1, 1 or T, T]. Defined, it
-  /// says all there is to say; undefined, `causal` does.
+  /// In plain operators: the attention mask, bool or numbers that are added to the scores, [B, 1, 1 or T, T]. If
+  /// defined, it replaces `causal`.
   at::Tensor mask = {};
-  bool recompute_attention = false;  ///< in plain operators; the fused functions always do
-  bool causal = true;                ///< a position looks at those up to its own; else at all
+  bool recompute_attention = false;  ///< in plain operators; the fused functions always recompute
+  bool causal = true;                ///< a position attends to itself and earlier ones; else to all
 };
 
-/// Which tokens each token sees where documents begin again. Shapes: starts [B, T] int64 -> [B, 1, T, T] bool.
+/// Returns the tokens that each token sees if documents restart attention. Shapes: starts [B, T] int64 -> [B, 1, T, T]
+/// bool.
 at::Tensor document_mask(const at::Tensor& starts);
 
-/// Dropout of an activation that all ranks of the axis hold, or of this rank's rows; the ranks' masks differ only then.
+/// Dropout of an activation that all ranks of the axis hold, or of this rank's rows; only for rows do the ranks' masks
+/// differ.
 at::Tensor dropped(const at::Tensor& x, double dropout, const TensorAxis& axis);
 
 /// x + attention(norm_1(x)). Shapes: [B, T, D] -> [B, T, D], or rows [B T / t, D] of them under sequence parallelism.
 /// `dropout` is 0 outside training. Collective: the tensor axis.
 at::Tensor attention_half(const at::Tensor& x, const GptBlockWeights& weights, const BlockShape& shape, double dropout);
 
-/// x + attention of x's tokens to the encoder's. Shapes: x as above, encoder [B, S, D] or its rows; shape.mask [B, 1,
+/// x + attention from x's tokens to the encoder's. Shapes: x as above, encoder [B, S, D] or its rows; shape.mask [B, 1,
 /// 1, S]. Ranks: as above.
 at::Tensor cross_half(const at::Tensor& x, const at::Tensor& encoder, const CrossWeights& weights,
                       const BlockShape& shape, std::int64_t encoder_positions, double dropout);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that idle pipeline stages lend to a computation (accrue/run/pipeline_threads.h). Only tasks whose results do
-// not depend on how many threads share them use these. All else stays on the rank's own, so a computation comes to the
-// same bits whether anything is lent or not. The count is OpenMP's, of the calling thread alone: neither other threads
-// nor LibTorch's settings see a loan. Only ranks with one thread of their own are lent more.
+// not depend on the number of threads use them; everything else stays on the rank's own threads. So a computation gives
+// the same bits with or without lent threads. The count is OpenMP's, for the calling thread alone: it affects neither
+// other threads nor LibTorch's settings. Only ranks with one thread of their own borrow more.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -11,7 +11,7 @@
 
 namespace accrue {
 
-/// While it lives, over_lent_threads() uses so many threads; 0: the rank's own. Loans do not nest. Thread: training.
+/// While it lives, over_lent_threads() uses `threads` threads; 0: the rank's own. Loans do not nest. Thread: training.
 class ThreadLoan {
  public:
   explicit ThreadLoan(std::int64_t threads);
@@ -20,10 +20,10 @@ class ThreadLoan {
   ThreadLoan& operator=(const ThreadLoan&) = delete;
 };
 
-/// Of the loan; 0 where none or no more than the rank's own.
+/// Threads of the loan; 0 if there is none or it does not exceed the rank's own.
 std::int64_t lent_threads();
 
-/// The threads of the loan, for a scope.
+/// Scope that uses the threads of the loan.
 class OnLentThreads {
  public:
   OnLentThreads();
@@ -32,10 +32,10 @@ class OnLentThreads {
   OnLentThreads& operator=(const OnLentThreads&) = delete;
 
  private:
-  int own_ = 0;  ///< 0: nothing was lent
+  int own_ = 0;  ///< 0: no loan
 };
 
-/// at::parallel_for() on the threads of the loan.
+/// Does at::parallel_for() on the threads of the loan.
 template <typename Task>
 void over_lent_threads(std::int64_t begin, std::int64_t end, std::int64_t grain, const Task& task) {
   const OnLentThreads threads;

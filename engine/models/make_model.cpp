@@ -54,7 +54,7 @@ std::shared_ptr<ModelPart> make_model_part(const ModelSpec& spec, std::uint64_t 
   WeightSource source(seed);
   std::shared_ptr<ModelPart> part = build(spec, source, share, axis, parallel);
   if (spec.dtype != Dtype::float32) part->to(scalar_type(spec.dtype));
-  // After the conversion: given values keep every digit of a float64 model.
+  // After the conversion, so that given values keep every digit of a float64 model.
   if (spec.init == WeightInit::values) fill_with_values(spec, share, part->parameters());
   return part;
 }

@@ -24,8 +24,8 @@ namespace accrue {
 
 namespace {
 
-// A block of A (block_rows x block_depth) fills about half of a 512 KiB second-level cache, a panel of B most of a
-// 32 KiB first-level one.
+// A block of A (block_rows x block_depth) fills about half of a 512 KiB second-level cache. A panel of B fills most of
+// a 32 KiB first-level one.
 constexpr std::int64_t block_rows = 192;
 constexpr std::int64_t block_depth = 384;
 
@@ -81,11 +81,11 @@ void multiply_by_library(at::Tensor& into, const at::Tensor& a, const at::Tensor
     at::mm_out(into, a, b);
 }
 
-/// On the threads of the loan, each piece by one.
+/// Uses the threads of the loan, one per piece.
 void multiply_in_pieces(at::Tensor& into, const at::Tensor& a, const at::Tensor& b, bool add, std::int64_t pieces) {
   const std::int64_t rows = into.size(0), edges = (rows + piece_edge - 1) / piece_edge;
   over_lent_threads(0, pieces, 1, [&](std::int64_t first, std::int64_t last) {
-    const at::NoGradGuard no_grad;  // threads of a pool have a mode of their own
+    const at::NoGradGuard no_grad;  // threads of a pool have their own mode
     for (std::int64_t piece = first; piece < last; ++piece) {
       const std::int64_t begin = std::min(rows, edges * piece / pieces * piece_edge);
       const std::int64_t count = std::min(rows, edges * (piece + 1) / pieces * piece_edge) - begin;
@@ -96,13 +96,13 @@ void multiply_in_pieces(at::Tensor& into, const at::Tensor& a, const at::Tensor&
   });
 }
 
-/// Waves in the shape, type and strides of a tensor.
+/// Fills a tensor of the same shape, type and strides with waves.
 at::Tensor made_like(const at::Tensor& like, double step) {
   at::Tensor made = at::empty_strided(like.sizes(), like.strides(), like.options());
   return made.copy_(at::arange(like.numel(), like.options()).mul_(step).sin_().view(like.sizes()));
 }
 
-/// What the routine goes by.
+/// Properties on which the routine's choice depends.
 using ProductForm = std::tuple<at::ScalarType, bool, std::int64_t, std::vector<std::int64_t>>;
 
 ProductForm form_of(const at::Tensor& into, const at::Tensor& a, const at::Tensor& b, bool add, std::int64_t pieces) {
@@ -111,11 +111,11 @@ ProductForm form_of(const at::Tensor& into, const at::Tensor& a, const at::Tenso
   return {into.scalar_type(), add, pieces, std::move(numbers)};
 }
 
-/// Whether the routine rounds the pieces as it rounds the whole. It goes by shapes, not by values, so made numbers
-/// tell, once for a form.
+/// Whether the routine rounds the pieces like the whole. This depends on shapes, not on values, so generated numbers
+/// test it, once per form.
 bool pieces_round_alike(const at::Tensor& into, const at::Tensor& a, const at::Tensor& b, bool add,
                         std::int64_t pieces) {
-  thread_local std::map<ProductForm, bool> known;  // loans are a thread's own, too
+  thread_local std::map<ProductForm, bool> known;  // loans belong to a thread, too
   const auto [found, is_new] = known.try_emplace(form_of(into, a, b, add, pieces), false);
   if (!is_new) return found->second;
   const at::NoGradGuard no_grad;
@@ -126,7 +126,7 @@ bool pieces_round_alike(const at::Tensor& into, const at::Tensor& a, const at::T
   return found->second = at::equal(whole, parts);
 }
 
-/// The routine's way depends on where rows begin in a line of memory, too.
+/// The routine's choice also depends on where rows begin within a cache line.
 bool begins_a_line(const at::Tensor& x) {
   return reinterpret_cast<std::uintptr_t>(x.const_data_ptr()) % 64 == 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the fused blocks spread rows over threads. Sums over rows are computed in a fixed number of parts, which are
-// added in order, so a result does not depend on the number of threads.
+// Distribution of rows over threads in the fused blocks. Sums over rows are computed in a fixed number of parts that
+// are added in order. So a result does not depend on the number of threads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,21 +16,21 @@ namespace accrue {
 
 constexpr std::int64_t rows_per_task = 64;
 
-/// Waking threads costs some ten microseconds: a task holds at least this many steps of a kernel.
+/// Minimum steps of a kernel per task: waking threads costs some ten microseconds.
 constexpr std::int64_t steps_per_task = 1 << 16;
 
-/// How many items of `steps` each make a task.
+/// Number of items of `steps` steps per task.
 inline std::int64_t task_grain(std::int64_t steps) {
   return std::max<std::int64_t>(1, steps_per_task / std::max<std::int64_t>(steps, 1));
 }
 
-/// task(begin, end) over [0, rows) of `width` numbers.
+/// Runs task(begin, end) over [0, rows) of `width` numbers.
 template <typename Task>
 void over_rows(std::int64_t rows, std::int64_t width, const Task& task) {
   over_lent_threads(0, rows, task_grain(width), task);
 }
 
-/// task(begin, end, sums) over [0, rows), where sums [width] are private to a part; returns their total.
+/// Runs task(begin, end, sums) over [0, rows) with sums [width] private to a part; returns their total.
 template <typename T, typename Task>
 std::vector<T> summed_over_rows(std::int64_t rows, std::int64_t width, const Task& task) {
   constexpr std::int64_t most_parts = 16;
@@ -50,7 +50,7 @@ std::vector<T> summed_over_rows(std::int64_t rows, std::int64_t width, const Tas
   return sums;
 }
 
-/// A copy of numbers [begin, begin + count) as a tensor.
+/// Copies numbers [begin, begin + count) into a tensor.
 template <typename T>
 at::Tensor tensor_of(const std::vector<T>& numbers, std::int64_t begin, std::int64_t count) {
   at::Tensor tensor = at::empty({count}, at::TensorOptions(c10::CppTypeToScalarType<T>::value));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source: Megatron-LM's T5Model (megatron-core 0.12.0). Blocks have GELU in its tanh form, as Megatron-LM's fused one.
+// Source: Megatron-LM's T5Model (megatron-core 0.12.0). Blocks use GELU in its tanh form, like Megatron-LM's fused one.
 #include "models/t5_model.h"
 
 #include <ATen/ops/add.h>

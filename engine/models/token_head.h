@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logits over a vocabulary from a table that is tied to the token embedding, and their loss, for models with a bias for
-// each token.
+// Logits over a vocabulary from a table that is tied to the token embedding, and their loss, for models with a bias per
+// token.
 #pragma once
 
 #include "accrue/models/batch.h"
@@ -8,25 +8,25 @@
 
 namespace accrue {
 
-/// x table^T + bias. A table of one rank may have more rows than there are classes: those are left out.
+/// x table^T + bias. The table of a single rank may have more rows than there are classes; these are ignored.
 /// Shapes: x [..., D] or rows of it under sequence parallelism, table [V / t, D], bias [V / t] -> [..., V / t].
 /// Collective: the tensor axis, in backward too.
 at::Tensor token_logits(const at::Tensor& x, const at::Tensor& table, const at::Tensor& bias, std::int64_t classes,
                         const TensorAxis& axis);
 
-/// Sum of the cross entropies of such logits, smoothed as vocab_parallel_cross_entropy() does; targets of -100 are
+/// Sum of the cross entropies of such logits, smoothed as in vocab_parallel_cross_entropy(); targets of -100 are
 /// ignored. Shapes: targets [B, T] int64 -> [], the same on all ranks. Collective: the tensor axis. Errors: throws
 /// std::invalid_argument for a target outside the vocabulary.
 at::Tensor token_loss(const at::Tensor& logits, const at::Tensor& targets, std::int64_t classes, const TensorAxis& axis,
                       double label_smoothing);
 
-/// The cross entropy of every token; a target of -100 has some finite one. Shapes: targets [B, T] -> [B, T].
+/// Cross entropy of every token; finite but meaningless for a target of -100. Shapes: targets [B, T] -> [B, T].
 /// Collective: the tensor axis.
 at::Tensor losses_of_tokens(const at::Tensor& logits, const at::Tensor& targets, std::int64_t classes,
                             const TensorAxis& axis, double label_smoothing);
 
-/// What attention adds to its scores: 0 where a position holds a token, and what leaves it out where it is padding.
-/// A row without any token stays finite. Shapes: padding [B, T], 1 for a token -> [B, 1, 1, T].
+/// Returns the term that attention adds to its scores: 0 for a token, and a large negative number for padding. A row
+/// without any token stays finite. Shapes: padding [B, T], 1 for a token -> [B, 1, 1, T].
 at::Tensor padding_scores(const at::Tensor& padding, at::ScalarType type);
 
 }  // namespace accrue

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source of the initial weights: the GPT-2 report (normal 0.02, the projections that end on the residual stream scaled
-// down by the square root of their number), and Megatron-LM, which does the same in BERT and T5.
+// Source of the initial weights: the GPT-2 report (normal 0.02; projections onto the residual stream are divided by the
+// square root of their number), and Megatron-LM, which does the same in BERT and T5.
 #include "models/transformer_modules.h"
 
 #include <ATen/core/grad_mode.h>
@@ -52,7 +52,7 @@ void init_transformer(const ModelSpec& spec, const ModelShare& share, WeightSour
   const auto residual_std = [&](std::int64_t blocks) {
     return spec.init == WeightInit::normal ? std : std / std::sqrt(2.0 * static_cast<double>(blocks));
   };
-  // Every rank draws the whole model, so that its weights do not depend on how it is divided.
+  // Every rank draws the whole model, so its weights do not depend on the division.
   const at::NoGradGuard no_grad;
   auto parameters = module.named_parameters();
   const auto shares = parameter_shares(spec, share);

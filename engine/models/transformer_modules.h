@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the transformers share: the modules of a block under PyTorch's names, and initial weights that do not depend on
-// how a model is divided.
+// Common code of the transformers: the modules of a block under PyTorch's names, and initial weights that do not depend
+// on the division of a model.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@
 namespace accrue {
 
 /// Registers norm_1, attention.qkv, attention.output, norm_2, mlp.up and mlp.down under `blocks`, as one rank of the
-/// tensor axis holds them. `cross`: filled with norm_cross, cross.query, cross.key_value and cross.output, which a
-/// block of a decoder has before norm_2.
+/// tensor axis holds them. `cross`: receives norm_cross, cross.query, cross.key_value and cross.output, which a decoder
+/// block has before norm_2.
 GptBlockWeights add_block(torch::nn::Module& blocks, std::int64_t index, std::int64_t width, std::int64_t tensor_ranks,
                           CrossWeights* cross = nullptr);
 
-/// run(x, range) over all blocks of `part`; backward runs those of `again` a second time, so their graph keeps a part
-/// that shared pointers hold.
+/// Runs run(x, range) over all blocks of `part`. Backward runs those of `again` a second time, so their graph keeps
+/// `part` alive by shared pointers.
 template <typename Run>
 at::Tensor through_all(const torch::nn::Module& part, at::Tensor x, std::int64_t blocks,
                        const std::vector<BlockRange>& again, const RecomputeOptions& options, const Run& run) {
@@ -38,9 +38,10 @@ at::Tensor through_all(const torch::nn::Module& part, at::Tensor x, std::int64_t
   return run(std::move(x), BlockRange{next, blocks});
 }
 
-/// Draws every matrix of the model, N(0, 0.02), in order, and keeps this share's part: weights do not depend on the
-/// layout. Projections that end on the residual stream are scaled down by the square root of twice their stack's
-/// blocks, except under init = "normal". Biases and norms stay as their modules made them.
+/// Draws every matrix of the model from N(0, 0.02), in order, and keeps this share's part, so weights do not depend on
+/// the layout. Projections onto the residual stream are divided by the square root of twice their stack's blocks, which
+/// keeps its variance independent of the depth; not under init = "normal". Biases and norms keep their modules' initial
+/// values.
 void init_transformer(const ModelSpec& spec, const ModelShare& share, WeightSource& source, torch::nn::Module& module);
 
 }  // namespace accrue

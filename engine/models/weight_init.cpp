@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source of the linear rule: PyTorch's Kaiming-uniform default with a = sqrt(5), which comes to 1 / sqrt(inputs).
+// Source of the linear rule: PyTorch's Kaiming-uniform default with a = sqrt(5), which equals 1 / sqrt(inputs).
 #include "models/weight_init.h"
 
 #include <ATen/CPUGeneratorImpl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Initial weights: drawn in float32, in module order, from a separate generator, then converted, so that a model starts
-// the same on every rank and in every dtype, whatever else has drawn random numbers.
+// Initial weights: drawn in float32, in module order, from a separate generator, then converted. So a model starts the
+// same on every rank and in every dtype, independent of other random numbers.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -27,15 +27,15 @@ class WeightSource {
   at::Generator generator_;
 };
 
-/// PyTorch's rule for a linear layer: weight and bias uniform within 1 / sqrt(inputs). Or zeros, or normal with
-/// standard deviation 0.02 and zero biases. `bias` may be undefined.
+/// PyTorch's rule for a linear layer: weight and bias uniform within 1 / sqrt(inputs). Other rules: zeros, or normal
+/// with standard deviation 0.02 and zero biases. `bias` may be undefined.
 void init_linear(WeightSource& source, WeightInit rule, at::Tensor& weight, at::Tensor& bias);
 
-/// The part of an undivided parameter that a share holds, in its module's shape.
+/// Returns the part of an undivided parameter that a share holds, in its module's shape.
 at::Tensor part_of(const at::Tensor& whole, const ParameterShare& share);
 
 /// Copies model.values, which lists the undivided model's parameters in order, row-major, over a share's parameters.
-/// Errors: throws std::invalid_argument if the numbers do not fit exactly.
+/// Errors: throws std::invalid_argument if the number of values is wrong.
 void fill_with_values(const ModelSpec& model, const ModelShare& share, std::vector<at::Tensor> parameters);
 
 at::ScalarType scalar_type(Dtype dtype);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CPUAdam and HybridAdam share: moments that may lie in files, and the update.
+// Common code of CPUAdam and HybridAdam: moments that may be in files, and the update.
 #pragma once
 
 #include <algorithm>
@@ -36,8 +36,8 @@ void check_cpu_adam(const Options& by, const char* name) {
           "nvme_offload_fraction is a part: at least 0 and at most 1");
 }
 
-/// How many elements of each parameter's states lie in files: those of the first floor(fraction * numel) of the
-/// parameters on the CPU. By place among all parameters.
+/// Returns by place among all parameters the number of elements of each state that are in files: those of the first
+/// floor(fraction * numel) elements of the parameters on the CPU.
 template <typename Options>
 std::vector<std::int64_t> offloaded_elements(torch::optim::Optimizer& optimizer) {
   const double fraction = static_cast<const Options&>(optimizer.defaults()).nvme_offload_fraction();
@@ -56,7 +56,7 @@ std::vector<std::int64_t> offloaded_elements(torch::optim::Optimizer& optimizer)
   return elements;
 }
 
-/// Makes a state, or moves one that was loaded, to where it belongs.
+/// Makes a state, or moves a loaded one to its place.
 inline void place_moments(MomentsParamState& state, const at::Tensor& parameter, std::int64_t in_files,
                           const std::string& dir) {
   if (state.exp_avg().defined() && (in_files == 0 || state.in_files())) return;
@@ -74,15 +74,15 @@ inline void place_moments(MomentsParamState& state, const at::Tensor& parameter,
   state.in_files(in_files > 0);
 }
 
-/// update(parameters, path): `update` gets those that follow each other up to a window of offloaded states, and those
-/// of the next window are read ahead.
+/// Calls update(parameters, path) with groups of successive parameters, up to a window of offloaded states each, and
+/// reads the next window ahead.
 template <typename Options, typename Update>
 void step_with_files(torch::optim::Optimizer& optimizer, const char* name, const Update& update) {
   auto reached = reached_parameters<Options>(optimizer, name);
   const auto in_files = offloaded_elements<Options>(optimizer);
   const auto& dir = static_cast<const Options&>(optimizer.defaults()).nvme_offload_dir();
   const std::string folder = dir ? *dir : std::filesystem::temp_directory_path().string();
-  for (auto& each : reached)  // all first: where the disk is full nothing has changed
+  for (auto& each : reached)  // all first: if the disk is full, nothing has changed
     place_moments(state_of<MomentsParamState>(optimizer, each.parameter), each.parameter, in_files[each.place], folder);
   std::vector<std::vector<Reached<Options>>> windows(1);
   std::int64_t held = 0;

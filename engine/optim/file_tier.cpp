@@ -34,7 +34,7 @@ std::int64_t whole_pages(std::int64_t bytes) {
        full ? "Free some space there, or lower nvme_offload_fraction." : "Name a folder that files can be made in."});
 }
 
-/// An open file that nothing names.
+/// An open file without a name.
 class NamelessFile {
  public:
   explicit NamelessFile(const std::string& dir) : fd_(::open(dir.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)) {
@@ -46,11 +46,11 @@ class NamelessFile {
   NamelessFile& operator=(const NamelessFile&) = delete;
 
   int fd() const { return fd_; }
-  /// 0, or the error.
+  /// Returns 0, or the error.
   int take_room(std::int64_t bytes) const {
     if (::fallocate(fd_, 0, 0, bytes) == 0) return 0;
     if (errno != EOPNOTSUPP) return errno;
-    // A file system that cannot reserve: zeros that are written take the room too.
+    // A file system that cannot reserve: writing zeros also allocates the space.
     const std::vector<char> zeros(std::size_t{1} << 20);
     for (std::int64_t at = 0; at < bytes;) {
       const auto count = static_cast<std::size_t>(std::min<std::int64_t>(bytes - at, std::ssize(zeros)));
@@ -63,7 +63,7 @@ class NamelessFile {
   }
 
  private:
-  /// Between the two calls a kill leaves an empty file.
+  /// A kill between the two calls leaves an empty file.
   void open_and_unlink(const std::string& dir) {
     std::string name = dir + "/accrue-state-XXXXXX";
     fd_ = ::mkostemp(name.data(), O_CLOEXEC);
@@ -73,7 +73,7 @@ class NamelessFile {
   int fd_;
 };
 
-/// Pages of one tensor's memory.
+/// Advises about pages of one tensor's memory.
 void advise(const at::Tensor& tensor, const FlatRange& range, int advice) {
   const auto size = static_cast<std::int64_t>(tensor.element_size());
   const std::int64_t from = range.offset * size / page_size() * page_size();

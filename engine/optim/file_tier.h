@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizer state that lies in a file: a tensor whose first elements are pages of a file and the others memory, one
-// after the other, so that whoever reads it need not know. The kernel writes pages back where memory is short. The file
-// has no name: it goes with the process, however that ends. Its room is taken when it is made, so a full disk is met
-// then and never later.
+// Optimizer state in a file: a tensor whose first elements are pages of a file and the others memory, contiguous for
+// its readers. The kernel writes pages back if memory is short. The file has no name, so it disappears with the process
+// in any case. Its space is allocated at creation, so a full disk is reported then and never later.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,21 +16,21 @@
 
 namespace accrue {
 
-/// How many elements of each state lie in files: floor(fraction * numel), of CPUAdam and HybridAdam.
+/// Number of elements of each state in files: floor(fraction * numel), for CPUAdam and HybridAdam.
 std::int64_t elements_in_files(const OptimizerSpec& spec, std::int64_t numel);
 
-/// Zeros, [numel], on the CPU. The first `in_file` elements lie in a file in `dir` (rounded up to whole pages). Errors:
-/// throws ResultError (disk) that names the folder and what is wrong there; nothing is left behind.
+/// Makes zeros, [numel], on the CPU. The first `in_file` elements are in a file in `dir` (rounded up to whole pages).
+/// Errors: throws ResultError (disk) with the folder and the reason; nothing is left behind.
 at::Tensor tiered_zeros(std::int64_t numel, std::int64_t in_file, at::TensorOptions options, const std::string& dir);
 
-/// Asks for a range's pages ahead of their use, and says that they are not needed soon. Advice only: never fails.
+/// Requests a range's pages before their use; the second function releases them. Advice only: never fails.
 void will_need(const at::Tensor& tensor, const FlatRange& range);
 void not_soon(const at::Tensor& tensor, const FlatRange& range);
 
 inline constexpr std::int64_t elements_per_tier_window = 1 << 23;
 
-/// Calls use(range) over [0, numel) in order, in windows as far as the files reach: while one is in use, the next is
-/// read ahead.
+/// Calls use(range) over [0, numel) in order, in windows within the file part: while one is in use, the next is read
+/// ahead.
 template <typename Use>
 void for_tier_windows(std::int64_t numel, std::int64_t in_files, const std::vector<at::Tensor>& states,
                       const Use& use) {

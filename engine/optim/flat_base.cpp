@@ -87,7 +87,7 @@ std::vector<Stretch> FlatBase::begin_step(const UpdateRates& rates, std::span<co
   ++steps_;
   std::vector<Stretch> stretches;
   std::int64_t* const counts = segment_steps_.mutable_data_ptr<std::int64_t>();
-  bool joined = false;  // the last stretch ends with the segment before this one
+  bool joined = false;  // the last stretch ends with the previous segment
   for (std::size_t i = 0; i < segments_.size(); ++i) {
     const OptimizerSegment& segment = segments_[i];
     bool reached = false;

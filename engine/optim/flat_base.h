@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all optimizers on flat memory share: checking arguments, counting the updates of each segment, and merging
-// adjacent segments that an update treats the same.
+// Common base of all optimizers on flat memory: checks arguments, counts the updates of each segment, and merges
+// adjacent segments with equal options.
 #pragma once
 
 #include <optional>
@@ -17,19 +17,19 @@ struct Stretch {
   FlatRange range;
   double weight_decay = 0.0;
   double lr = 0.0;
-  std::int64_t steps = 0;   ///< updates that the segment has had, with this one
+  std::int64_t steps = 0;   ///< updates of the segment, including this one
   std::size_t segment = 0;  ///< where it begins
   bool like(const Stretch& other) const {
     return weight_decay == other.weight_decay && lr == other.lr && steps == other.steps;
   }
 };
 
-/// The elements of both ranges; empty where there are none.
+/// Returns the elements of both ranges; empty if there are none.
 std::optional<FlatRange> common_part(const FlatRange& a, const FlatRange& b);
 /// Throws std::invalid_argument for a range outside [0, numel).
 void check_inside(const FlatRange& range, std::int64_t numel, const std::string& what);
 
-/// A view of a flat tensor; undefined where that is.
+/// Returns a view of a flat tensor; undefined if the tensor is.
 at::Tensor part_of(const at::Tensor& flat, const FlatRange& range);
 
 class FlatBase : public FlatOptimizer {
@@ -44,9 +44,9 @@ class FlatBase : public FlatOptimizer {
  protected:
   at::Tensor state_tensor() const;
   void check(const at::Tensor& params, const at::Tensor& grads) const;
-  /// Counts the update in every segment that it reaches, and returns the stretches to update. merged: only padding lies
-  /// between two whole adjacent segments, and it is zero and stays zero, so one pass covers both. by_segment: each
-  /// stretch lies in one segment.
+  /// Counts the update in every segment that it reaches, and returns the stretches to update. merged: one pass covers
+  /// whole adjacent segments and the padding between them, which is zero and stays zero. by_segment: each stretch is
+  /// within one segment.
   enum class Stretches { merged, by_segment };
   std::vector<Stretch> begin_step(const UpdateRates& rates, std::span<const FlatRange> ranges,
                                   Stretches stretches = Stretches::merged);
@@ -61,7 +61,7 @@ class FlatBase : public FlatOptimizer {
   std::int64_t steps_ = 0;
 };
 
-/// The state of the Adams and the LAMBs.
+/// State of the Adams and the LAMBs.
 class MomentsBase : public FlatBase {
  public:
   using FlatBase::FlatBase;
@@ -74,7 +74,7 @@ class MomentsBase : public FlatBase {
   at::Tensor second_ = state_tensor();
 };
 
-/// The state of the SGDs and of Lars.
+/// State of the SGDs and of Lars.
 class MomentumBase : public FlatBase {
  public:
   using FlatBase::FlatBase;

@@ -15,7 +15,7 @@
 namespace accrue {
 namespace {
 
-/// Lamb alone leaves its moments uncorrected unless it is asked.
+/// Only Lamb leaves its moments uncorrected by default.
 bool corrects_bias(const OptimizerSpec& spec) {
   return spec.bias_correction.value_or(spec.kind != OptimizerKind::lamb);
 }
@@ -31,7 +31,7 @@ MomentsSettings settings_of(const OptimizerSpec& spec, const Stretch& stretch) {
           .grad_averaging = spec.grad_averaging};
 }
 
-/// CPUAdam, and HybridAdam on the CPU. The states may lie in files.
+/// CPUAdam, and HybridAdam on the CPU. The states may be in files.
 class FlatCpuAdam final : public FlatBase {
  public:
   FlatCpuAdam(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,
@@ -76,7 +76,7 @@ class FlatCpuAdam final : public FlatBase {
   at::Tensor second_;
 };
 
-/// FusedAdam, and HybridAdam on a device. It counts the steps of all its parameters as one.
+/// FusedAdam, and HybridAdam on a device. It counts the steps of all its parameters together.
 class FlatFusedAdam final : public MomentsBase {
  public:
   FlatFusedAdam(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,
@@ -126,7 +126,7 @@ class FlatFusedSgd final : public MomentumBase {
   UpdatePath path_;
 };
 
-/// Sums of squares by parameter: those of a rank's own pieces, added up by segment, and completed.
+/// Sums of squares by parameter: those of a rank's own pieces, summed by segment, and completed.
 class ParameterSums {
  public:
   explicit ParameterSums(std::size_t segments, at::Device device)

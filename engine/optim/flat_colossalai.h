@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colossal-AI's rules on flat memory.
+// Colossal-AI's update rules on flat memory.
 #pragma once
 
 #include <memory>

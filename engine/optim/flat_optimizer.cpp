@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One pass per update over flat memory. LibTorch's own C++ optimizers loop over tensors with several operators each;
-// its fused kernel would scale the gradients in place. These passes read the gradient once and leave it alone.
+// its fused kernel would scale the gradients in place. These passes read the gradient once and leave it unchanged.
 #include "accrue/optim/flat_optimizer.h"
 
 #include <ATen/Parallel.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flat optimizers by a path of one's choice: what their device asks for, or a device's way on the CPU.
+// Flat optimizers by a given path: that of their device, or a device's path on the CPU.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace accrue {
 std::unique_ptr<FlatOptimizer> make_flat_optimizer(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments,
                                                    std::int64_t numel, at::TensorOptions options, UpdatePath path);
 
-/// Sum of squares over the ranges, float64 [], on the tensor's device; nothing is read back.
+/// Returns the sum of squares over the ranges, float64 [], on the tensor's device, without reading it back.
 at::Tensor tensor_square_sum(const at::Tensor& flat, std::span<const FlatRange> ranges);
 
 }  // namespace accrue

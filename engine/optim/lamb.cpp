@@ -42,7 +42,7 @@ at::Tensor Lamb::step(LossClosure closure) {
     std::vector<Piece<MomentsStep>> pieces;
     for (const auto& each : those) {
       MomentsSettings by = lamb_settings(*each.options);
-      by.bias_correction = false;  // it is the rate that is corrected
+      by.bias_correction = false;  // the rate is corrected instead
       pieces.push_back({each.tensors, moments_step(by, 1, 1.0)});
     }
     const at::Tensor sums = lamb_moments_pass(pieces, path).cpu();

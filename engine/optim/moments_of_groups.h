@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moments for optimizers that count the steps of a group.
+// Moments for optimizers that count steps per group.
 #pragma once
 
 #include <utility>
@@ -24,8 +24,8 @@ void add_moments(torch::optim::Optimizer& optimizer, std::vector<Reached<Options
   }
 }
 
-/// Half-precision moments as float32 until they are put back: LAMB's step is computed twice from them, and a second
-/// moment that float16 has rounded to zero would make the second one another.
+/// Half-precision moments as float32, until they are stored back. LAMB computes its step twice from them, and a second
+/// moment that float16 rounded to zero would change the second result.
 template <typename Options>
 class WideMoments {
  public:
@@ -46,7 +46,7 @@ class WideMoments {
   std::vector<std::pair<at::Tensor, at::Tensor>> widened_;
 };
 
-/// Counts a step of every group, whether it has gradients or not.
+/// Counts a step of every group, with or without gradients.
 template <typename Options>
 void count_group_steps(torch::optim::Optimizer& optimizer) {
   for (auto& group : optimizer.param_groups()) {

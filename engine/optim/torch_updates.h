@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the optimizers for any program share: which parameters a step reaches, in what form the passes take them, and
-// the options that no update can use. Everything is checked before anything changes.
+// Common code of the optimizers for any program: the parameters that a step reaches, their form for the passes, and
+// options that no update can use. Everything is checked before anything changes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,15 +18,15 @@ namespace accrue {
 
 /// Throws std::invalid_argument("CLASS: option what") unless it holds.
 void require(bool holds, const char* optimizer, const std::string& what);
-/// Rates, decay and the like, which may not be negative.
+/// Checks rates, decay and similar options, which must not be negative.
 void require_not_negative(double value, const char* optimizer, const char* option);
 void require_betas(const std::tuple<double, double>& betas, const char* optimizer);
 
-/// A parameter that has a gradient.
+/// A parameter with a gradient.
 template <typename Options>
 struct Reached {
   at::Tensor parameter;
-  UpdateTensors tensors;  ///< contiguous; the state is still to be filled in
+  UpdateTensors tensors;  ///< contiguous; the state is not yet filled in
   Options* options = nullptr;
   std::size_t group = 0;
   std::size_t place = 0;  ///< among the parameters of all groups
@@ -35,7 +35,7 @@ struct Reached {
 /// Throws std::invalid_argument for a pair that cannot be updated together.
 void check_pair(const at::Tensor& parameter, const at::Tensor& grad, const char* optimizer);
 
-/// The parameters of all groups that have a gradient.
+/// Returns the parameters of all groups that have a gradient.
 template <typename Options>
 std::vector<Reached<Options>> reached_parameters(torch::optim::Optimizer& optimizer, const char* name) {
   std::vector<Reached<Options>> reached;
@@ -64,22 +64,22 @@ State& state_of(torch::optim::Optimizer& optimizer, const at::Tensor& parameter)
   return static_cast<State&>(*state);
 }
 
-/// Zeros of the parameter's shape, type and device, contiguous.
+/// Returns zeros of the parameter's shape, type and device, contiguous.
 at::Tensor zeros_for(const at::Tensor& parameter);
-/// A state that was loaded may lie otherwise.
+/// Returns a loaded state in contiguous form.
 inline at::Tensor packed(at::Tensor& state) {
   if (!state.is_contiguous()) state = state.contiguous();
   return state;
 }
 
-/// Parameters that do not lie in one piece were updated as copies.
+/// Copies back parameters that are not contiguous and were updated as copies.
 template <typename Options>
 void put_back(const std::vector<Reached<Options>>& reached) {
   for (const Reached<Options>& each : reached)
     if (!each.parameter.is_contiguous()) each.parameter.detach().copy_(each.tensors.params);
 }
 
-/// update(those of one path, path) for the parameters on the CPU, and for those on each device.
+/// Calls update(tensors of one path, path) for the parameters on the CPU, and for those on each device.
 template <typename Options, typename Update>
 void by_path(const std::vector<Reached<Options>>& reached, const Update& update) {
   std::vector<UpdatePath> paths;
@@ -95,10 +95,10 @@ void by_path(const std::vector<Reached<Options>>& reached, const Update& update)
   put_back(reached);
 }
 
-/// The loss that the closure computes, with gradients; undefined without a closure.
+/// Returns the closure's loss, with gradients; undefined without a closure.
 at::Tensor loss_of(const torch::optim::Optimizer::LossClosure& closure);
 
-/// The groups' options are of the optimizer's own kind, and pass `check`.
+/// Checks that the groups' options are of the optimizer's own kind and pass `check`.
 template <typename Options, typename Check>
 void check_groups(torch::optim::Optimizer& optimizer, const char* name, const Check& check) {
   check(static_cast<const Options&>(optimizer.defaults()));

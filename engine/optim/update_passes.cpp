@@ -19,10 +19,10 @@ namespace accrue {
 namespace {
 
 constexpr std::int64_t elements_per_block = 1 << 16;
-/// Numbers that are widened at a time: four columns of them stay in the nearest cache.
+/// Numbers that are widened at a time: four columns of them fit into the first-level cache.
 constexpr std::int64_t elements_widened = 1024;
 
-/// What a pass works on: a tensor's memory, and whether it changes it.
+/// Operand of a pass: a tensor's memory, and whether it changes it.
 struct Column {
   Column() = default;
   Column(const at::Tensor& tensor, bool changes)
@@ -95,7 +95,7 @@ struct BlockRow {
   std::size_t piece_of(std::int64_t block) const {
     return static_cast<std::size_t>(std::ranges::upper_bound(first, block) - first.begin()) - 1;
   }
-  std::vector<std::int64_t> first;  ///< block of each piece, and the number of blocks
+  std::vector<std::int64_t> first;  ///< first block of each piece, and the number of blocks
 };
 
 enum class Writes { parameters_and_state, state, parameters, nothing };
@@ -129,7 +129,7 @@ void check(const Piece<Step>& piece) {
   }
 }
 
-/// use(T of the numbers, piece, block, pointers, n) for every block; blocks of one piece count from 0.
+/// Calls use(T of the numbers, piece, block, pointers, n) for every block; blocks of one piece count from 0.
 template <typename Step, typename Use>
 void for_blocks(const std::vector<Piece<Step>>& pieces, Writes writes, const BlockRow& row, const Use& use) {
   std::vector<Columns> columns;
@@ -160,7 +160,7 @@ BlockRow row_of(const std::vector<Piece<Step>>& pieces) {
   return row;
 }
 
-/// use(T of the numbers, step, pointers, n)
+/// Calls use(T of the numbers, step, pointers, n).
 template <typename Step, typename Use>
 void elementwise(const std::vector<Piece<Step>>& pieces, const Use& use) {
   for_blocks(pieces, Writes::parameters_and_state, row_of(pieces),
@@ -169,7 +169,8 @@ void elementwise(const std::vector<Piece<Step>>& pieces, const Use& use) {
              });
 }
 
-/// The sums of each piece, from those of its blocks in order. sums_of: as elementwise's use, and returns two sums.
+/// Returns the sums of each piece, from those of its blocks in order. sums_of: like elementwise's use, and returns two
+/// sums.
 template <typename Step, typename SumsOf>
 at::Tensor summed(const std::vector<Piece<Step>>& pieces, Writes writes, const SumsOf& sums_of) {
   const BlockRow row = row_of(pieces);
@@ -213,7 +214,7 @@ DeviceColumns device_columns(const Piece<Step>& piece, Writes writes) {
   return {column(0), column(1), column(2), column(3), piece.tensors.params.numel()};
 }
 
-/// What a device's kernels take: every piece's memory and step.
+/// Arguments of a device's kernels: every piece's memory and step.
 template <typename Step>
 struct DevicePieces {
   DevicePieces(const std::vector<Piece<Step>>& pieces, Writes writes) {
@@ -234,7 +235,7 @@ void update_on_device(const std::vector<Piece<Step>>& pieces, const DeviceUpdate
   updates.update(on_device.tensors, on_device.steps);
 }
 
-/// start(pieces, parts): begins the kernels that write the parts of the pieces' sums.
+/// start(pieces, parts): starts the kernels that write the parts of the pieces' sums.
 template <typename Step, typename Start>
 at::Tensor summed_on_device(const std::vector<Piece<Step>>& pieces, Writes writes, const DeviceUpdates& updates,
                             const Start& start) {
@@ -258,7 +259,7 @@ at::ScalarType wide(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-/// A tensor to compute with: itself, or a wider copy that goes back when this ends.
+/// A tensor for computation: itself, or a wider copy that is written back at the end.
 class Wide {
  public:
   explicit Wide(const at::Tensor& stored) : stored_(stored), values_(stored) {
@@ -312,7 +313,7 @@ at::Tensor direction(const MomentsStep& step, const at::Tensor& p, const at::Ten
   return u;
 }
 
-/// New moments, and the direction that follows from them.
+/// Computes new moments and their direction.
 at::Tensor moments_operators(const Piece<MomentsStep>& piece, const at::Tensor& p) {
   const MomentsStep& step = piece.step;
   Wide m(piece.tensors.first), v(piece.tensors.second);

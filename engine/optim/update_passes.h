@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One update of many tensors at once: the vector loops of kernels/ on the CPU; on a device the kernels of the CUDA
-// module, or LibTorch's operators where it has none. The flat optimizers give them stretches of flat memory, the
-// classes for any program its parameters. Half precision is computed in float32; the sums of squares are taken in
-// blocks of a fixed size and the blocks in order, so they do not depend on the threads.
+// One update of many tensors: the vector loops of kernels/ on the CPU; on a device the kernels of the CUDA module, or
+// LibTorch's operators if it has none. The flat optimizers pass stretches of flat memory, the classes for any program
+// their parameters. Half precision is computed in float32. Sums of squares are taken in blocks of a fixed size, added
+// in order, so they do not depend on the threads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,12 +15,12 @@
 
 namespace accrue {
 
-/// What an update of one tensor reads and writes: all contiguous, of equal numel, on one device. Each may be float32,
+/// Inputs and outputs of an update of one tensor: all contiguous, of equal numel, on one device. Each may be float32,
 /// float16 or bfloat16, or all are float64.
 struct UpdateTensors {
   at::Tensor params;
   at::Tensor grads;
-  at::Tensor first;   ///< moment, or the buffer of an SGD; undefined where the rule has none
+  at::Tensor first;   ///< moment, or the buffer of an SGD; undefined if the rule has none
   at::Tensor second;  ///< moment
 };
 
@@ -30,16 +30,16 @@ struct Piece {
   Step step;
 };
 
-/// What computes an update.
+/// Implementation of an update.
 class UpdatePath {
  public:
   enum Kind { kernels, operators };
   UpdatePath(Kind kind) : path_(kind) {}  // NOLINT(google-explicit-constructor): of the CPU, or of any device
-  /// By the device's own kernels, which must outlive the path.
+  /// Uses the device's own kernels, which must outlive the path.
   explicit UpdatePath(const DeviceUpdates& updates) : path_(&updates) {}
-  /// The device's own kernels; of a path of a Kind it throws std::bad_variant_access.
+  /// Returns the device's own kernels; throws std::bad_variant_access for a path of a Kind.
   const DeviceUpdates& updates() const { return *std::get<const DeviceUpdates*>(path_); }
-  /// For the record: "kernels", "operators" or "CUDA kernels".
+  /// Returns the name for the record: "kernels", "operators" or "CUDA kernels".
   const char* name() const;
   bool operator==(const UpdatePath&) const = default;
 
@@ -47,10 +47,10 @@ class UpdatePath {
   std::variant<Kind, const DeviceUpdates*> path_;
 };
 
-/// kernels for the CPU; for a CUDA device the module's, if it has any, or else operators.
+/// Returns kernels for the CPU; for a CUDA device the module's, if it has any, else operators.
 UpdatePath path_of(const at::Device& device);
-/// Whether the device of every rank has kernels of its own. Where one lacks them, all ranks take operators from now on:
-/// the two round differently, and copies of a parameter must stay equal. Collective: the axis.
+/// Agrees on whether the device of every rank has its own kernels. If one lacks them, all ranks use operators from now
+/// on: the two round differently, and copies of a parameter must stay equal. Collective: the axis.
 bool agree_on_device_kernels(Communicator& axis, bool mine);
 
 void adamw_pass(const std::vector<Piece<AdamWStep>>& pieces, UpdatePath path);
@@ -58,16 +58,17 @@ void sgd_pass(const std::vector<Piece<SgdStep>>& pieces, UpdatePath path);
 void fused_adam_pass(const std::vector<Piece<MomentsStep>>& pieces, UpdatePath path);
 void fused_sgd_pass(const std::vector<Piece<FusedSgdStep>>& pieces, UpdatePath path);
 void lars_pass(const std::vector<Piece<LarsStep>>& pieces, UpdatePath path);
-/// New moments. Returns the sums of squares of each piece's parameters and of its LAMB step: [pieces, 2], float64, on
-/// the device.
+/// Computes new moments. Returns the sums of squares of each piece's parameters and of its LAMB step: [pieces, 2],
+/// float64, on the device.
 at::Tensor lamb_moments_pass(const std::vector<Piece<MomentsStep>>& pieces, UpdatePath path);
-/// Takes the steps, at one rate a piece.
+/// Applies the steps, with one rate per piece.
 void lamb_apply_pass(const std::vector<Piece<MomentsStep>>& pieces, const std::vector<double>& rates, UpdatePath path);
-/// Each piece's step before its rate, computed from its moments: as wide as it is computed in.
+/// Returns each piece's step before its rate, computed from its moments, in the type of the computation.
 std::vector<at::Tensor> lamb_steps(const std::vector<Piece<MomentsStep>>& pieces);
-/// Sums of squares of each piece's parameters and gradients, as they are stored: [pieces, 2], float64, on the device.
+/// Returns the sums of squares of each piece's parameters and gradients, as stored: [pieces, 2], float64, on the
+/// device.
 at::Tensor lars_sums_pass(const std::vector<Piece<LarsStep>>& pieces, UpdatePath path);
-/// Sum of squares of tensors, in double.
+/// Returns the sum of squares of tensors, in double.
 double square_sum_pass(const std::vector<at::Tensor>& tensors);
 
 }  // namespace accrue

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the rules of Colossal-AI's optimizers turn their settings into what a pass multiplies by. The flat optimizers and
-// the classes use the same.
+// Conversion of the settings of Colossal-AI's optimizers into the factors of a pass. The flat optimizers and the
+// classes share it.
 #pragma once
 
 #include <cmath>
@@ -10,14 +10,14 @@
 
 namespace accrue {
 
-/// What the Adams and the LAMBs share.
+/// Settings that the Adams and the LAMBs share.
 struct MomentsSettings {
   double lr = 0.0;
   double beta1 = 0.0;
   double beta2 = 0.0;
   double eps = 0.0;
   double weight_decay = 0.0;
-  bool adamw_mode = true;  ///< decay apart from the gradient
+  bool adamw_mode = true;  ///< decay decoupled from the gradient
   bool bias_correction = true;
   bool grad_averaging = true;
 };
@@ -34,7 +34,7 @@ inline AdamWStep adamw_step(const MomentsSettings& by, std::int64_t steps, doubl
   return step;
 }
 
-/// FusedAdam's and the LAMBs': v is corrected before its root, and decay is part of the step.
+/// FusedAdam and the LAMBs: v is corrected before its root, and decay is part of the step.
 inline MomentsStep moments_step(const MomentsSettings& by, std::int64_t steps, double grad_scale) {
   const auto t = static_cast<double>(steps);
   MomentsStep step{.lr = by.lr,
@@ -51,20 +51,21 @@ inline MomentsStep moments_step(const MomentsSettings& by, std::int64_t steps, d
   return step;
 }
 
-/// Lamb corrects the rate in place of the moments, so that eps is not corrected.
+/// Lamb corrects the rate instead of the moments, so eps is not corrected.
+/// lr * sqrt(1 - beta2^t) / (1 - beta1^t), with t = steps.
 inline double lamb_rate(const MomentsSettings& by, std::int64_t steps) {
   if (!by.bias_correction) return by.lr;
   const auto t = static_cast<double>(steps);
   return by.lr * std::sqrt(1.0 - std::pow(by.beta2, t)) / (1.0 - std::pow(by.beta1, t));
 }
 
-/// |p| / |u|; 1 where either is 0.
+/// |p| / |u|; 1 if either is 0.
 inline double trust_ratio(const SquareSums& sums) {
   if (sums.params == 0.0 || sums.steps == 0.0) return 1.0;
   return std::sqrt(sums.params) / std::sqrt(sums.steps);
 }
 
-/// What FusedLAMB's gradients are multiplied by: its own clipping, by the norm of all of them.
+/// Factor of FusedLAMB's gradients: its own clipping, by their common norm.
 inline double lamb_clip(double norm, double max_grad_norm) {
   return max_grad_norm > 0.0 && norm > max_grad_norm ? max_grad_norm / norm : 1.0;
 }
@@ -99,8 +100,9 @@ struct LarsSettings {
   bool lars = true;
 };
 
-/// Without lars there is neither a ratio nor decay; the gradient is held within [-10, 10] all the same, as upstream.
-/// `sums`: of the parameters and of the unscaled gradients; read only with lars.
+/// With lars the rate is lr * min(50, eeta |p| / (|g| + weight_decay |p| + epsilon)), or lr if |p| or |g| is 0. Without
+/// lars there is neither a ratio nor decay; the gradient is still clamped to [-10, 10], as upstream. `sums`: of the
+/// parameters and of the unscaled gradients; read only with lars.
 inline LarsStep lars_step(const LarsSettings& by, const SquareSums& sums, double grad_scale) {
   LarsStep step{.lr = by.lr, .momentum = by.momentum, .grad_scale = grad_scale};
   if (!by.lars) return step;

@@ -28,7 +28,7 @@ bool takes_products(const at::Tensor& weight) {
 }
 
 at::Tensor gradient_place(const at::Tensor& weight) {
-  // A list of what to execute means that the caller wants some gradients returned or left out.
+  // A list of what to execute means that the caller wants some gradients returned or excluded.
   const auto* chosen = torch::autograd::get_current_graph_task_exec_info();
   if (at::GradMode::is_enabled() || chosen == nullptr || !chosen->empty()) return {};
   GradientReceiver* const receiver = receiver_of(weight);

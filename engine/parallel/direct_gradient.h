@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A weight's gradient is a product of two matrices. Where gradients are summed over micro-steps, a backward function
-// need not make it and hand it over: it adds the product to the sum while it computes it, and returns no gradient. The
-// sum's owner hears of that when autograd reaches the weight, after all functions that use it.
+// Direct accumulation of weight gradients. A weight's gradient is a product of two matrices. If gradients are summed
+// over micro-steps, a backward function need not return it as a tensor: it adds the product to the sum while computing
+// it, and returns no gradient. The sum's owner is notified when autograd reaches the weight, after all functions that
+// use it.
 //
-// Source: gradient accumulation fusion of Megatron-LM's linear layers. They return a dummy for hooks to fire; here an
-// undefined gradient does, so a tied weight needs none that is zero.
+// Source: gradient accumulation fusion of Megatron-LM's linear layers. They return a dummy to trigger hooks; here an
+// undefined gradient triggers them, so a tied weight needs no zero dummy.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,22 +13,22 @@
 
 namespace accrue {
 
-/// A hook before a weight's gradient is accumulated, through which functions reach the sum.
+/// A hook before the accumulation of a weight's gradient, by which functions reach the sum.
 class GradientReceiver : public torch::autograd::FunctionPreHook {
  public:
-  /// The sum, ready for a product; undefined if it takes none. Taking it announces a gradient.
+  /// Returns the sum, ready for a product; undefined if it takes none. The call announces a gradient.
   virtual at::Tensor place() = 0;
 };
 
-/// Whether products of this weight's gradient may be added in place in a backward to come.
+/// Whether products of this weight's gradient may be added in place in a later backward.
 bool takes_products(const at::Tensor& weight);
 
-/// In a backward function: the sum of the weight's gradients, of its shape and of its type or wider, to which this
-/// function's product must then be added; undefined if it must be returned, as for autograd::grad() and create_graph.
-/// Thread: the one that runs backward.
+/// For a backward function: returns the sum of the weight's gradients, of its shape and of its type or wider, to which
+/// this function must add its product. Undefined if the product must be returned, as for autograd::grad() and
+/// create_graph. Thread: the one that runs backward.
 at::Tensor gradient_place(const at::Tensor& weight);
 
-/// place += a b. Numbers of half precision are widened first, so that nothing is rounded to them on the way.
+/// place += a b. Half-precision numbers are widened first, so that no intermediate result is rounded to them.
 void add_widened(at::Tensor& place, const at::Tensor& a, const at::Tensor& b);
 
 }  // namespace accrue

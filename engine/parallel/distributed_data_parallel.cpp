@@ -28,8 +28,9 @@ constexpr const char* forgotten_finish =
     "optimizer's step, wrap backwards that should not be reduced in no_sync(), or call leave_local() to abandon "
     "a window";
 
-/// A mark that changes when an optimizer steps. LibTorch's optimizers write without raising autograd's version, so the
-/// mark includes the first values (FNV-1a); on a device, where reading them would wait, it is the version alone.
+/// Returns a mark that changes when an optimizer steps. LibTorch's optimizers write without incrementing autograd's
+/// version, so the mark includes the first values (FNV-1a). On a device, where reading them would wait, it is the
+/// version alone.
 std::uint64_t mark_of(const at::Tensor& parameter) {
   constexpr std::size_t sample = 128;
   auto mark = 14695981039346656037ULL ^ static_cast<std::uint64_t>(parameter._version());
@@ -63,7 +64,7 @@ Replica replica_of(torch::nn::Module& module) {
       replica.buffers.emplace_back(entry.key(), tensor);
     }
   }
-  // By type, so that each arena has consecutive parameters; in module order within.
+  // By type, so that each arena has consecutive parameters; in module order within a type.
   std::vector<at::ScalarType> types;
   for (const auto& [name, tensor] : replica.parameters)
     if (std::find(types.begin(), types.end(), tensor.scalar_type()) == types.end())
@@ -77,7 +78,7 @@ Replica replica_of(torch::nn::Module& module) {
   return replica;
 }
 
-/// LibTorch's own walks copy every name, which takes longer than a small window has.
+/// LibTorch's own walks copy every name, which takes longer than a small window.
 class ParameterWalk final : public torch::nn::Module {
  public:
   template <typename Visit>
@@ -88,7 +89,7 @@ class ParameterWalk final : public torch::nn::Module {
   }
 };
 
-/// At each place of a walk the tensor there that trains; null where one does not.
+/// For each place of a walk the trainable tensor there; null for others.
 std::vector<const void*> trained_places(const torch::nn::Module& module) {
   std::vector<const void*> places;
   ParameterWalk::of(module, [&](const at::Tensor& each) {
@@ -118,7 +119,7 @@ void check(const Replica& replica, const DataParallelOptions& options) {
   }
 }
 
-/// The options that must be the same on all ranks, as text for a message.
+/// Options that must be equal on all ranks, as text for a message.
 std::string describe(const DataParallelOptions& options) {
   return "bucket_bytes " + std::to_string(options.bucket_bytes) + ", op " +
          (options.op == ReduceOp::mean ? "mean" : "sum") + ", launch " +
@@ -171,7 +172,7 @@ std::vector<FlatLayout> layouts_of(const std::vector<GradArena>& arenas) {
   return layouts;
 }
 
-/// Marks a parameter as taken, and reports that its gradient has been accumulated.
+/// Hook that marks a parameter as taken, and reports that its gradient was accumulated.
 class ArrivalHook final : public torch::autograd::PostAccumulateGradHook {
  public:
   explicit ArrivalHook(std::function<void()> arrived) : arrived_(std::move(arrived)) {}
@@ -181,7 +182,7 @@ class ArrivalHook final : public torch::autograd::PostAccumulateGradHook {
   std::function<void()> arrived_;
 };
 
-/// Before a gradient is accumulated. Where all of it was added directly, it is undefined; ArrivalHook still follows.
+/// Runs before a gradient is accumulated. If all of it was added directly, it is undefined; ArrivalHook still follows.
 class ComingHook final : public GradientReceiver {
  public:
   ComingHook(std::function<void()> coming, std::function<at::Tensor()> place)
@@ -214,7 +215,7 @@ struct DistributedDataParallel::State {
       for (std::size_t i = 0; i < arenas[a].parameters().size(); ++i) places.push_back({a, i});
   }
 
-  /// Where parameter i's gradient lies.
+  /// Place of parameter i's gradient.
   struct Place {
     std::size_t arena;
     std::size_t index;
@@ -245,7 +246,7 @@ struct DistributedDataParallel::State {
   std::vector<GradArena> arenas;
   std::vector<Place> places;
   BucketReducer reducer;
-  std::vector<Work> under_way;                                       ///< reductions that were started, in their order
+  std::vector<Work> under_way;                                       ///< started reductions, in order
   std::vector<std::shared_ptr<torch::autograd::Node>> accumulators;  ///< those with a hook of ours
   /// By parameter: its mark when a gradient arrived that no finish() has reduced yet; empty if there is none.
   std::vector<std::optional<std::uint64_t>> unfinished;
@@ -281,7 +282,7 @@ void DistributedDataParallel::State::demand_all_known() const {
     ++place;
   });
   if (all_known) return;
-  // They may only have moved, as one before them was taken out.
+  // They may only have moved, because an earlier one was removed.
   std::unordered_set<const void*> known;
   for (const at::Tensor& each : parameters) known.insert(each.unsafeGetTensorImpl());
   for (const at::Tensor& each : module.parameters()) {
@@ -353,7 +354,7 @@ void DistributedDataParallel::State::reduce(std::size_t index) {
 }
 
 void DistributedDataParallel::State::wait_for_reductions() {
-  auto started = std::exchange(under_way, {});  // after an error nothing of it is left to wait for
+  auto started = std::exchange(under_way, {});  // after an error nothing of it is waited for
   for (Work& each : started) each.wait();
 }
 
@@ -370,7 +371,7 @@ void DistributedDataParallel::State::settle_reached() {
     reached.push_back(has(i));
     reduced.push_back(arena_of(i).flat().narrow(0, offset, size));
   }
-  // Outside a rank's own parts its gradients are sums that nobody has completed: they prove nothing.
+  // Outside a rank's own parts its gradients are incomplete sums, which prove nothing.
   reached = options.shard ? reached_by_any(reached, parameters.front().device(), axis)
                           : reached_by_any(std::move(reached), reduced, axis);
   for (std::size_t i = 0; i < parameters.size(); ++i)
@@ -388,7 +389,7 @@ DistributedDataParallel::DistributedDataParallel(torch::nn::Module& module, Comm
 }
 
 DistributedDataParallel::~DistributedDataParallel() {
-  // The last window of a program: no later backward can say it. Where an error is under way it has been said.
+  // The last window of a program: no later backward can report it. If an exception is in flight, it was reported.
   if (std::uncaught_exceptions() == 0 && state_->any_stepped_without_finish()) TORCH_WARN(forgotten_finish);
   state_->release_parameters();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a dim each rank of a tensor axis holds.
+// Share of a dim on each rank of a tensor axis.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,15 @@
 
 namespace accrue {
 
-/// Errors: throws std::invalid_argument where the ranks would hold unequal parts.
+/// Errors: throws std::invalid_argument if the parts would be unequal.
 inline std::int64_t even_part(std::int64_t size, const TensorAxis& axis, const char* what) {
   if (size % axis.size() == 0) return size / axis.size();
   throw std::invalid_argument(std::to_string(size) + " " + what + " cannot be divided evenly over " +
                               std::to_string(axis.size()) + " tensor-parallel ranks");
 }
 
-/// How many classes a rank has logits of, where each holds `each` rows of a table that may have more rows than classes.
+/// Number of classes for which a rank has logits, if each rank holds `each` rows of a table that may have more rows
+/// than classes.
 inline std::int64_t classes_on_rank(std::int64_t each, std::int64_t classes, const TensorAxis& axis) {
   return std::clamp<std::int64_t>(classes - axis.rank() * each, 0, each);
 }

@@ -15,9 +15,9 @@ std::vector<std::int64_t> packed_strides(at::IntArrayRef sizes) {
   return strides;
 }
 
-/// A tensor over the range's memory, with the parameter's own strides if it is dense, so that an optimizer walks
-/// gradient and parameter in the same order. It shares the storage without being a view in autograd's sense: autograd
-/// forbids detach_() on views, which zero_grad(/*set_to_none=*/false) calls on every gradient.
+/// Returns a tensor over the range's memory, with the parameter's own strides if it is dense. An optimizer then walks
+/// gradient and parameter in the same order. It shares the storage without being a view for autograd: autograd forbids
+/// detach_() on views, which zero_grad(/*set_to_none=*/false) calls on every gradient.
 at::Tensor place_of(const at::Tensor& flat, const FlatRange& range, const at::Tensor& parameter) {
   const bool dense = parameter.is_non_overlapping_and_dense();
   const auto strides = dense ? parameter.strides().vec() : packed_strides(parameter.sizes());
@@ -73,7 +73,7 @@ void GradArena::expect(std::size_t i) {
 
 at::Tensor GradArena::place(std::size_t i) const {
   const at::Tensor& view = views_[i];
-  // On a device a wide product of narrow numbers is computed fast in their type alone.
+  // On a device a wide product of narrow numbers is computed fast only in their type.
   const bool plain = view.scalar_type() == parameters_[i].scalar_type() || view.is_cpu();
   return plain && !compensation_.defined() && view.element_size() > 2 ? view : at::Tensor();
 }
@@ -82,7 +82,8 @@ void GradArena::fold(std::size_t i) {
   const at::Tensor grad = parameters_[i].grad();
   bind(i);
   if (!grad.defined()) return;
-  // Kahan, Further remarks on reducing truncation errors (1965): sum + (x - lost), and what that addition lost.
+  // Kahan, Further remarks on reducing truncation errors (1965): sum + (x - lost), and the rounding error of that
+  // addition.
   const at::Tensor corrected = grad.detach().to_dense().to(views_[i].scalar_type()).sub(lost_[i]);
   const at::Tensor sum = views_[i].add(corrected);
   lost_[i].copy_(sum.sub(views_[i]).sub_(corrected));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A TensorAxis inside an autograd context, which keeps nothing but tensors and IValues.
+// A TensorAxis inside an autograd context, which can store only tensors and IValues.
 #pragma once
 
 #include <torch/csrc/autograd/custom_function.h>

@@ -17,7 +17,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// What the graph keeps beside the input.
+/// Data that the graph keeps beside the input.
 struct Call : torch::CustomClassHolder {
   Recomputable function;
   RecomputeOptions options;
@@ -60,7 +60,7 @@ at::Tensor recomputed(Recomputable f, const at::Tensor& x, const RecomputeOption
   auto call = c10::make_intrusive<Call>();
   call->function = std::move(f);
   call->options = options;
-  // The output has a graph through x alone, whatever else the function uses.
+  // The output has a graph only through x, whatever else the function uses.
   return Recomputed::apply(x.requires_grad() ? x : x.detach().requires_grad_(true), call);
 }
 

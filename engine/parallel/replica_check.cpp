@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replicas that differ in shape would silently add gradients of different parameters. Each rank contributes a hash of
-// every tensor's name, dtype, shape and requires_grad; two small gathers find the first that differs.
+// Replicas that differ in shape would silently sum gradients of different parameters. Each rank contributes a hash of
+// every tensor's name, dtype, shape and requires_grad; two small gathers find the first difference.
 #include "replica_check.h"
 
 #include <ATen/core/grad_mode.h>
@@ -41,11 +41,11 @@ at::Tensor gathered(const std::vector<std::int64_t>& mine, Communicator& axis) {
 template <typename Bits>
 bool bits_are_zero(const at::Tensor& tensor) {
   const auto* begin = static_cast<const Bits*>(tensor.const_data_ptr());
-  // The sign is shifted out: -0 is zero as well.
+  // The sign is shifted out: -0 is zero too.
   return std::all_of(begin, begin + tensor.numel(), [](Bits bits) { return static_cast<Bits>(bits << 1) == 0; });
 }
 
-/// Ends at the first element that is not zero, so an ordinary gradient costs one load. `tensor` is contiguous.
+/// Stops at the first non-zero element, so an ordinary gradient costs one load. `tensor` is contiguous.
 bool is_zero(const at::Tensor& tensor) {
   if (tensor.element_size() == 8) return bits_are_zero<std::uint64_t>(tensor);
   if (tensor.element_size() == 4) return bits_are_zero<std::uint32_t>(tensor);
@@ -53,7 +53,7 @@ bool is_zero(const at::Tensor& tensor) {
   return !tensor.any().item<bool>();
 }
 
-/// Which of them are zero throughout, with one read from a device.
+/// Returns which are zero throughout, with one read from a device.
 std::vector<bool> are_zero(const std::vector<at::Tensor>& tensors) {
   std::vector<bool> zero;
   if (!tensors.empty() && !tensors.front().is_cpu()) {

@@ -31,7 +31,8 @@ at::Tensor matrix(const at::Tensor& x) {
   return x.reshape({-1, x.size(-1)});
 }
 
-/// The gradient of a weight [outputs, inputs], of dy [..., outputs] and x [..., inputs]; undefined if it was added.
+/// Returns the gradient of a weight [outputs, inputs], from dy [..., outputs] and x [..., inputs]; undefined if it was
+/// added.
 at::Tensor weight_gradient(const at::Tensor& weight, const at::Tensor& dy, const at::Tensor& x) {
   at::Tensor place = gradient_place(weight);
   if (!place.defined()) return at::matmul(matrix(dy).t(), matrix(x));
@@ -56,6 +57,8 @@ struct AddingLinear : torch::autograd::Function<AddingLinear> {
   }
 };
 
+/// y = x W^T, with this rank's rows of W [outputs / t, inputs] and all rows of x. Backward sums dx = dy W over the
+/// ranks, because each rank knows only its outputs' share.
 struct ColumnLinear : torch::autograd::Function<ColumnLinear> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const TensorAxis& axis) {
@@ -70,7 +73,7 @@ struct ColumnLinear : torch::autograd::Function<ColumnLinear> {
     const at::Tensor &x = kept[0], &weight = kept[1], &dy = grads[0];
     const bool sequence = axis.sequence();
 
-    // Both exchanges run while a product is computed.
+    // Both exchanges run during the computation of a product.
     constexpr auto for_backward = CollectivePurpose::activations;
     at::Tensor whole = sequence ? rows_like(x, axis.size()) : x;
     Work gathers = sequence ? axis.ranks().start_all_gather(whole, x.contiguous(), for_backward) : Work();
@@ -92,6 +95,9 @@ struct ColumnLinear : torch::autograd::Function<ColumnLinear> {
   }
 };
 
+/// With s the smoothing and x shifted by the row's largest logit:
+/// loss = (1 - s) (log sum exp(x) - x_target) + s (log sum exp(x) - mean x);
+/// gradient = softmax(x) - (1 - s) one-hot - s / classes. Shapes: logits [N, classes / t], loss [N].
 struct CrossEntropy : torch::autograd::Function<CrossEntropy> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& logits, const at::Tensor& targets,
                             const TensorAxis& axis, double label_smoothing, std::int64_t all_classes) {
@@ -115,7 +121,7 @@ struct CrossEntropy : torch::autograd::Function<CrossEntropy> {
     axis.sum(sums);
     const at::Tensor log_sum = sums[0].log();
     at::Tensor loss = log_sum - sums[1];
-    // The target's share and every class's, which sum to one.
+    // Shares of the target and of every class, which sum to one.
     const double smoothing = label_smoothing > 0.0 ? label_smoothing * classes / (classes - 1.0) : 0.0;
     if (smoothing > 0.0) loss = loss * (1.0 - smoothing) - (sums[2] / classes - log_sum) * smoothing;
 
@@ -152,7 +158,7 @@ void refuse(bool wrong, const char* text) {
   if (wrong) throw std::invalid_argument(text);
 }
 
-/// [outputs, inputs] by PyTorch's rule, drawn whole.
+/// Draws [outputs, inputs] by PyTorch's rule, whole.
 at::Tensor drawn(std::int64_t outputs, std::int64_t inputs, std::int64_t fan_in) {
   const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in));
   return at::empty({outputs, inputs}).uniform_(-bound, bound);
@@ -191,7 +197,7 @@ at::Tensor vocab_parallel_embedding(const at::Tensor& ids, const at::Tensor& wei
   if (ids.is_cpu() && ids.numel() > 0 &&
       (ids.min().item<std::int64_t>() < 0 || ids.max().item<std::int64_t>() >= rows_of_all))
     throw std::invalid_argument("an id lies outside the vocabulary of " + std::to_string(rows_of_all));
-  // As the lookup of one rank does on a device, which would have to be waited for to throw here.
+  // Like the lookup of one rank on a device, which would have to be waited for to throw here.
   if (!ids.is_cpu())
     at::_assert_async((ids >= 0).logical_and(ids < rows_of_all).all(), "an id lies outside the vocabulary");
   const at::Tensor local = ids - axis.rank() * weight.size(0);

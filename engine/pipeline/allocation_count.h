@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many bytes of tensors a stretch of code leaves behind: what a forward has allocated for its backward. LibTorch's
-// allocators, on any device, and the activation pool report to the scope of their thread; outside one nothing is
-// counted and nothing is paid.
+// Counter of tensor bytes that a code section leaves allocated: the memory that a forward keeps for its backward.
+// LibTorch's allocators, on any device, and the activation pool report to the scope of their thread; outside a scope
+// there is no counting and no cost.
 #pragma once
 
 #include <c10/util/ThreadLocalDebugInfo.h>
@@ -11,7 +11,8 @@
 
 namespace accrue {
 
-/// Scopes do not nest. Thread: the one that made it; tensors that other threads allocate or free are not seen.
+/// Scope that counts allocated bytes; scopes do not nest. Thread: the creating one; tensors that other threads allocate
+/// or free are not seen.
 class AllocationCount {
  public:
   AllocationCount() : AllocationCount(make_ledger()) {}

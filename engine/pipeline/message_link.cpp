@@ -12,13 +12,13 @@
 namespace accrue {
 namespace {
 
-/// One on its way to each neighbour, and one more that the next operation has made.
+/// One in transit to each neighbour, and one more from the next operation.
 constexpr std::size_t open_sends = 3;
 
 /// A shape, and a hash of all stages' lists.
 using Schedule = std::array<std::int64_t, 6>;
 
-/// FNV-1a over all that the operations say.
+/// FNV-1a over all members of the operations.
 std::int64_t hash_of(const std::vector<std::vector<PipelineOperation>>& by_stage) {
   std::uint64_t value = 14695981039346656037ULL;
   const auto add = [&value](std::int64_t number) {
@@ -33,7 +33,7 @@ std::int64_t hash_of(const std::vector<std::vector<PipelineOperation>>& by_stage
   return static_cast<std::int64_t>(value);
 }
 
-/// "stage 1 runs all_forward_all_backward over 4 micro-steps (2 stages, chunks 1, group 2, list 1234)".
+/// Returns "stage 1 runs all_forward_all_backward over 4 micro-steps (2 stages, chunks 1, group 2, list 1234)".
 std::string describe(std::int64_t stage, std::span<const std::int64_t> said) {
   return "stage " + std::to_string(stage) + " runs " + std::string(to_string(static_cast<PipelineSchedule>(said[0]))) +
          " over " + std::to_string(said[2]) + " micro-steps (" + std::to_string(said[1]) + " stages, chunks " +
@@ -43,7 +43,7 @@ std::string describe(std::int64_t stage, std::span<const std::int64_t> said) {
 
 }  // namespace
 
-/// Both sides name the part that takes the tensor.
+/// Both sides name the receiving part.
 MessageLabel MessageLink::label_of(const PipelineOperation& operation) const {
   const std::int64_t own = operation.chunk * pipeline_.size() + pipeline_.rank();
   const auto label = [&](MessageLabel::What what, std::int64_t part) {

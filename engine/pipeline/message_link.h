@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors between pipeline stages as messages of the pipeline axis. A send is started and left to the backend, so that
-// the stage goes on computing; few are left open at once, because each keeps its tensor. Each message says what it is,
-// so stages whose operations come apart find out at the first message that the other did not mean, where the backend
-// compares what messages say; whether they have one schedule they ask each other before they begin.
+// Transfers between pipeline stages as messages of the pipeline axis. A send is started and left to the backend, so
+// that the stage keeps computing; few are open at once, because each keeps its tensor. Each message has a label. If the
+// backend compares labels, stages whose operations diverge notice at the first wrong message. Stages compare their
+// schedules before they begin.
 #pragma once
 
 #include <deque>
@@ -12,7 +12,7 @@
 
 namespace accrue {
 
-/// A stage is its rank along `pipeline`. Errors: as Communicator's. Thread: training.
+/// A stage's index is its rank along `pipeline`. Errors: as Communicator's. Thread: training.
 class MessageLink final : public StageLink {
  public:
   explicit MessageLink(Communicator& pipeline) : pipeline_(pipeline) {}
@@ -28,7 +28,7 @@ class MessageLink final : public StageLink {
   void wait_until_open(std::size_t most);
 
   Communicator& pipeline_;
-  std::deque<Work> open_;  ///< sends, oldest first
+  std::deque<Work> open_;  ///< pending sends, oldest first
 };
 
 }  // namespace accrue

@@ -35,7 +35,7 @@ const std::vector<PipelineOperation>& WindowExecutor::operations(const PipelineS
   return operations_;
 }
 
-/// 0 where the rank's own are all.
+/// Returns 0 if the rank uses only its own threads.
 std::int64_t WindowExecutor::lent_threads(const PipelineOperation& operation) const {
   const auto found = lent_.find({operation.action, operation.micro_step, operation.chunk});
   return found == lent_.end() ? 0 : found->second;
@@ -105,7 +105,7 @@ void WindowExecutor::backward(const PipelineOperation& operation, WindowWork& wo
     flight.gradient.reset();
     kept_bytes_ -= std::exchange(flight.kept_bytes, 0);
     work.computed(operation);
-    // What was received stays until its gradient has been sent.
+    // The received tensor is kept until its gradient has been sent.
     if (!flight.received.defined()) flights_.erase({operation.micro_step, operation.chunk});
   }
   work.finished(operation);
@@ -124,7 +124,7 @@ void WindowExecutor::receive_input(const PipelineOperation& operation, WindowWor
 void WindowExecutor::transfer(const PipelineOperation& operation, WindowWork& work) {
   if (operation.action == PipelineAction::receive_input) return receive_input(operation, work);
   const auto found = flights_.find({operation.micro_step, operation.chunk});
-  if (found == flights_.end()) return;  // passed over
+  if (found == flights_.end()) return;  // skipped
   Flight& flight = found->second;
   work.transfers(operation);
   switch (operation.action) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one pipeline stage's operations of a window (pipeline_schedule.h): forward and backward of the stage's model
-// parts, and the transfers to and from other stages. What surrounds them (batches, weights of the losses, reduction,
-// reports) is asked of a WindowWork, so that training without a pipeline is the same executor with the list of one
-// stage.
+// Executor of one pipeline stage's operations of a window (pipeline_schedule.h): forward and backward of the stage's
+// model parts, and transfers to and from other stages. A WindowWork supplies the rest (batches, weights of the losses,
+// reduction, reports). So training without a pipeline uses the same executor with the list of one stage.
 #pragma once
 
 #include <cstdint>
@@ -18,66 +17,68 @@
 
 namespace accrue {
 
-/// Carries tensors between stages. Each side calls it in the order of its list, so a link whose send() waits for the
-/// receive cannot deadlock.
+/// Link that carries tensors between stages. Each side calls it in the order of its list, so a link whose send() waits
+/// for the receive cannot deadlock.
 class StageLink {
  public:
   virtual ~StageLink() = default;
-  /// `operation` says what it is and who receives it. The tensor may be read until finish() has returned.
+  /// Sends a tensor; `operation` says what it is and who receives it. The tensor may be read until finish() has
+  /// returned.
   virtual void send(const PipelineOperation& operation, const at::Tensor& tensor) = 0;
-  /// Fills the tensor with what the other stage sends.
+  /// Receives the other stage's tensor into `tensor`.
   virtual void receive(const PipelineOperation& operation, at::Tensor& tensor) = 0;
-  /// Before a computation: what was sent so far need not wait for its end.
+  /// Called before a computation: pending sends need not wait for its end.
   virtual void push() {}
-  /// Of the lists that all stages are about to run. Throws std::invalid_argument on every stage where they differ.
+  /// Compares the lists that all stages are about to run. Throws std::invalid_argument on every stage if they differ.
   /// Collective: the stages.
   virtual void compare(const PipelineShape& /*shape*/,
                        const std::vector<std::vector<PipelineOperation>>& /*by_stage*/) {}
-  /// At the end of a list: returns when all that was sent has left.
+  /// Called at the end of a list: returns when all sends have completed.
   virtual void finish() {}
 };
 
-/// What a window's operations work on. Micro-steps count from 0 in the list.
+/// Callbacks for the operations of a window. Micro-steps count from 0 in the list.
 class WindowWork {
  public:
   virtual ~WindowWork() = default;
-  /// Before a micro-step's first operation on this stage. False: the list ends here.
+  /// Called before a micro-step's first operation on this stage. Returns false to end the list here.
   virtual bool begin(std::int64_t micro_step) = 0;
-  /// Its batch, up to its last backward on this stage. One that is empty is passed over: nothing is computed for it.
+  /// Returns its batch, valid up to its last backward on this stage. Nothing is computed for an empty one.
   virtual const Batch& batch(std::int64_t micro_step) = 0;
-  /// Before a forward or backward.
+  /// Called before a forward or backward.
   virtual void starts(const PipelineOperation& operation) = 0;
-  /// Before a transfer, or the wait for one.
+  /// Called before a transfer, or the wait for one.
   virtual void transfers(const PipelineOperation& /*operation*/) {}
-  /// What the loss is multiplied by before its backward. On the last part.
+  /// Returns the factor of the loss before its backward. On the last part.
   virtual double weigh(std::int64_t micro_step, LossSum& loss) = 0;
-  /// After it was started; a device may still be computing it.
+  /// Called after it was started; a device may still be computing it.
   virtual void computed(const PipelineOperation& operation) = 0;
-  /// After the backward of a micro-step on a chunk, or where it is passed over.
+  /// Called after the backward of a micro-step on a chunk, or when it is skipped.
   virtual void finished(const PipelineOperation& operation) = 0;
 };
 
 class WindowExecutor {
  public:
-  /// `parts`: this stage's, by chunk. `link` is needed where there are several stages. Both must outlive this.
+  /// `parts`: this stage's, by chunk. `link` is required with several stages. Both must outlive this.
   WindowExecutor(std::vector<ModelPart*> parts, std::int64_t stages = 1, std::int64_t stage = 0,
                  StageLink* link = nullptr);
 
-  /// All stages share this host: in lists that are asked for from here on, computations use what idle stages lend
-  /// (pipeline_threads.h), as far as their tasks can (models/lent_threads.h).
+  /// Declares that all stages share this host: in lists requested from now on, computations use the threads of idle
+  /// stages (pipeline_threads.h) for tasks that support it (models/lent_threads.h).
   void share_host(const StageHost& host) { host_ = host; }
-  /// The operations of this stage in a window of that shape. Throws std::invalid_argument where the schedule has none,
-  /// or where the stages ask for different ones. Collective over the stages, if the shape is another than last time.
+  /// Returns the operations of this stage in a window of that shape. Throws std::invalid_argument if the schedule does
+  /// not support the shape, or if the stages request different ones. Collective over the stages, if the shape has
+  /// changed.
   const std::vector<PipelineOperation>& operations(const PipelineShape& shape);
-  /// Runs them; ends early where the work does. Collective over the stages.
+  /// Runs them; ends early if the work does. Collective over the stages.
   void run(const std::vector<PipelineOperation>& operations, WindowWork& work);
 
-  /// Whether forwards are counted: what they leave for their backwards, until it is known well enough.
+  /// Whether the memory that forwards keep for their backwards is still being counted.
   bool counts_kept() const { return counts_kept_; }
   void stop_counting_kept() { counts_kept_ = false; }
-  /// The next forward begins the count anew; until then it stands.
+  /// Restarts the count at the next forward; the present value stays until then.
   void count_kept_anew() { counts_anew_ = true; }
-  /// Most bytes at once that forwards had left for backwards still to come, inputs of other stages included.
+  /// Maximum bytes at once that forwards had kept for later backwards, including inputs from other stages.
   std::int64_t most_kept_bytes() const { return most_kept_bytes_; }
 
  private:
@@ -103,7 +104,7 @@ class WindowExecutor {
   std::int64_t stage_;
   StageLink* link_;
   PipelineShape listed_{.micro_steps = 0};
-  std::vector<PipelineOperation> operations_;  ///< of listed_, the last that were asked for
+  std::vector<PipelineOperation> operations_;  ///< those of listed_, requested last
   std::optional<StageHost> host_;
   std::map<std::tuple<PipelineAction, std::int64_t, std::int64_t>, std::int64_t> lent_;  ///< threads, in operations_
   std::map<std::pair<std::int64_t, std::int64_t>, Flight> flights_;

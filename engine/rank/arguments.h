@@ -9,7 +9,7 @@
 
 namespace accrue {
 
-/// accrue-rank's command line. Under the supervisor rank and events_fd are given; under a foreign launcher neither is.
+/// Command line of accrue-rank. The supervisor passes rank and events_fd; a foreign launcher passes neither.
 struct RankArguments {
   bool help = false;
   bool version = false;

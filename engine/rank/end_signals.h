@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGTERM and SIGINT, by which launchers and schedulers end ranks: blocked in every thread, and taken where they are
-// waited for.
+// SIGTERM and SIGINT, by which launchers and schedulers end ranks: blocked in every thread, and received only by
+// explicit waits.
 #pragma once
 
 #include <sys/signalfd.h>
@@ -23,7 +23,7 @@ inline void block_end_signals() {
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-/// Readable once one has come.
+/// Returns a descriptor that is readable once one has arrived.
 inline int end_signal_fd() {
   const sigset_t set = end_signals();
   return ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -10,19 +10,19 @@
 namespace accrue {
 namespace {
 
-constexpr std::size_t max_trace_bytes = 4 << 20;  ///< waiting; beyond it traces and gauges are left out
-constexpr std::size_t max_bytes = 16 << 20;       ///< waiting; beyond it all but what is_told_once() is left out
+constexpr std::size_t max_trace_bytes = 4 << 20;  ///< waiting; beyond it traces and gauges are dropped
+constexpr std::size_t max_bytes = 16 << 20;       ///< waiting; beyond it everything except is_told_once() is dropped
 constexpr std::size_t slice_bytes = 1 << 20;
-constexpr std::size_t max_trace_entries = 1024;  ///< per array: a line stays far below 1 MiB
+constexpr std::size_t max_trace_entries = 1024;  ///< per array, so that a line stays far below 1 MiB
 
-/// Sent at most once in a run or for a command: never left out.
+/// Whether the event is sent at most once in a run or for a command, and so never dropped.
 bool is_told_once(const EventBody& body) {
   return std::holds_alternative<RankFailed>(body) || std::holds_alternative<RunFinished>(body) ||
          std::holds_alternative<RankReady>(body) || std::holds_alternative<StepsChanged>(body) ||
          std::holds_alternative<Holding>(body);
 }
 
-/// A rough size, of the event in memory and of its line.
+/// Approximate size of the event in memory and of its line.
 std::size_t bytes_of(const EventBody& body) {
   constexpr std::size_t per_micro_step = 11 * sizeof(std::int64_t);
   constexpr std::size_t per_operation = 5 * sizeof(std::int64_t);
@@ -145,7 +145,7 @@ std::size_t EventOutbox::waiting_bytes() const {
   return sealed_bytes_;
 }
 
-/// True if the body was a trace; it is then merged, or dropped while the reader does not read.
+/// Returns true if the body was a trace; it is then merged, or dropped while the reader is slow.
 bool EventOutbox::append_trace(EventBody& body, std::int64_t now_ns) {
   auto* micro = std::get_if<MicroSteps>(&body);
   auto* operations = std::get_if<Operations>(&body);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events on their way out of a rank: numbered, stamped and turned into lines. Entries of micro-steps, operations and
-// collectives are merged into arrays, flushed every 33 ms and before any other kind, so a fast run costs one line a
-// frame and not one a micro-step. The training thread only appends under a short lock; the channel thread encodes.
-// Bounded: while the reader does not read, traces and gauges are left out first, then every other recurring event; both
-// are counted, and a warning says how many. Events sent once (the end, answers) are always kept.
+// Outgoing events of a rank: numbered, stamped and turned into lines. Entries of micro-steps, operations and
+// collectives are merged into arrays, flushed every 33 ms and before any other kind. So a fast run costs one line per
+// frame instead of one per micro-step. The training thread only appends under a short lock; the channel thread encodes.
+// Bounded: if the reader is slow, traces and gauges are dropped first, then other recurring events; both are counted,
+// and a warning gives the numbers. Events sent once (the end, answers) are always kept.
 #pragma once
 
 #include <chrono>
@@ -27,10 +27,10 @@ class EventOutbox {
 
   /// Queues an event. Returns true if it should be sent at once. Thread: any.
   bool post(EventBody body);
-  /// When the waiting arrays are due (monotonic ns); empty if nothing waits.
+  /// Returns when the waiting arrays are due (monotonic ns); empty if nothing waits.
   std::optional<std::int64_t> due_ns() const;
-  /// The events that are due by now as lines, about a mebibyte at most; with `all` also traces that are not due yet.
-  /// Thread: channel.
+  /// Returns the due events as lines, about a mebibyte at most; with `all` also traces that are not yet due. Thread:
+  /// channel.
   std::string take_lines(std::int64_t now_ns, bool all);
   /// Drops all waiting events. Thread: channel.
   void discard();

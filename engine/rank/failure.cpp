@@ -15,7 +15,7 @@ namespace {
 constexpr const char* memory_hint =
     "Halve accumulation.micro_batch and double accumulation.steps: the update stays the same.";
 
-/// The CPU allocator has no exception of its own: c10::Error, or what a hook's error was made of it.
+/// The CPU allocator has no exception of its own: c10::Error, or the form that a hook gave it.
 Error told_by(const std::string& message) {
   const bool allocates = message.find("can't allocate memory") != std::string::npos ||
                          message.find("not enough memory") != std::string::npos;

@@ -5,7 +5,7 @@
 
 namespace accrue {
 
-/// The exception being handled as an Error: a lost peer, out of memory, or internal. Call it in a catch block.
+/// Returns the exception being handled as an Error: a lost peer, out of memory, or internal. Call it in a catch block.
 Error current_failure();
 
 }  // namespace accrue

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text from a trained GPT. The model is built undivided from the run's spec, whatever ranks trained it: final weights
-// hold whole tensors. A token is a byte where the vocabulary is that of bytes, with 256 as the end of document.
+// Text from a trained GPT. The model is built undivided from the run's spec, whatever ranks trained it, because final
+// weights hold whole tensors. With a vocabulary of bytes a token is a byte, with 256 as the end of document.
 #include "rank/generate.h"
 
 #include <ATen/core/grad_mode.h>
@@ -29,8 +29,8 @@ constexpr std::int64_t bytes = 256;
 struct GenerateArguments {
   fs::path dir;
   std::optional<std::string> prompt;
-  std::optional<std::string> tokens;  ///< ids, in place of a text
-  std::int64_t eod = -1;              ///< ends a text; -1: 256 where the vocabulary is that of bytes
+  std::optional<std::string> tokens;  ///< token ids instead of a text
+  std::int64_t eod = -1;              ///< ends a text; -1: 256 with a vocabulary of bytes
   std::int64_t beams = 0;             ///< 0: sampling
   double length_penalty = 1.0;
   megatron::GenerationOptions options;
@@ -125,14 +125,14 @@ Result<void> load(ModelPart& model, const fs::path& file) {
   const at::NoGradGuard no_grad;
   for (auto& each : model.named_parameters()) {
     const at::Tensor* saved = archive->find(each.key());
-    if (saved == nullptr) saved = archive->find("part." + each.key());  // of a library that gives a gpt_chunk()
+    if (saved == nullptr) saved = archive->find("part." + each.key());  // of a library with a gpt_chunk()
     if (saved == nullptr)
       return fail(
           ErrorCode::protocol, "it has no \"" + each.key() + "\"", file.string(),
           "If a plug-in library made the run's model, only one that it made with gpt_chunk() can be read here.");
     at::Tensor target = each.value();
     if (saved->sizes() != target.sizes()) {
-      // Rows of padding are in no file.
+      // Files contain no padding rows.
       if (saved->dim() != target.dim() || saved->size(0) > target.size(0) ||
           saved->sizes().slice(1) != target.sizes().slice(1))
         return fail(ErrorCode::protocol, "\"" + each.key() + "\" has another shape than the run's model",
@@ -156,7 +156,7 @@ void print(const megatron::GeneratedRow& row, bool as_text) {
   std::fputc('\n', stdout);
 }
 
-/// Says where a text ended before it had the tokens that were asked for.
+/// Reports that a text ended before it had the requested tokens.
 void tell_of_context(const megatron::GeneratedRow& row, const megatron::GenerationOptions& options) {
   const auto length = std::ssize(row.tokens);
   if (length < options.longest || length - row.prompt >= options.tokens_to_generate) return;

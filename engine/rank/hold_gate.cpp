@@ -48,7 +48,7 @@ void HoldGate::apply(const RankCommand& command) {
       case RankCommandKind::set_steps:
         requests_.steps = command.steps;
         break;
-      case RankCommandKind::end_now:  // the channel's
+      case RankCommandKind::end_now:  // handled by the channel
         break;
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // accrue-rank. The one place where exceptions end: each becomes an Error, which is reported to the supervisor and on
-// standard error and decides the exit status.
+// standard error and determines the exit status.
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -44,7 +44,7 @@ int generate(const std::vector<std::string>& words) {
   return accrue::exit_status(result.error().code);
 }
 
-/// Each library for itself: whoever asks compares them.
+/// Describes each library separately; the caller compares them.
 int describe_plugins(const std::vector<std::string>& files) {
   std::vector<accrue::PluginFacts> facts;
   for (const std::string& file : files) {
@@ -73,9 +73,9 @@ int run_program(int argc, char** argv) {
 
 }  // namespace
 
-// The run is over and its files are closed. LibTorch's static destructors would only take their time.
+// The run is over and its files are closed. LibTorch's static destructors would only take time.
 int main(int argc, char** argv) {
   const int status = run_program(argc, argv);
-  const bool flushed = std::fflush(nullptr) == 0 || errno == EPIPE;  // who reads no further is no failure
+  const bool flushed = std::fflush(nullptr) == 0 || errno == EPIPE;  // a reader that stops reading is not a failure
   std::_Exit(flushed || status != 0 ? status : accrue::exit_status(accrue::ErrorCode::disk));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two broadcasts: the length, then the bytes. An error is sent as its code and text, so that no rank waits for a plan
-// that will not come.
+// Two broadcasts: the length, then the bytes. An error is sent as its code and text, so that no rank waits for a
+// missing plan.
 #include "rank/plan_exchange.h"
 
 #include <ATen/ops/empty.h>

@@ -5,7 +5,8 @@
 
 namespace accrue {
 
-/// Facts about this machine and LibTorch: version, backends, CUDA devices or the loader's message why there are none.
+/// Returns facts about this machine and LibTorch: version, backends, CUDA devices or the loader's message about their
+/// absence.
 HostFacts probe_facts();
 
 }  // namespace accrue

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One poll loop. It shares only the outbox, the gate and a handful of atomics with other threads.
+// One poll loop. It shares only the outbox, the gate and a few atomics with other threads.
 #include "rank/process_channel.h"
 
 #include <poll.h>
@@ -23,13 +23,13 @@ constexpr std::int64_t heartbeat_interval_ns = 100'000'000;
 constexpr std::int64_t close_grace_ns = 5'000'000'000;
 constexpr std::size_t max_command_line = 4096;
 constexpr std::size_t outgoing_low_water = 256 << 10;
-constexpr std::size_t write_slice = 4096;  ///< fits a pipe that poll calls writable
+constexpr std::size_t write_slice = 4096;  ///< fits into a pipe that poll reports as writable
 
 std::int64_t ns(std::chrono::milliseconds time) {
   return std::chrono::nanoseconds(time).count();
 }
 
-/// A phase that may end before the next heartbeat is due but must still be named in a failure report.
+/// Whether a phase may end before the next heartbeat is due but must still be named in a failure report.
 bool is_brief(std::string_view phase) {
   return phase == "checkpoint" || phase == "finish";
 }
@@ -83,7 +83,7 @@ void ProcessChannel::run() {
     fill_outgoing(false);
     check_deadline();
   }
-  // Beyond this point: the training thread sends nothing more.
+  // After this point the training thread sends nothing more.
   const std::int64_t give_up = monotonic_ns() + close_grace_ns;
   fill_outgoing(true);
   while (!gone_ && (!outgoing_.empty() || outbox_.due_ns()) && monotonic_ns() < give_up) {
@@ -115,8 +115,8 @@ void ProcessChannel::poll_once(int timeout_ms) {
   if (!gone_ && (fds[1].revents & POLLOUT)) write_some();
 }
 
-/// Reports where training is, whether or not that has changed: silence means that the process is stopped, an unchanged
-/// place that training is slow or stuck. Adds nothing while the reader does not read.
+/// Reports the place of training even if unchanged: silence means that the process is stopped, an unchanged place that
+/// training is slow or stuck. Adds nothing while the reader is slow.
 void ProcessChannel::heartbeat() {
   if (!options_.commands || gone_ || !outgoing_.empty()) return;
   const std::int64_t now = monotonic_ns();

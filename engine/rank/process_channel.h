@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rank's channel to the process that keeps the run's record: events up, commands down, over a socket to the
-// supervisor or to rank 0; or events to standard output where nobody keeps one. A channel thread does both, so training
-// never blocks on a slow reader, and heartbeats continue while a kernel runs or a disk is slow. When the other side is
-// gone, the channel requests a checkpoint and the end at the next boundary, and sets a deadline after which the process
-// ends: no orphan can stay.
+// supervisor or to rank 0; or events to standard output without a keeper. A channel thread does both, so training never
+// blocks on a slow reader, and heartbeats continue while a kernel runs or a disk is slow. When the other side is gone,
+// the channel requests a checkpoint and the end at the next boundary. It also sets a deadline: the process ends then,
+// so no orphan remains.
 #pragma once
 
 #include <atomic>
@@ -29,9 +29,9 @@ struct ChannelOptions {
   std::int64_t origin_ns = 0;
   std::int64_t first_seq = 0;
   std::chrono::milliseconds orphan_deadline{30000};
-  /// What the deadline does; ends the process by default with the status of a lost peer.
+  /// Action at the deadline; by default ends the process with the status of a lost peer.
   std::function<void()> on_orphan_deadline;
-  /// What a command to end at once does; by default the same as the deadline. Where it returns, the channel is closed.
+  /// Action of a command to end at once; by default the same as at the deadline. If it returns, the channel is closed.
   std::function<void()> on_end_now;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two ways to start. Under the supervisor the process is given everything: plan.json, and the inherited channel and
+// Two ways to start. Under the supervisor the process receives everything: plan.json, and the inherited channel and
 // store. Under a foreign launcher (or alone) the environment gives the rank, and rank 0 makes the plan and sends it to
-// the others. Where there is a run folder (--out), rank 0's process keeps the run's record in it, and all ranks report
-// to it as they would to the supervisor; without one events go to standard output. A folder that has checkpoints is
-// continued, so that a launcher's restart continues too.
+// the others. With a run folder (--out), rank 0's process keeps the run's record in it, and all ranks report to it as
+// to a supervisor; without one events go to standard output. A folder with checkpoints is continued, so a launcher's
+// restart continues too.
 #include "rank/rank_run.h"
 
 #include <sys/socket.h>
@@ -44,7 +44,7 @@ std::optional<std::string> environment(const char* name) {
   return value;
 }
 
-/// Prints all findings, one a line. Errors (config): any of them is an error.
+/// Prints all findings, one per line. Errors (config): any of them is an error.
 Result<void> report_findings(const std::vector<Finding>& findings, const fs::path& file) {
   for (const Finding& finding : findings) std::fprintf(stderr, "%s\n", printable(finding.text()).c_str());
   if (!has_errors(findings)) return {};
@@ -90,7 +90,7 @@ Result<TrainOutcome> RankRun::run() {
   if (auto loaded = megatron::load_plugins(order_.plugins, registry); !loaded) return tl::unexpected(loaded.error());
   auto outcome = train_run(order_, mesh_, identity_.local_rank, *channel_, registry);
   if (!outcome) return outcome;
-  // The store lives in rank 0: no rank leaves before all are done, however long rank 0 writes the final model.
+  // The store is in rank 0's process: no rank leaves before all are done, however long rank 0 writes the final model.
   const auto untimed = mesh_.world().untimed();
   mesh_.world().barrier();
   return outcome;
@@ -145,7 +145,7 @@ Result<void> RankRun::prepare_foreign() {
   return {};
 }
 
-/// Rank 0's process becomes the writer of the record, and every rank has its channel to it. Collective: the world.
+/// Makes rank 0's process the writer of the record, with a channel to every rank. Collective: the world.
 Result<void> RankRun::keep_record() {
   auto channels =
       open_record_channels(*rendezvous_, mesh_.world(), milliseconds(order_.plan.spec.launch.join_timeout_s));
@@ -242,7 +242,7 @@ int RankRun::end(const Result<TrainOutcome>& result) {
   if (!result) {
     const Error& error = result.error();
     status = exit_status(error.code);
-    if (!arguments_.supervised() || !channel_)  // the supervisor shows what it is sent, and this stream beside it
+    if (!arguments_.supervised() || !channel_)  // the supervisor shows received errors, and this stream too
       std::fprintf(stderr, "accrue-rank %lld: %s\n", static_cast<long long>(identity_.rank),
                    printable(error.text()).c_str());
     if (channel_)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a command line to a trained model: find this rank and its plan, meet the other ranks, train, report the end.
+// A rank process, from its command line to a trained model: find this rank and its plan, meet the other ranks, train,
+// report the end.
 #pragma once
 
 #include <memory>
@@ -18,7 +19,7 @@ class RankRun {
  public:
   explicit RankRun(const RankArguments& arguments) : arguments_(arguments) {}
 
-  /// Everything up to the final weights. Errors: any class; exceptions of a collective or an allocation propagate.
+  /// Does everything up to the final weights. Errors: any class; exceptions of a collective or an allocation propagate.
   Result<TrainOutcome> run();
   /// Reports the result to the supervisor and on standard error, closes the channel and returns the exit status.
   int end(const Result<TrainOutcome>& result);
@@ -35,9 +36,9 @@ class RankRun {
   const RankArguments arguments_;
   RankIdentity identity_;
   RunOrder order_;
-  std::optional<ClaimedFolder> folder_;  ///< rank 0 without a supervisor, until the keeper has it
+  std::optional<ClaimedFolder> folder_;  ///< rank 0 without a supervisor, until the keeper takes it
   std::unique_ptr<Rendezvous> rendezvous_;
-  Mesh mesh_;                          ///< declared after the rendezvous: it goes first
+  Mesh mesh_;                          ///< declared after the rendezvous, so it is destroyed first
   std::unique_ptr<RunKeeper> keeper_;  ///< rank 0 without a supervisor
   int channel_fd_ = -1;
   std::unique_ptr<ProcessChannel> channel_;

@@ -53,7 +53,7 @@ Result<Listener> listen_here(bool one_host) {
   if (made.socket.get() < 0) made.socket = TcpSocket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_storage address{};
   socklen_t size = sizeof(sockaddr_in);
-  if (six) {  // takes IPv4, too
+  if (six) {  // also accepts IPv4
     const int off = 0;
     ::setsockopt(made.socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
     address.ss_family = AF_INET6;
@@ -78,7 +78,7 @@ void keep_talking(int fd) {
   ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }
 
-/// `greeting`: what rank 0 takes the connection by.
+/// `greeting`: text by which rank 0 identifies the connection.
 Result<TcpSocket> reach(const std::string& host, int port, const std::string& greeting, Clock::time_point deadline) {
   const std::string where = host + ":" + std::to_string(port);
   addrinfo hints{};
@@ -98,22 +98,22 @@ Result<TcpSocket> reach(const std::string& host, int port, const std::string& gr
               "MASTER_ADDR is to lead to rank 0's host, and no firewall may stand between");
 }
 
-/// A connection that has not said yet which rank it is.
+/// A connection whose rank is not yet known.
 struct Guest {
   TcpSocket socket;
   std::string said;
 };
 
-/// Takes one connection of each rank but 0. Whoever does not know the word is sent away.
+/// Accepts one connection from each rank except 0. Connections without the password are closed.
 Result<std::vector<TcpSocket>> admit(const Listener& listener, const std::string& word, std::int64_t world,
                                      Clock::time_point deadline) {
   constexpr std::size_t longest_greeting = 64;
   const std::size_t most_guests = static_cast<std::size_t>(world) + 64;
   std::vector<TcpSocket> ranks(static_cast<std::size_t>(world));
   std::vector<Guest> guests;
-  /// True once the guest is to go from the list: as a rank, or for good.
+  /// Returns true once the guest leaves the list: as a rank, or closed.
   const auto settled = [&](Guest& guest) {
-    char byte = 0;  // one at a time: what follows the greeting is the channel's
+    char byte = 0;  // one at a time: bytes after the greeting belong to the channel
     for (;;) {
       const auto count = ::recv(guest.socket.get(), &byte, 1, 0);
       if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
@@ -142,7 +142,7 @@ Result<std::vector<TcpSocket>> admit(const Listener& listener, const std::string
                   "MASTER_ADDR is to lead to rank 0's host, and no firewall may stand between");
     }
     if (fds[0].revents != 0) {
-      if (guests.size() == most_guests) guests.erase(guests.begin());  // the one that has said nothing for longest
+      if (guests.size() == most_guests) guests.erase(guests.begin());  // the one that was silent longest
       if (TcpSocket guest(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
           guest.get() >= 0)
         guests.push_back({std::move(guest), {}});
@@ -198,7 +198,7 @@ Result<RecordChannels> open_record_channels(Rendezvous& meeting, Communicator& w
     else
       mine = tl::unexpected(reached.error());
   }
-  // A rank that could not reach rank 0 says why in its own words.
+  // A rank that could not reach rank 0 reports why in its own words.
   const auto verdict = share_text(world, mine ? Result<std::string>("met") : tl::unexpected(mine.error()));
   if (!mine) return tl::unexpected(mine.error());
   if (!verdict) return tl::unexpected(verdict.error());

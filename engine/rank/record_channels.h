@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The channels between rank 0, in whose process the record is kept, and all ranks: a socket pair for rank 0 itself, TCP
-// for the others. Where the port is and the word that admits to it travel by a broadcast, so only ranks know them.
+// Channels between all ranks and rank 0, whose process keeps the record: a socket pair for rank 0 itself, TCP for the
+// others. A broadcast distributes the port and the password, so only ranks know them.
 #pragma once
 
 #include <chrono>
@@ -10,13 +10,13 @@
 
 namespace accrue {
 
-/// Descriptors, owned by whoever has them.
+/// Descriptors; the holder owns them.
 struct RecordChannels {
   int own = -1;               ///< this rank's end
   std::vector<int> of_ranks;  ///< on rank 0: the other ends, by rank
 };
 
-/// Collective: the world. Errors (rendezvous), the same on all ranks: a rank cannot reach rank 0 in that time.
+/// Collective: the world. Errors (rendezvous), equal on all ranks: a rank cannot reach rank 0 in time.
 Result<RecordChannels> open_record_channels(Rendezvous& meeting, Communicator& world,
                                             std::chrono::milliseconds patience);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same parts as a rank of accrue-rank has under another launcher: each rank a channel, rank 0 the keeper of the
-// record behind all of them. What a plan would foretell, the loop says as it goes.
+// The same parts as a rank of accrue-rank under another launcher: each rank has a channel, rank 0 also the keeper of
+// the record. The loop supplies the facts that a plan would contain.
 #include "accrue/rank/run_record.h"
 
 #include <ATen/ops/empty.h>
@@ -51,7 +51,8 @@ RunOrder order_of(const RunRecordOptions& options, std::int64_t world) {
   return order;
 }
 
-/// The record's own threads start without signals: a program's handlers run where they did before.
+/// Scope in which the record's threads start with blocked signals, so that a program's handlers run in the same threads
+/// as before.
 class SignalsHeldBack {
  public:
   SignalsHeldBack() {
@@ -81,10 +82,10 @@ struct RunRecord::Impl {
   std::vector<Communicator*> observed;
 
   std::int64_t updates = 0;
-  std::int64_t micro_step = 0;  ///< in flight, or done last
+  std::int64_t micro_step = 0;  ///< current, or last completed
   std::int64_t samples = 0;     ///< over all ranks
   std::int64_t items = 0;
-  double loss = 0.0;  ///< of the last update that had an item
+  double loss = 0.0;  ///< of the last update with an item
   std::int64_t empty_windows = 0;
   std::int64_t overflowed_windows = 0;
   double compute_seconds = 0.0;
@@ -112,7 +113,7 @@ struct RunRecord::Impl {
     }
     if (channel) channel->close();
     channel.reset();
-    if (channel_fd >= 0) ::close(channel_fd);  // its keeper waits for that
+    if (channel_fd >= 0) ::close(channel_fd);  // its keeper waits for the close
     keeper.reset();
   }
 
@@ -129,7 +130,7 @@ Result<void> RunRecord::Impl::connect(Rendezvous& meeting) {
   constexpr std::chrono::seconds patience(60);
   RunOrder order = order_of(options, world.size());
   std::optional<ClaimedFolder> claimed;
-  Result<std::string> news;  // the folder, the clock's zero and the number of each rank's first event
+  Result<std::string> news;  // the folder, the clock's origin and the number of each rank's first event
   if (world.rank() == 0 && !chosen_dir(options).empty()) {
     order.run_dir = chosen_dir(options);
     auto taken = claim_loop_folder(order);
@@ -192,7 +193,7 @@ Result<void> RunRecord::Impl::begin(RunOrder order, std::optional<ClaimedFolder>
                      .rank = world.rank(),
                      .origin_ns = origin_ns,
                      .first_seq = first_seq,
-                     .on_orphan_deadline = [] {},  // how a program ends without rank 0 is its own affair
+                     .on_orphan_deadline = [] {},  // the program decides how it ends without rank 0
                      .on_end_now = end_now ? end_now : [] { ::_exit(exit_status(ErrorCode::peer_lost)); }});
   channel->send(RankReady{.data = world.rank(), .device = "cpu", .pid = ::getpid(), .backend = world.backend()});
   return {};
@@ -377,7 +378,7 @@ void RunRecord::finish() {
                              .seconds = static_cast<double>(monotonic_ns() - own.begun_ns) * 1e-9});
   own.channel->send(Heartbeat{.phase = std::string(farewell_phase)});
   std::filesystem::path dir = own.dir;
-  impl_ = std::make_unique<Impl>(own.options, own.world);  // which ends the record that was
+  impl_ = std::make_unique<Impl>(own.options, own.world);  // which ends the previous record
   impl_->dir = std::move(dir);
 }
 

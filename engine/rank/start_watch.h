@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ends a rank that waits for the others to meet, where no supervisor would: a signal, at once, or the time that a
-// start may take. A store or a peer that is stopped, rather than gone, answers no call and ends none.
+// Ends a rank that waits for the others to meet without a supervisor: at a signal at once, or after the time limit of a
+// start. A store or a peer that is stopped, rather than gone, answers no call and ends none.
 #pragma once
 
 #include <chrono>
@@ -11,10 +11,10 @@ namespace accrue {
 
 class StartWatch {
  public:
-  /// The meeting has deadlines of its own, which say more: this one is `join_timeout` three times over. The process
-  /// then ends with the status of a lost peer; after SIGTERM or SIGINT, which the caller has blocked, with 130.
+  /// The limit is three times `join_timeout`, because the meeting has its own deadlines with better messages. The
+  /// process then ends with the status of a lost peer; after SIGTERM or SIGINT, which the caller has blocked, with 130.
   StartWatch(std::int64_t rank, std::chrono::milliseconds join_timeout);
-  /// The ranks have met: signals wait for whoever takes them next.
+  /// Ends the watch once the ranks have met: signals wait for their next receiver.
   ~StartWatch();
   StartWatch(const StartWatch&) = delete;
   StartWatch& operator=(const StartWatch&) = delete;

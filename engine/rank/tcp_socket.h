@@ -8,7 +8,7 @@
 
 namespace accrue {
 
-/// Owns a descriptor until it is released. -1: none.
+/// Owner of a descriptor until its release. -1: none.
 class TcpSocket {
  public:
   explicit TcpSocket(int fd = -1) : fd_(fd) {}
@@ -28,9 +28,8 @@ class TcpSocket {
 /// Milliseconds until then, rounded up; 0 once it is past.
 int left_ms(std::chrono::steady_clock::time_point deadline);
 
-/// Connected, without blocking, to the first address of the list that answers. Each is given an equal share of the time
-/// that is left, so one that says nothing does not keep the others from being tried. Errors: none, with errno of the
-/// last address.
+/// Connects, without blocking, to the first address of the list that answers. Each gets an equal share of the remaining
+/// time, so a silent one does not prevent attempts at the others. Errors: returns none, with errno of the last address.
 TcpSocket connect_to_any(const addrinfo* addresses, std::chrono::steady_clock::time_point deadline);
 
 }  // namespace accrue

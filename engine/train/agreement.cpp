@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of doubles, so that NaN and infinity travel as they are.
+// Rows of doubles, which transport NaN and infinity unchanged.
 #include "train/agreement.h"
 
 #include <ATen/ops/empty.h>
@@ -63,7 +63,7 @@ WindowTally tally_of(const TallyRow& row) {
           .requests = {}};
 }
 
-/// The ranks whose losses count: this rank's replicas, on the stage that has the losses.
+/// Ranks whose losses count: this rank's replicas, on the stage that has the losses.
 RankList ranks_with_losses(const Mesh& mesh) {
   GridCoordinate at = mesh.at();
   at.pipeline = mesh.grid().pipeline - 1;

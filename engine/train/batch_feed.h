@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the batches of the micro-steps come from: the data are asked by position.
+// Source of the micro-steps' batches: the data are read by position.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ class BatchFeed {
   /// Both must outlive this.
   BatchFeed(const RunPlan& plan, DataSource& data, std::int64_t rank) : plan_(plan), data_(data), rank_(rank) {}
 
-  /// The batch of a micro-step; empty where this rank has none.
+  /// Returns the batch of a micro-step; empty if this rank has none.
   Batch batch(const MicroPlan& micro) { return fetch(micro.epoch, micro.batch); }
-  /// Its samples, likewise.
+  /// Returns its samples; empty in the same case.
   std::vector<std::int64_t> samples(std::int64_t epoch, std::int64_t batch);
-  /// After an epoch's last batch that is trained on: fetches the rest and drops it, where fetches_dropped().
+  /// Call after an epoch's last trained batch: fetches and drops the rest if fetches_dropped().
   void drain(const MicroPlan& last);
 
  private:

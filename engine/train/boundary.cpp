@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that decides is equal on all ranks: the agreed sums, and the norm of the reduced gradient. Beyond the
-// agreement a replica's ranks exchange what completes a divided gradient and its norm, and under ZeRO the replicas
-// gather what each has updated. So all ranks step, skip, pause or fail together. Where ranks may hold different
-// gradients one more sum says whether all are finite; elsewhere they exchange nothing more. Normalisation and clipping
-// are one factor, folded into the optimizer's pass over memory.
+// All deciding values are equal on all ranks: the agreed sums, and the norm of the reduced gradient. Beyond the
+// agreement, a replica's ranks complete divided gradients and their norm, and under ZeRO the replicas gather their
+// updates. So all ranks step, skip, pause or fail together. If ranks may hold different gradients, one more sum
+// determines whether all are finite; otherwise there is no further exchange. Normalisation and clipping are one factor,
+// applied in the optimizer's pass over memory.
 #include "train/boundary.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Verdict {
   double factor = 0.0;
   double loss = 0.0;
   NamedLosses losses;    ///< its parts
-  NamedNumbers scalars;  ///< what a train step reports besides
+  NamedNumbers scalars;  ///< other reports of a train step
   double norm = 0.0;     ///< of the normalised gradient, before clipping
   StepOutcome outcome = StepOutcome::updated;
 };
@@ -49,16 +49,15 @@ double reported_loss(const Training& training, const Agreement& agreed, const Lo
   return 0.0;
 }
 
-/// What the loss is the sum of, where it is known as two. Each is tallied: one that is not finite leaves the other as
-/// it is.
+/// Parts of the loss, if two are known. Each is tallied separately, so a non-finite one does not affect the other.
 NamedLosses parts_of_loss(const Training& training, const Agreement& agreed, double factor) {
   if (!training.splits_loss()) return {};
   return {{token_loss_name, reported_loss(training, agreed, agreed.total.first, factor)},
           {order_loss_name, reported_loss(training, agreed, agreed.total.second, factor)}};
 }
 
-/// Ranks that hold the same reduced gradient need not ask each other. Where they may hold different ones, because they
-/// never reduce or are taught to do it badly, one non-finite gradient makes every rank skip the update.
+/// Ranks with the same reduced gradient need no exchange. If they may differ, because they never reduce or have a
+/// deliberate fault, one non-finite gradient makes every rank skip the update.
 bool finite_everywhere(Training& training, double norm) {
   const bool finite = std::isfinite(norm);
   const bool alike =
@@ -67,8 +66,8 @@ bool finite_everywhere(Training& training, double norm) {
   return sum_over_ranks(training.mesh.world(), {finite ? 0.0 : 1.0, 0.0, 0.0})[0] == 0.0;
 }
 
-/// The norm finds an overflow where losses are scaled, and else says how much is clipped. Both are then a factor of the
-/// update's own pass.
+/// The norm detects an overflow if losses are scaled, and otherwise determines the clipping. Both are then a factor in
+/// the update's own pass.
 const char* timer_of_norm(const Training& training) {
   if (training.loss_scale.enabled()) return "optimizer-unscale-and-check-inf";
   return training.spec().optimizer.clip_norm > 0.0 ? "optimizer-clip-main-grad" : nullptr;
@@ -87,7 +86,7 @@ Verdict judge(Training& training, const WindowPass& pass) {
   verdict.loss = reported_loss(training, verdict.agreed, total.loss, mean);
   verdict.losses = parts_of_loss(training, verdict.agreed, mean);
   verdict.scalars = training.hooks.take_reports(Split::train);
-  // Ranks that never reduce divide what is theirs by what is theirs.
+  // Ranks that never reduce divide their own sums by their own counts.
   const bool alone = training.plan().knobs.reduce_when == ReduceWhen::never;
   const double factor = training.scaling.factor(pass.last, alone ? divisor_of(mine.counts, second) : divisor);
   verdict.factor = factor / training.loss_scale.factor();
@@ -110,22 +109,22 @@ std::string describe(const Training& training, const WindowPass& pass, const Ver
         "the gradient of the window that ends at micro-step " + std::to_string(pass.last.micro_step) + " is not finite";
   const std::string parameter = training.model.first_non_finite(training.reducer.flat_gradients());
   if (!parameter.empty()) return text + "; the first parameter with a non-finite gradient is " + parameter;
-  // Other ranks may hold parts that are not finite.
+  // Other ranks may hold non-finite parts.
   const bool whole = training.mesh.model().size() == 1 && !training.shard;
   return whole ? text + "; the parameters' gradients are finite" : text;
 }
 
-/// Reports what is wrong and follows the rule: an error ends the run, a hold pauses before the next micro-step.
+/// Reports the problem and follows the rule: an error ends the run, a hold pauses before the next micro-step.
 Result<void> treat_non_finite(Training& training, const WindowPass& pass, const Verdict& verdict) {
-  // Where losses are scaled an overflow is part of finding the scale, until it can fall no further, or has become so
-  // small that it is not to blame.
+  // If losses are scaled, an overflow is part of finding the scale, until the scale has reached its minimum, or is too
+  // small to be the cause.
   const double least = std::max(hopeless_scale, training.loss_scale.lowest);
   if (training.loss_scale.enabled() && training.loss_scale.scale > least &&
       training.plan().knobs.overflow != OverflowPolicy::raise)
     return {};
   const std::string message = describe(training, pass, verdict);
   const auto& asked = training.spec().accumulation.knobs.overflow;
-  const bool leaves_out = asked && *asked != OverflowPolicy::raise;  // said so, that goes before the general rule
+  const bool leaves_out = asked && *asked != OverflowPolicy::raise;  // an explicit setting overrides the general rule
   const NonFiniteRule rule = leaves_out ? NonFiniteRule::skip : training.spec().run.on_non_finite;
   const bool pauses = rule == NonFiniteRule::pause && training.order.interactive;
   if (training.plan().knobs.overflow == OverflowPolicy::raise) {
@@ -146,7 +145,7 @@ Result<void> treat_non_finite(Training& training, const WindowPass& pass, const 
   return fail(ErrorCode::numerics, message, {}, hint);
 }
 
-/// The parameters that a backward of the window reached, on any rank. The others have no gradient: no update is theirs.
+/// Ranges of parameters that a backward of the window reached, on any rank. The others have no gradient and no update.
 std::vector<FlatRange> reached_ranges(const Training& training) {
   const std::vector<bool> reached = training.reducer.reached();
   if (std::ranges::all_of(reached, std::identity{})) return {{0, training.model.layout().numel}};
@@ -157,7 +156,7 @@ std::vector<FlatRange> reached_ranges(const Training& training) {
   return ranges;
 }
 
-/// What the update at this micro-step multiplies by: functions of what has been trained on before its window.
+/// Rates of the update at this micro-step: functions of the training before its window.
 UpdateRates rates_at(const Training& training, const MicroPlan& plan) {
   const std::int64_t position = plan.schedule_position - plan.schedule_ticks;
   UpdateRates rates = lr_at(training.plan().curve, position);
@@ -167,7 +166,7 @@ UpdateRates rates_at(const Training& training, const MicroPlan& plan) {
   return rates;
 }
 
-/// Under ZeRO of what this rank owns. Float32 and float64 parameters are their own masters: nothing is copied.
+/// Under ZeRO only this rank's share. Float32 and float64 parameters are their own masters, so nothing is copied.
 void update_masters(Training& training, const at::Tensor& gradients, const UpdateRates& rates, double scale) {
   const bool copies = training.masters.defined();
   at::Tensor masters = copies ? training.masters : training.model.flat();
@@ -180,7 +179,7 @@ void update_masters(Training& training, const at::Tensor& gradients, const Updat
   if (training.shard) reached = training.shard->packed(reached);
   timed(training, "optimizer-inner-step", [&] { training.optimizer->step(masters, own, rates, scale, reached); });
   if (!copies) return;
-  if (training.shard) training.await_parameters();  // of the last update, where no forward asked for all of them
+  if (training.shard) training.await_parameters();  // of the last update, if no forward needed all of them
   timed(training, "optimizer-copy-main-to-model-params", [&] {
     if (training.shard)
       training.shard->unpack(masters, training.model.flat());
@@ -272,8 +271,8 @@ void report_update(Training& training, const MicroPlan& plan, const Verdict& ver
   training.channel.send(std::move(update));
 }
 
-/// N for the windows from here on: as requested now, or as it was in the run that is continued. A rank that is told a
-/// boundary later than the others requests what N already is.
+/// Sets N for the windows from here on: as requested now, or as in the run that is continued. A rank that receives the
+/// command a boundary later requests the current N.
 void change_steps(Training& training, std::int64_t requested) {
   const std::int64_t set = training.window.position().next_steps();
   const bool keeps =
@@ -289,7 +288,7 @@ void change_steps(Training& training, std::int64_t requested) {
                                           .repeated = !changes});
 }
 
-/// As many micro-steps as the plan counts with, all of them done here.
+/// Whether the window has as many micro-steps as the plan says, all of them done here.
 bool is_full(const Training& training, const WindowPass& pass) {
   return std::ssize(pass.micro_steps) == training.plan().window.steps;
 }
@@ -308,7 +307,7 @@ Result<BoundaryRequests> pass_boundary(Training& training, const WindowPass& pas
   pass_phase(training, StepPhase::unscale, plan, known);
   const UpdateRates rates = rates_at(training, plan);
   const UpdateMeasurement measured(training);
-  // From here on the parameters and the window are those of the next update.
+  // From here on the parameters and the window belong to the next update.
   training.driver.step([&] {
     if (verdict.outcome == StepOutcome::updated) {
       step(training, plan, verdict, rates, facts);

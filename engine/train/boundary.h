@@ -7,10 +7,10 @@
 
 namespace accrue {
 
-/// The end of a window: agree, check, normalise, clip, step, move the schedule, clear, report. Answers what is
-/// requested next, equal on all ranks. Collective: the world.
-/// Errors (numerics): loss or gradient not finite under the stop rule, or the pause rule where no user can answer; the
-/// parameters are as they were before.
+/// Ends a window: agree, check, normalise, clip, step, advance the schedule, clear, report. Returns the next requests,
+/// equal on all ranks. Collective: the world.
+/// Errors (numerics): loss or gradient not finite under the stop rule, or the pause rule without a user to answer; the
+/// parameters are unchanged.
 Result<BoundaryRequests> pass_boundary(Training& training, const WindowPass& pass);
 
 }  // namespace accrue

@@ -46,7 +46,7 @@ std::string after_failed_save(const Training& training, bool last) {
   return kept + (last ? "." : ", and the next one is tried as planned.");
 }
 
-/// Of all ranks that hold a part of the model. Collective: the model axis.
+/// Over all ranks that hold a part of the model. Collective: the model axis.
 bool finite_model(Training& training) {
   const bool finite = training.model.first_non_finite(training.model.flat()).empty();
   Communicator& model = training.mesh.model();
@@ -68,8 +68,7 @@ void commit(Training& training, CheckpointContent content, bool last) {
     const auto untimed = training.mesh.world().untimed();  // the ranks wait for each other's disks
     auto result = save_checkpoint(training.order.run_dir, content, identity_of(training),
                                   training.spec().checkpoint.keep, training.mesh.world());
-    training.mesh.world()
-        .barrier();  // rank 0 removes old checkpoints last: nobody's next exchange is timed until it is back
+    training.mesh.world().barrier();  // rank 0 removes old checkpoints last; the others wait here without a limit
     return result;
   }();
   if (!saved) {

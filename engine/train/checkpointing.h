@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the trainer saves and how it continues; checkpointing_state.h says what under which names.
+// When the trainer saves, and how it continues. checkpointing_state.h defines the names of the state.
 #pragma once
 
 #include "accrue/run/result.h"
@@ -7,26 +7,26 @@
 
 namespace accrue {
 
-/// What this run's checkpoints say they are of.
+/// Identity of this run's checkpoints.
 CheckpointIdentity identity_of(const Training& training);
 
 /// Continues from the order's resume_from, if any: the newest checkpoint that verifies from there backwards, or the
-/// start where there is none at all. Refused ones are set aside; they and what makes the continuation not bit-exact
-/// become warnings. Collective: the world.
-/// Errors: protocol (all checkpoints are refused, each by name; they are left as they are), data (changed since it was
-/// saved), config (another model: every differing tensor is named, and nothing is loaded; another format), disk.
+/// start if there is none at all. Refused ones are set aside. They become warnings, as does anything that makes the
+/// continuation not bit-exact. Collective: the world.
+/// Errors: protocol (all checkpoints are refused, each by name, and left unchanged), data (changed since the save),
+/// config (another model: every differing tensor is named, and nothing is loaded; another format), disk.
 Result<void> resume(Training& training);
 
-/// Whether the schedule asks for a checkpoint on this boundary.
+/// Whether a checkpoint is due on this boundary.
 bool checkpoint_due(const Training& training);
-/// Whether it asks for one after this micro-step, inside its window, and the dialect takes them there (K15).
+/// Whether one is due after this micro-step, inside its window, and the dialect allows it (K15).
 bool checkpoint_due_inside(const Training& training, const MicroPlan& plan);
 
-/// Saves at a boundary, unless this update is saved already or the run has no folder. A failure is a warning, which
-/// says what is left; `last`: no other checkpoint follows in this run. Collective: the world.
+/// Saves at a boundary, unless this update is already saved or the run has no folder. A failure is a warning that says
+/// what remains. `last`: no other checkpoint follows in this run. Collective: the world.
 void save(Training& training, bool last);
-/// Saves after a micro-step that ends no window: where K15 is anywhere with the gradients and the tally of the window
-/// so far, else without them, as the dialect's original does. Collective: the world.
+/// Saves after a micro-step that ends no window: if K15 is anywhere, with the gradients and the tally of the open
+/// window, else without them, like the dialect's original. Collective: the world.
 void save_inside(Training& training, const OpenWindow& open);
 
 }  // namespace accrue

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Continuing a run: a checkpoint that fits is found by all ranks together, then read, then the window is put where it
-// stood. Until it is known to fit nothing of the training is changed.
+// Continuing a run: all ranks together find a checkpoint that fits; it is read, and the window is positioned. Until it
+// is known to fit, nothing of the training changes.
 #include <limits>
 #include <string>
 
@@ -13,7 +13,7 @@
 namespace accrue {
 namespace {
 
-/// Whether the run's own plan has such a place.
+/// Checks that the run's own plan has such a place.
 Result<void> check_place(const Training& training, const TrainingCursor& cursor) {
   const WindowShape& shape = training.window.shape();
   const WindowPosition& at = cursor.window;
@@ -30,7 +30,7 @@ Result<void> check_place(const Training& training, const TrainingCursor& cursor)
   if (auto fits = beyond("updates", at.updates(), shape.max_updates.value_or(no_limit)); !fits) return fits;
   if (auto fits = beyond("micro_step", at.micro_step(), shape.max_micro_steps.value_or(no_limit)); !fits) return fits;
   if (auto fits = beyond("epoch", at.epoch(), shape.max_epochs.value_or(no_limit)); !fits) return fits;
-  // A window that is filled by repeating the epoch's first batches passes the epoch's end by less than its length.
+  // A window that is filled with the epoch's first batches passes the epoch's end by less than its length.
   const std::int64_t repeated = shape.knobs.tail == EpochTail::pad_repeat ? at.steps() : 0;
   if (auto fits = beyond("batch", at.batch() - repeated, length); !fits) return fits;
   if (auto fits = beyond("epoch_length", at.epoch_length(), length); !fits) return fits;
@@ -42,8 +42,8 @@ Result<void> check_place(const Training& training, const TrainingCursor& cursor)
               "manifest.json", "The checkpoint is damaged.");
 }
 
-/// The checkpoint's place. In a branch whose micro-steps are of another size it is the one after as many updates, which
-/// have the same samples; the schedule stands where it stood.
+/// Returns the checkpoint's place. In a branch with micro-steps of another size it is the place after the same number
+/// of updates, which have the same samples; the schedule's position is kept.
 TrainingCursor cursor_of(const Training& training, const CheckpointReader& checkpoint) {
   TrainingCursor cursor = checkpoint.cursor();
   if (training.order.recounts_at != cursor.update() || cursor.window.position() > 0) return cursor;
@@ -53,7 +53,7 @@ TrainingCursor cursor_of(const Training& training, const CheckpointReader& check
   return cursor;
 }
 
-/// Where the window stands, by what its dialect keeps of it (K15).
+/// Restores the window's position, as far as its dialect saves it (K15).
 void restore_position(Training& training, const CheckpointReader& checkpoint, const WindowPosition& position) {
   const AccumulationKnobs& knobs = training.plan().knobs;
   AccumulationWindow& window = training.window;
@@ -61,7 +61,7 @@ void restore_position(Training& training, const CheckpointReader& checkpoint, co
   const std::int64_t lost = window.open_micro_steps();
   const bool kept = lost == 0 || has_open_window(training, checkpoint);
   if (!kept && knobs.checkpoint_scope == CheckpointScope::nothing) {
-    // MMEngine's count is the iteration, which the runner keeps; the others' counters begin anew.
+    // MMEngine's count is the iteration, which the runner saves; the other counters restart.
     window.lose_open_window(knobs.boundary_compare != BoundaryCompare::modulo);
     if (training.spec().accumulation.dialect == Dialect::colossalai) window.forget_schedule_calls();
   }
@@ -85,7 +85,7 @@ Result<void> restore(Training& training, const CheckpointReader& checkpoint) {
     training.loss_scale.overflows = cursor.scale_overflows;
   }
   training.cursor = cursor;
-  // The rate came with the optimizer's state, where the first resume froze it.
+  // The rate came with the optimizer's state, at which the first resume froze it.
   if (training.plan().knobs.replays(Replay::scheduler_state) && cursor.frozen_lr < 0.0)
     training.cursor.frozen_lr = lr_at(training.plan().curve, cursor.schedule_position());
   training.saved = cursor.mark();
@@ -106,7 +106,7 @@ tl::unexpected<Error> nothing_to_resume(const RunOrder& order, const OpenedCheck
                   (order.run_dir / "spec.toml").string() + " --out NEW");
 }
 
-/// What was refused gives up its name to the checkpoints that follow. Rank 0 only. Errors: disk.
+/// Renames refused checkpoints, so that later ones can use their names. Rank 0 only. Errors: disk.
 Result<void> set_refused_aside(Training& training, const OpenedCheckpoint& opened) {
   if (opened.refused.empty() || !training.report.first()) return {};
   const auto names = set_aside_after(training.order.run_dir, opened.checkpoint->cursor().mark(), "refused");
@@ -155,7 +155,7 @@ Result<void> resume(Training& training) {
     if (auto restored = restore(training, *opened->checkpoint); !restored) return restored;
     if (auto kept = set_refused_aside(training, *opened); !kept) return kept;
   }
-  training.mesh.world().barrier();  // every rank has read its part: nobody's next exchange is timed before
+  training.mesh.world().barrier();  // every rank has read its part: no timed exchange may start earlier
   training.report.phase("data", training.cursor.update(), training.cursor.micro_step());
   report_resume(training, *opened);
   return {};

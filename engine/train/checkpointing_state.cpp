@@ -25,7 +25,7 @@ namespace accrue {
 namespace {
 
 constexpr std::int64_t tally_numbers = std::tuple_size_v<TallyRow> + 2;
-/// Numbers of a tally that count something: they are whole and exact as doubles. The others are losses.
+/// Indices of a tally's counts, which are integers and exact as doubles. The others are losses.
 constexpr std::array<std::size_t, 6> tally_counts{0, 1, 2, 6, tally_numbers - 2, tally_numbers - 1};
 constexpr double max_count = 9007199254740992.0;  // 2^53
 
@@ -37,7 +37,7 @@ std::string replica_name(const Training& training, const std::string& what) {
   return "replica." + std::to_string(training.mesh.data().rank()) + "." + what;
 }
 
-/// Of what the tensor-parallel ranks all hold, the first writes.
+/// The first of the tensor-parallel ranks writes tensors that all of them hold.
 bool writes(const Training& training, std::size_t i) {
   const ParameterShare& share = training.model.shares()[i];
   return counts_here(share.shared, share.divided, training.tensor.rank());
@@ -49,7 +49,7 @@ bool only_padding(const Training& training, std::size_t i) {
   return share.padded && share.extent.front() == 0;
 }
 
-/// A tensor of the flat layout as one tensor for each parameter.
+/// Adds a tensor of the flat layout as one tensor per parameter.
 void add_by_parameter(std::vector<PlacedTensor>& tensors, const Training& training, Purpose purpose,
                       const std::string& prefix, const at::Tensor& flat) {
   for (std::size_t i = 0; i < training.model.names().size(); ++i)
@@ -57,13 +57,13 @@ void add_by_parameter(std::vector<PlacedTensor>& tensors, const Training& traini
       tensors.push_back(training.model.placed(prefix, flat, i));
 }
 
-/// What this rank's shard holds of each parameter, from a packed tensor.
+/// Adds this rank's shard of each parameter, from a packed tensor.
 void add_by_part(std::vector<PlacedTensor>& tensors, const Training& training, Purpose purpose,
                  const std::string& prefix, const at::Tensor& packed) {
   for (const UpdateShard::Part& part : training.shard->parts()) {
     if (purpose == Purpose::write && !writes(training, part.parameter)) continue;
     PlacedTensor placed = training.model.placed(prefix, training.model.flat(), part.parameter);
-    // Padding lies at the end of a parameter.
+    // Padding is at the end of a parameter.
     const auto [offset, size] = part.of_parameter;
     const std::int64_t stored = std::min(size, placed.slice.range.size - offset);
     if (stored <= 0) continue;
@@ -74,7 +74,7 @@ void add_by_part(std::vector<PlacedTensor>& tensors, const Training& training, P
   }
 }
 
-/// Updates of each parameter so far, which the rank that holds its first element writes.
+/// Adds each parameter's number of updates; the rank with its first element writes it.
 void add_steps(std::vector<PlacedTensor>& tensors, Training& training, Purpose purpose) {
   const at::Tensor steps = training.optimizer->segment_steps();
   const auto& segments = training.optimizer->segments();
@@ -86,13 +86,14 @@ void add_steps(std::vector<PlacedTensor>& tensors, Training& training, Purpose p
   }
 }
 
-/// Buffers of a model of one's own. Such a model is undivided, and at the end of a window all replicas hold the same.
+/// Adds buffers of a user's model. Such a model is undivided, and at the end of a window all replicas hold the same
+/// buffers.
 void add_buffers(std::vector<PlacedTensor>& tensors, const Training& training) {
   for (const auto& [name, buffer] : training.model.buffers())
     tensors.push_back(whole_tensor("buffers." + name, buffer));
 }
 
-/// Inside a window each replica has its own, but for frozen parameters, which nothing moves.
+/// Inside a window each replica has its own, except for frozen parameters, which never change.
 void add_replicas_buffers(std::vector<PlacedTensor>& tensors, const Training& training) {
   const std::string prefix = replica_name(training, "buffers.");
   const auto is_frozen = [&training](const std::string& name) {
@@ -103,7 +104,8 @@ void add_replicas_buffers(std::vector<PlacedTensor>& tensors, const Training& tr
     if (!is_frozen(name)) tensors.push_back(whole_tensor(prefix + name, buffer));
 }
 
-/// The same of a window's sums, which are this replica's; those still to be summed over the tensor axis, this rank's.
+/// Adds a window's sums, which belong to this replica; sums over the tensor axis that are still to be made belong to
+/// this rank.
 void add_sums(std::vector<PlacedTensor>& tensors, const Training& training, Purpose purpose, const std::string& what,
               const at::Tensor& flat) {
   for (std::size_t i = 0; i < training.model.names().size(); ++i) {
@@ -122,7 +124,7 @@ std::string type_text(const std::vector<std::int64_t>& shape, at::ScalarType dty
   return text + "]";
 }
 
-/// How a stored tensor differs from the live one; empty if it does not.
+/// Returns how a stored tensor differs from the live one; empty if it does not.
 std::string mismatch(const PlacedTensor& live, const CheckpointReader& checkpoint) {
   const CheckpointReader::Stored* const stored = checkpoint.find(live.name);
   if (!stored) return live.name + " is not in the checkpoint";
@@ -131,7 +133,7 @@ std::string mismatch(const PlacedTensor& live, const CheckpointReader& checkpoin
          type_text(live.slice.shape, live.values.scalar_type()) + " here";
 }
 
-/// "parameters.", "buffers." or "optimizer.<state>.", where a stored name begins so.
+/// Returns "parameters.", "buffers." or "optimizer.<state>." if a stored name begins with it.
 std::string prefix_of(const std::string& name) {
   for (const char* const prefix : {"parameters.", "buffers."})
     if (name.starts_with(prefix)) return prefix;
@@ -139,7 +141,7 @@ std::string prefix_of(const std::string& name) {
   return name.substr(0, name.find('.', std::string_view("optimizer.").size()) + 1);
 }
 
-/// Everything that differs between the checkpoint's shared tensors and the model's. Other ranks may hold parameters, or
+/// Returns all differences between the checkpoint's shared tensors and the model's. Other ranks may hold parameters, or
 /// parts of them, that this one does not.
 std::string mismatches(const Training& training, const std::vector<PlacedTensor>& live,
                        const CheckpointReader& checkpoint) {
@@ -163,7 +165,7 @@ std::string mismatches(const Training& training, const std::vector<PlacedTensor>
   return text;
 }
 
-/// Checkpoints had no buffers once; a model goes on wrong without them.
+/// Early checkpoints had no buffers; a model would silently continue wrongly without them.
 Result<void> check_has_buffers(const Training& training, const CheckpointReader& checkpoint) {
   const NamedTensors buffers = training.model.buffers();
   const auto is_buffer = [](const std::string& name) { return name.starts_with("buffers."); };
@@ -178,13 +180,13 @@ Result<void> check_model(Training& training, const CheckpointReader& checkpoint,
   if (auto has = check_has_buffers(training, checkpoint); !has) return has;
   const std::string differing = mismatches(training, shared_tensors(training, Purpose::read), checkpoint);
   if (differing.empty()) return {};
-  // Tensors of the same spec fit, or something happened to the file.
+  // With the same spec the tensors must match, or the file was damaged.
   if (same_spec) return fail(ErrorCode::protocol, differing, "tensors");
   return fail(ErrorCode::config, "the checkpoint is of another model: " + differing, checkpoint.name(),
               "Resume with the spec that the run was started with.");
 }
 
-/// Updates of one parameter, those that other ranks keep too: never more than there were of all.
+/// Checks the number of updates of one parameter, including those of other ranks: never more than the total.
 Result<void> check_step_counts(const Training& training, const CheckpointReader& checkpoint) {
   for (const std::string& parameter : training.model.names()) {
     const std::string name = "optimizer.step." + parameter;
@@ -228,7 +230,8 @@ Result<void> check_tally(const Training& training, const CheckpointReader& check
     const std::string differs = name + " is " + type_text(stored.shape, stored.dtype) + " there and " +
                                 type_text({tally_numbers}, at::kDouble) + " here";
     if (stored.shape.size() != 1 || stored.dtype != at::kDouble) return fail(ErrorCode::protocol, differs, "tensors");
-    // What a tally holds grows from version to version. Of a refusal the message alone is told: it says the way on.
+    // A tally's contents grow from version to version. Only the message of a refusal is shown, because it contains the
+    // advice.
     return fail(ErrorCode::protocol,
                 "the checkpoint was taken inside a window by another version of Accrue (" + differs +
                     "). Resume from a checkpoint between two windows (step-N).",
@@ -244,7 +247,7 @@ Result<void> check_tally(const Training& training, const CheckpointReader& check
   return {};
 }
 
-/// Which parameters the window's micro-steps have reached on this rank, where the checkpoint says so.
+/// Returns which parameters the window's micro-steps have reached on this rank, if the checkpoint contains it.
 Result<std::optional<std::vector<bool>>> stored_reached(const Training& training, const CheckpointReader& checkpoint) {
   const std::string name = rank_name(training, "reached");
   if (!checkpoint.find(name)) return std::nullopt;
@@ -260,7 +263,7 @@ Result<std::optional<std::vector<bool>>> stored_reached(const Training& training
   return std::vector<bool>(bytes, bytes + parameters);
 }
 
-/// What a train step has reported of the window on this rank; empty where the checkpoint keeps nothing of it.
+/// Returns the window's reports of a train step on this rank; empty if the checkpoint has none.
 Result<std::string> stored_reports(const Training& training, const CheckpointReader& checkpoint) {
   const std::string name = rank_name(training, "reports");
   if (!checkpoint.find(name)) return std::string();
@@ -282,7 +285,7 @@ Result<void> check_open_window(Training& training, const CheckpointReader& check
                 "the checkpoint was taken inside a window by " + counted(replicas, "rank") + ", and there are " +
                     std::to_string(training.mesh.data().size()) + " now",
                 checkpoint.name(), "Resume with as many ranks, or from a checkpoint between two windows (step-N).");
-  // What a rank has summed of the window is not divided anew.
+  // A rank's sum of the window is not divided again.
   if (checkpoint.identity().world != training.mesh.world().size())
     return fail(ErrorCode::config,
                 "the checkpoint was taken inside a window by " + counted(checkpoint.identity().world, "rank") +

@@ -9,7 +9,7 @@ namespace accrue {
 
 std::shared_ptr<c10::Event> ComputeClock::recorded() const {
   const c10::impl::VirtualGuardImpl guard(device_.type());
-  auto event = std::make_shared<c10::Event>(device_.type(), c10::EventFlag::BACKEND_DEFAULT);  // which keeps the time
+  auto event = std::make_shared<c10::Event>(device_.type(), c10::EventFlag::BACKEND_DEFAULT);  // records the time
   event->record(guard.getStream(device_));
   return event;
 }

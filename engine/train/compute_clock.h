@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When computing began and ended. A CPU is done when the call returns. A device is given its work in advance: there the
-// moments are events in its queue, which can be read once the device has passed them.
+// Begin and end times of computations. A CPU is done when the call returns. A device's work is queued in advance: its
+// times are events in its queue, which can be read once the device has passed them.
 // Thread: training.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace accrue {
 
 class ComputeClock {
  public:
-  /// A moment in the order of the device's work.
+  /// A point in the order of the device's work.
   struct Mark {
     std::int64_t host_ns = 0;           ///< when it was queued
     std::shared_ptr<c10::Event> event;  ///< none on a CPU
@@ -23,7 +23,7 @@ class ComputeClock {
   explicit ComputeClock(at::Device device) : device_(device) {}
 
   Mark mark();
-  /// Waits for the device; marks made so far can be read until the next call of this.
+  /// Waits for the device. Marks made so far are readable until the next call of this.
   void settle();
   /// CLOCK_MONOTONIC.
   std::int64_t ns(const Mark& mark) const;
@@ -32,7 +32,7 @@ class ComputeClock {
   std::shared_ptr<c10::Event> recorded() const;
 
   at::Device device_;
-  Mark settled_;  ///< its host_ns is the time at which the device passed it
+  Mark settled_;  ///< its host_ns is the time when the device passed it
 };
 
 }  // namespace accrue

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a rank computes: model, batches, gradients, optimizer state and dropout's generator live there.
+// Device of a rank, which holds model, batches, gradients, optimizer state and dropout's generator.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,14 +13,14 @@
 
 namespace accrue {
 
-/// The CPU, or CUDA device `local_rank`, which becomes this thread's current one. Errors: device, where there is no
+/// Opens the CPU, or CUDA device `local_rank`, which becomes this thread's current one. Errors: device if there is no
 /// CUDA module, no driver or no such device.
 Result<at::Device> open_compute_device(DeviceKind kind, std::int64_t local_rank);
 
-/// The same samples, as batches on the device.
+/// Returns the same samples, as batches on the device.
 std::unique_ptr<DataSource> on_device(std::unique_ptr<DataSource> data, at::Device device);
 
-/// The generator that dropout draws from there.
+/// Returns the device's generator, which dropout uses.
 at::Generator default_generator(at::Device device);
 
 }  // namespace accrue

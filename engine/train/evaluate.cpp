@@ -13,7 +13,7 @@
 namespace accrue {
 namespace {
 
-/// Switches dropout off, and back to what it was.
+/// Scope without dropout; restores the mode at its end.
 class EvaluationMode {
  public:
   explicit EvaluationMode(torch::nn::Module& module) : module_(module), before_(module.is_training()) {
@@ -37,7 +37,7 @@ std::vector<std::int64_t> validation_rows(const Training& training, std::int64_t
   return rows;
 }
 
-/// The loss of a batch, on the last stage; undefined on the others. Collective: the pipeline axis.
+/// Returns the loss of a batch on the last stage, undefined on the others. Collective: the pipeline axis.
 LossSum loss_through_stages(Training& training, const Batch& batch) {
   const std::int64_t stages = training.mesh.grid().pipeline, stage = training.mesh.at().pipeline;
   const auto& parts = training.model.parts();
@@ -87,7 +87,7 @@ void evaluate(Training& training) {
     }
   }
   training.link.finish();
-  if (training.tensor.rank() > 0) {  // the first rank of the tensor axis speaks for all
+  if (training.tensor.rank() > 0) {  // the first rank of the tensor axis reports for all
     sum.zero_();
     second.zero_();
     items = samples = batches = 0;

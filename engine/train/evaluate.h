@@ -5,11 +5,12 @@
 
 namespace accrue {
 
-/// Whether an evaluation falls on this update.
+/// Whether an evaluation is due at this update.
 bool evaluation_due(const Training& training, std::int64_t update);
 
-/// The mean loss over validation micro-batches, reported by the first rank. Touches no training state: no gradient, no
-/// counter, dropout's mode is put back and its generator is keyed by micro-step anyway. Collective: the axis.
+/// Evaluates the mean loss over validation micro-batches; the first rank reports it. Changes no training state: no
+/// gradient and no counter; dropout's mode is restored, and its generator is keyed by micro-step anyway. Collective:
+/// the axis.
 void evaluate(Training& training);
 
 }  // namespace accrue

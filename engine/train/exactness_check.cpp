@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict is measured; the reason is found by trying. Each known mistake predicts a gradient from those of the
-// single micro-steps (all of them weighed alike, the last one alone, ...), and the prediction that meets the gradient
-// the run has is the reason. So no reason is given from what the spec says it does, only from what was computed. Of a
-// plug-in library's code nothing is known: there shown_reason.h takes one cause away after another. Everything is
-// compared in float64.
+// The verdict is measured; the reason is found by experiment. Each known mistake predicts a gradient from those of the
+// single micro-steps (all weighed alike, the last one alone, ...); the prediction that matches the run's gradient is
+// the reason. So a reason never comes from the spec, only from computed gradients. A plug-in library's code is unknown:
+// shown_reason.h removes one possible cause after another. All comparisons are in float64.
 #include "train/exactness_check.h"
 
 #include <ATen/core/grad_mode.h>
@@ -29,7 +28,7 @@
 namespace accrue {
 namespace {
 
-/// Puts gradients, and the buffers of a model of one's own, back as they were. Nothing of a check is reported.
+/// Scope that restores gradients, and the buffers of a user's model. A check reports nothing else.
 class KeptGradients {
  public:
   explicit KeptGradients(Training& training)
@@ -64,7 +63,7 @@ class KeptGradients {
   std::vector<bool> reached_;
   NamedTensors buffers_;
   std::vector<at::Tensor> values_;  ///< of the buffers
-  at::Generator generator_;         ///< that a library's data may draw from
+  at::Generator generator_;         ///< used by a library's data
   at::Tensor drawn_;                ///< its state
 };
 
@@ -79,7 +78,7 @@ SampleGradient gradient_of(Training& training, const std::vector<std::int64_t>& 
     loss.sum.backward();
     gradient.items = static_cast<double>(loss.count);
   }
-  // With compensation the sum is in the arena already, whatever the views say.
+  // With compensation the sum is already in the arena, whatever the views are.
   gradient.sum = training.reducer.flat_gradients().to(at::kDouble);
   if (gradient.sum.is_same(training.reducer.flat_gradients())) gradient.sum = gradient.sum.clone();
   return gradient;
@@ -93,7 +92,7 @@ std::vector<std::int64_t> samples_of(Training& training, const MicroPlan& micro,
   return samples;
 }
 
-/// The worst of all ranks, so that all of them judge alike.
+/// The worst of all ranks, so that all judge alike.
 ExactnessFigures compare(Training& training, const at::Tensor& found, const at::Tensor& wanted) {
   const double lengths = length_of(found) * length_of(wanted);
   const double along = at::dot(found, wanted).item<double>();
@@ -106,7 +105,7 @@ ExactnessFigures compare(Training& training, const at::Tensor& found, const at::
   return figures;
 }
 
-/// How large a part of the elements differs between a rank and the first one: 0 where all ranks hold the same.
+/// Fraction of elements that differ between a rank and the first one: 0 if all ranks hold the same.
 double differing_part(Training& training, const at::Tensor& found) {
   at::Tensor first = found.clone();
   training.mesh.data().broadcast(first, 0);
@@ -116,7 +115,7 @@ double differing_part(Training& training, const at::Tensor& found) {
   return largest(training, count > 0.0 ? differs.sum().item<double>() / count : 0.0);
 }
 
-/// The gradients that known mistakes would have made, tried one after another.
+/// Gradients that known mistakes would have made, tried one after another.
 class Explanation {
  public:
   Explanation(Training& training, const WindowPass& pass, const at::Tensor& found, const at::Tensor& wanted,
@@ -172,7 +171,7 @@ class Explanation {
     return sum;
   }
 
-  /// Over all micro-steps, but `without`, and all ranks.
+  /// Sum over all micro-steps except `without`, and all ranks.
   at::Tensor total(const std::vector<SampleGradient>& micro_steps, const Part& part,
                    std::optional<std::size_t> without = std::nullopt) {
     at::Tensor sum = at::zeros_like(found_);
@@ -185,7 +184,7 @@ class Explanation {
     return largest(training_, relative_difference(found_, predicted)) <= 4.0 * tolerance_;
   }
 
-  /// Whether the difference is one that rounding accounts for.
+  /// Whether rounding explains the difference.
   bool is_rounding() {
     double lengths = 0.0;
     for (const SampleGradient& micro : fresh_) lengths += length_of(micro.sum);
@@ -212,7 +211,7 @@ class Explanation {
     return meets(summed(training_, sum) / summed(training_, samples));
   }
 
-  /// Another multiple of the same direction, as of ranks that add up what each has divided.
+  /// Whether it is another multiple of the same direction, as from ranks that sum separately divided gradients.
   bool is_scaled(const at::Tensor& wanted) {
     const double square = at::dot(wanted, wanted).item<double>();
     return square > 0.0 && meets(wanted * (at::dot(found_, wanted).item<double>() / square));
@@ -239,8 +238,8 @@ class Explanation {
   const at::Tensor& found_;
   const at::Tensor& wanted_;
   double tolerance_;
-  std::vector<SampleGradient> fresh_;  ///< by micro-step: of samples the epoch has not seen
-  std::vector<SampleGradient> all_;    ///< of all it was given
+  std::vector<SampleGradient> fresh_;  ///< by micro-step: of samples new in the epoch
+  std::vector<SampleGradient> all_;    ///< of all its samples
   double fresh_items_ = 0.0;
   double all_items_ = 0.0;
 };
@@ -257,7 +256,7 @@ SampleGradient one_shot(Training& training, const WindowPass& pass) {
   return gradient;
 }
 
-/// Costs that change no number: exchanges beyond those of the plan without its bug, and the pace of the schedule.
+/// Costs that change no number: exchanges beyond the plan without its bug, and the pace of the schedule.
 ExactnessReason hidden_cost(const Training& training, const WindowPass& pass, ExactnessCheck& check) {
   WindowShape shape = training.plan().window;
   shape.knobs = resolve_knobs(training.spec().accumulation);
@@ -305,7 +304,7 @@ void check_exactness(Training& training, const WindowPass& pass, double factor) 
       reason = reason_of(training, pass, found, wanted, tolerance, differing);
     const Exactness verdict = judge(figures, tolerance, reason);
     if (const auto cost = hidden_cost(training, pass, check); reason == ExactnessReason::none) reason = cost;
-    // A window that a bug has spared must not pass for a run without one.
+    // A window that a bug did not affect must not be reported as a run without one.
     const Bug bug = training.spec().teaching.bug;
     if (reason == ExactnessReason::none && bug != Bug::none) reason = ExactnessReason::bug_idle;
     check.max_abs = figures.max_abs;

@@ -34,7 +34,7 @@ FlatRange Faults::unreduced(const FlatLayout& layout) const {
   switch (plan_.spec.teaching.bug) {
     case Bug::unused_parameters:
       return layout.parameters.front();
-    case Bug::pipeline_sync:  // the stage that holds the second half of the parameters
+    case Bug::pipeline_sync:  // the stage with the second half of the parameters
       return {0, layout.parameters[layout.parameters.size() / 2].offset +
                      layout.parameters[layout.parameters.size() / 2].size};
     default:

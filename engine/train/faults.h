@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes wrong on purpose: the bugs of the gallery that are not merely a wrong knob, the replayed defects that show
-// in the engine, and overflows that are injected. The passes of the trainer ask at the places where such a thing can
-// happen; a run without any gets the plan's own answers.
+// Deliberate faults: the bugs of the gallery that are more than a wrong knob, the replayed defects in the engine, and
+// injected overflows. The trainer's passes query them at the affected places; a run without faults gets the plan's own
+// answers.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,19 +17,19 @@ class Faults {
  public:
   Faults(const RunPlan& plan, std::int64_t rank) : plan_(plan), rank_(rank) {}
 
-  /// The model that is trained: batch_norm puts statistics of a micro-batch into it.
+  /// Returns the trained model: batch_norm adds statistics of a micro-batch to it.
   static ModelSpec model(const RunSpec& spec);
 
-  /// Gradients are reduced after this micro-step's backward.
+  /// Whether gradients are reduced after this micro-step's backward.
   bool reduces(const MicroPlan& micro) const;
-  /// Gradients are zeroed before it.
+  /// Whether gradients are zeroed before it.
   bool clears_before(const MicroPlan& micro) const;
-  /// Its loss becomes infinite.
+  /// Whether its loss becomes infinite.
   bool overflows(const MicroPlan& micro) const;
-  /// It is left out, and everything that counts it stays as it is.
+  /// Whether it is skipped, while everything that counts it stays the same.
   bool leaves_out(const MicroPlan& micro) const;
 
-  /// The gradients that a reduction is about to miss, to be put back after it; undefined where it misses none.
+  /// Returns the gradients that a reduction is about to miss, to be restored after it; undefined if it misses none.
   at::Tensor keep_unreduced(const DistributedDataParallel& reducer) const;
   void put_back(const DistributedDataParallel& reducer, const at::Tensor& kept) const;
 

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Written beside its place and renamed, so that a reader finds the old file or the new one.
+/// Writes a temporary file and renames it, so that a reader finds the old file or the new one.
 Result<void> write_model_file(const fs::path& folder, const NamedTensors& tensors) {
   const fs::path file = folder / "model.safetensors";
   const fs::path part = folder / ".model.safetensors.part";
@@ -51,7 +51,7 @@ bool is_alike(Communicator& axis, const std::string& hash) {
   return (all == mine).all().item<bool>();
 }
 
-/// The hash that the first stage computed, on all stages.
+/// Broadcasts the first stage's hash to all stages.
 std::string told_to_all_stages(const Training& training, const std::string& hash) {
   if (training.mesh.pipeline().size() == 1) return hash;
   at::Tensor numbers = numbers_of(hash);
@@ -61,9 +61,9 @@ std::string told_to_all_stages(const Training& training, const std::string& hash
   return told;
 }
 
-/// Each rank's hash is of its own copies of what every tensor rank holds. What was kept equal by construction is equal
-/// to the bit; anything else is damage worth a word. Replicas that never reduce are meant to differ. Collective: the
-/// world.
+/// Compares hashes of each rank's copies of replicated parameters. Copies that were kept equal by construction are
+/// equal to the bit; anything else is damage and reported. Replicas that never reduce are meant to differ. Collective:
+/// the world.
 void compare_copies(Training& training, const std::string& hash) {
   const bool replicas_differ = training.plan().knobs.reduce_when == ReduceWhen::never;
   Communicator& ranks = replicas_differ ? training.mesh.model() : training.mesh.world();
@@ -72,7 +72,7 @@ void compare_copies(Training& training, const std::string& hash) {
                              "Copies drifted apart: use an earlier checkpoint, and check the memory of this machine.");
 }
 
-/// The same of the copies of a tied embedding, which get the same updates. Collective: the world.
+/// Does the same for the copies of a tied embedding, which get the same updates. Collective: the world.
 void compare_tied_copies(Training& training) {
   if (training.mesh.grid().pipeline == 1) return;
   double differ = 0.0;
@@ -93,7 +93,7 @@ Result<std::string> write_final_weights(Training& training) {
   training.report.phase("finish");
   const auto untimed = training.mesh.pipeline().untimed();  // the first stage receives and reads the whole model
   NamedTensors tensors = whole_parameters(training);
-  // A window that was discarded has left each replica with buffers of its own; the first's are the model's.
+  // After a discarded window each replica has its own buffers; the first's are the model's.
   if (training.plan().knobs.reduce_when != ReduceWhen::never) training.reducer.before_forward();
   std::ranges::copy(training.model.buffers(), std::back_inserter(tensors));
   const std::string hash =

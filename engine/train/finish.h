@@ -8,8 +8,8 @@
 
 namespace accrue {
 
-/// The end of a completed run: final/model.safetensors (rank 0, where the run has a folder) and the weights' hash,
-/// equal on all ranks or warned about. Collective: the world. Errors: disk.
+/// Ends a completed run: writes final/model.safetensors (rank 0, if the run has a folder) and returns the weights'
+/// hash. Ranks with another hash give a warning. Collective: the world. Errors: disk.
 Result<std::string> write_final_weights(Training& training);
 
 }  // namespace accrue

@@ -17,8 +17,8 @@
 namespace accrue {
 namespace {
 
-/// What a part holds of each parameter. One that the planner's table does not have, or has in another shape, is whole,
-/// and decays if it is a matrix.
+/// Share of each parameter of a part. One that is missing from the planner's table, or has another shape there, is
+/// whole, and decays if it is a matrix.
 std::vector<ParameterShare> shares_of(const ModelPart& part, const ModelSpec& spec, const ModelShare& share) {
   std::map<std::string, ParameterShare> planned;
   for (ParameterShare& each : parameter_shares(spec, share)) planned[each.name] = std::move(each);
@@ -39,7 +39,7 @@ std::vector<ParameterShare> shares_of(const ModelPart& part, const ModelSpec& sp
   return shares;
 }
 
-/// The part itself, or a module that has all as children.
+/// Returns the part itself, or a module with all parts as children.
 std::shared_ptr<torch::nn::Module> module_of(const std::vector<std::shared_ptr<ModelPart>>& parts) {
   if (parts.size() == 1) return parts.front();
   auto all = std::make_shared<torch::nn::Module>();
@@ -52,7 +52,7 @@ void add_once(NamedTensors& all, const std::string& name, const at::Tensor& tens
   if (tensor.defined() && std::ranges::none_of(all, is_it)) all.emplace_back(name, tensor);
 }
 
-/// Only a model of one's own can be otherwise.
+/// Only a user's model can violate this.
 void demand_trainable(const NamedTensors& parameters) {
   const auto refuse = [](const std::string& message, const char* hint) {
     throw ResultError({ErrorCode::config, message, "custom_model_provider_function", hint});
@@ -87,7 +87,7 @@ NamedTensors untrained_tensors(const torch::nn::Module& module) {
 FlatModel::FlatModel(const ModelSpec& spec, const std::vector<ModelShare>& shares, const MakePart& make_part,
                      at::Device device, const MakeLayout& make_layout) {
   std::vector<std::shared_ptr<ModelPart>> parts;
-  std::vector<std::size_t> ends;  ///< by chunk: after its last parameter
+  std::vector<std::size_t> ends;  ///< by chunk: index after its last parameter
   for (const ModelShare& share : shares) {
     parts.push_back(make_part(share));
     parts_.push_back(parts.back().get());
@@ -119,7 +119,7 @@ FlatModel::FlatModel(const ModelSpec& spec, const std::vector<ModelShare>& share
       if (!entry.value().requires_grad()) add_once(frozen_, entry.key(), entry.value());
   for (auto& [name, buffer] : buffers()) buffer.set_data(buffer.to(device));
 #ifdef __GLIBC__
-  ::malloc_trim(0);  // drawing the weights has left free memory of their size behind, which the process would keep
+  ::malloc_trim(0);  // drawing the weights has freed memory of their size, which the process would keep
 #endif
 }
 

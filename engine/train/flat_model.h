@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a model that a rank holds. The parameters that train are views of one flat tensor, laid out as the
-// gradient arena is, so that the optimizer, the norm and a checkpoint each see one stretch of memory. Frozen parameters
-// of a model of one's own are kept as its buffers are.
+// Parts of a model that a rank holds. The trainable parameters are views of one flat tensor with the gradient arena's
+// layout. So the optimizer, the norm and a checkpoint each see one contiguous range. Frozen parameters of a user's
+// model are treated like its buffers.
 #pragma once
 
 #include <cstdint>
@@ -18,63 +18,64 @@
 
 namespace accrue {
 
-/// The parameters that require a gradient, in module order, a tied one once.
+/// Returns the parameters that require a gradient, in module order, a tied one once.
 NamedTensors trained_parameters(const torch::nn::Module& module);
-/// What else a module registers: frozen parameters, and buffers such as running statistics; each once.
+/// Returns a module's other tensors: frozen parameters, and buffers such as running statistics; each once.
 NamedTensors untrained_tensors(const torch::nn::Module& module);
 
 class FlatModel {
  public:
-  /// How these parameters, of a type, are laid out; the gradient arena's layout.
+  /// Makes the layout of the parameters of a type; it is also the gradient arena's.
   using MakeLayout = std::function<FlatLayout(at::ScalarType type, const std::vector<ParameterShare>& shares)>;
 
   using MakePart = std::function<std::shared_ptr<ModelPart>(const ModelShare& share)>;
 
-  /// Builds the shares of the spec's model, one a chunk, on the CPU, so that it begins alike everywhere, and moves
-  /// their parameters into a flat tensor on the device. Errors: throws ResultError (config) for a model of one's own
-  /// without a parameter that trains, or with such parameters of different types.
+  /// Builds the shares of the spec's model, one per chunk, on the CPU, so that initial weights are the same for every
+  /// device. Then moves their parameters into a flat tensor on the device. Errors: throws ResultError (config) for a
+  /// user's model without a trainable parameter, or with trainable parameters of different types.
   FlatModel(const ModelSpec& spec, const std::vector<ModelShare>& shares, const MakePart& make_part, at::Device device,
             const MakeLayout& make_layout);
 
-  /// All parts, each as a child where there are several.
+  /// All parts, as children if there are several.
   torch::nn::Module& module() { return *module_; }
-  /// By chunk.
+  /// Parts by chunk.
   const std::vector<ModelPart*>& parts() const { return parts_; }
-  /// An undivided model. Errors: std::logic_error where this rank holds less.
+  /// Returns an undivided model. Errors: std::logic_error if this rank holds less.
   ModelPart& undivided() const;
-  /// Shapes: [numel of the layout]; padding is zero.
+  /// The flat parameters. Shapes: [numel of the layout]; padding is zero.
   at::Tensor& flat() { return flat_; }
   const at::Tensor& flat() const { return flat_; }
   const FlatLayout& layout() const { return layout_; }
   const std::vector<std::string>& names() const { return names_; }
-  /// Those that train, in module order.
+  /// Trainable parameters, in module order.
   const std::vector<at::Tensor>& parameters() const { return trained_; }
-  /// untrained_tensors() of the parts, by their names in these. The built-in models have none. What trains is settled
-  /// when the model is made.
+  /// untrained_tensors() of the parts, by their names in these. The built-in models have none. The set of trainable
+  /// parameters is fixed at construction.
   NamedTensors buffers() const;
-  /// Of these the frozen parameters.
+  /// The frozen parameters among the buffers.
   const NamedTensors& frozen() const { return frozen_; }
-  /// Errors: throws ResultError (config) for one that was unfrozen meanwhile: no optimizer holds it.
+  /// Errors: throws ResultError (config) if one was unfrozen meanwhile, because no optimizer holds it.
   void demand_still_frozen() const;
   at::ScalarType dtype() const { return flat_.scalar_type(); }
 
-  /// Parameter i's part of any tensor of the layout, in the parameter's shape: a view.
+  /// Returns parameter i's part of any tensor of the layout, in the parameter's shape: a view.
   at::Tensor slice(const at::Tensor& flat, std::size_t i) const;
-  /// The same without rows of padding, as a checkpoint holds it: a view.
+  /// Does the same without padding rows, as in a checkpoint: a view.
   at::Tensor unpadded(const at::Tensor& flat, std::size_t i) const;
-  /// Where the parameters of a chunk lie.
+  /// Range of a chunk's parameters.
   const FlatRange& range_of(std::int64_t chunk) const { return ranges_[static_cast<std::size_t>(chunk)]; }
-  /// Where two parameters and those between them lie.
+  /// Range that spans two parameters and those between them.
   static FlatRange range_between(const at::Tensor& one, const at::Tensor& other);
-  /// What this rank holds of each parameter, in module order.
+  /// This rank's share of each parameter, in module order.
   const std::vector<ParameterShare>& shares() const { return shares_; }
-  /// The same part of any tensor of the layout as it is stored, under `prefix` and the parameter's name: a view.
+  /// Returns the same part of any tensor of the layout as stored, under `prefix` and the parameter's name: a view.
   PlacedTensor placed(const std::string& prefix, const at::Tensor& flat, std::size_t i) const;
-  /// How an update treats each parameter, in module order (parameter_group()).
+  /// Options of an update for each parameter, in module order (parameter_group()).
   std::vector<OptimizerSegment> segments(const OptimizerSpec& optimizer) const;
-  /// All weights in module order, for record_weights.
+  /// Returns all weights in module order, for record_weights.
   std::vector<double> weights() const;
-  /// Name of the first parameter, in module order, whose slice of `flat` is not finite; empty if all are.
+  /// Returns the name of the first parameter, in module order, whose slice of `flat` is not finite; empty if all are
+  /// finite.
   std::string first_non_finite(const at::Tensor& flat) const;
 
  private:

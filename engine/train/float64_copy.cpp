@@ -16,7 +16,7 @@
 namespace accrue {
 namespace {
 
-/// Masks and counts, which are of other types, stay what they are.
+/// Masks and counts, which have other types, stay the same.
 at::Tensor widened(const at::Tensor& tensor) {
   return tensor.defined() && at::isFloatingType(tensor.scalar_type()) ? tensor.to(at::kDouble) : tensor;
 }
@@ -32,7 +32,7 @@ bool is_dropout(const torch::nn::Module& module) {
          module.as<torch::nn::AlphaDropout>() || module.as<torch::nn::FeatureAlphaDropout>();
 }
 
-/// A library may hand out one model, or one table, again and again: converting it would convert what trains.
+/// A library may return the same model, or table, again: converting it would convert the trained one.
 void demand_own_tensors(const std::vector<at::Tensor>& copies, const std::vector<at::Tensor>& trained) {
   for (const at::Tensor& copy : copies)
     for (const at::Tensor& each : trained)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A second copy of an own model, in float64 and beside the one that trains: what a gradient would be without the
-// rounding, without dropout, or with the statistics of evaluation is computed on it, and nothing of the run changes.
-// Thread: training.
+// A second copy of a user's model, in float64, beside the trained one. It computes a gradient without rounding, without
+// dropout, or with evaluation statistics, without any effect on the run. Thread: training.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,7 +14,7 @@
 
 namespace accrue {
 
-/// Sum of a loss over some samples: its gradient in float64, flat, and how many items it has.
+/// Loss sum over some samples: its gradient in float64, flat, and its number of items.
 struct SampleGradient {
   at::Tensor sum;
   double items = 0.0;
@@ -24,19 +23,19 @@ struct SampleGradient {
 
 class Float64Copy {
  public:
-  /// What of the model is in training mode.
+  /// Parts of the model that are in training mode.
   enum class Mode {
     training,
     without_dropout,  ///< its dropout layers are in evaluation mode
     evaluation,
   };
 
-  /// Asks the plug-in library for the model once more and copies parameters and buffers. Errors: throws what the
-  /// library throws, and std::invalid_argument where it gives another model than before.
+  /// Makes the model once more through the plug-in library, and copies parameters and buffers. Errors: throws the
+  /// library's exceptions, and std::invalid_argument if it returns a different model.
   explicit Float64Copy(Training& training);
 
-  /// Each forward begins with the buffers that the training model has now, unless `carry` is set. `key`: the micro-step
-  /// whose random numbers are drawn. Errors: throws what the library throws.
+  /// Each forward begins with the training model's current buffers, unless `carry` is set. `key`: the micro-step that
+  /// keys the random numbers. Errors: throws the library's exceptions.
   SampleGradient gradient(const std::vector<std::int64_t>& samples, std::int64_t key, Mode mode, bool carry = false);
   bool has_buffers() const { return !buffers_.empty(); }
 
@@ -45,9 +44,9 @@ class Float64Copy {
 
   Training& training_;
   std::shared_ptr<ModelPart> part_;
-  NamedTensors parameters_;   ///< those that train
-  NamedTensors own_buffers_;  ///< what else it has
-  NamedTensors buffers_;      ///< the same of the training model, as it is now
+  NamedTensors parameters_;   ///< trainable ones
+  NamedTensors own_buffers_;  ///< its other tensors
+  NamedTensors buffers_;      ///< the same of the training model, now
 };
 
 }  // namespace accrue

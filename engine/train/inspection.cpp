@@ -23,7 +23,7 @@ std::vector<double> first_elements(const at::Tensor& flat, const FlatRange& rang
   return {begin, begin + shown.numel()};
 }
 
-/// Buckets that went out during the backward are sums of some ranks or of all: nobody can say which.
+/// Buckets that were launched during the backward are sums of some ranks or of all; which is unknown.
 bool are_being_reduced(const Training& training, const MicroPlan& plan) {
   return training.mesh.data().size() > 1 && training.faults.reduces(plan) && reduces_during_backward(training.plan());
 }

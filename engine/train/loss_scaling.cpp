@@ -25,7 +25,7 @@ LossScaling::LossScaling(const AccumulationKnobs& knobs, Bug bug, std::int64_t w
       global_(knobs.normalizer_scope == NormalizerScope::data_parallel && world_ > 1),
       deferred_(divides_when(knobs, world) == NormalizeWhen::deferred) {
   const ReduceOp wanted = counts_over_ranks() ? ReduceOp::sum : knobs.reduce_op;
-  // Reducing the arena again after each micro-step keeps what is already reduced only under a mean.
+  // Reducing the arena again after each micro-step preserves reduced parts only under a mean.
   reduce_op_ = knobs.reduce_when == ReduceWhen::every_micro_step ? ReduceOp::mean : wanted;
   correction_ = wanted == ReduceOp::sum && reduce_op_ == ReduceOp::mean ? world_ : 1.0;
 }
@@ -62,7 +62,7 @@ double LossScaling::factor(const MicroPlan& plan, const WindowCounts& counts) co
 }
 
 double LossScaling::reduced(double numerator_sum) const {
-  if (knobs_.reduce_when == ReduceWhen::never)  // a count of all ranks divides the sum itself
+  if (knobs_.reduce_when == ReduceWhen::never)  // a count over all ranks divides the sum itself
     return counts_items_ && deferred_ ? numerator_sum : numerator_sum / ranks_;
   return reduce_op_ == ReduceOp::mean ? numerator_sum / world_ : numerator_sum;
 }

@@ -4,7 +4,7 @@
 namespace accrue {
 namespace {
 
-/// The first may begin with what is made once.
+/// The first may include one-time costs.
 constexpr std::int64_t windows_that_show_all = 2;
 
 std::int64_t bytes_of(const at::Tensor& tensor) {
@@ -15,8 +15,8 @@ std::int64_t bytes_of(const at::Tensor& tensor) {
 
 void measure_window(Training& training) {
   if (!training.executor.counts_kept()) return;
-  // A device's libraries allocate their workspaces in the first window and keep them: the second is counted, if there
-  // is one.
+  // A device's libraries allocate their workspaces in the first window and keep them: count the second, if there is
+  // one.
   if (training.report.full_updates() == 1 && !training.device.is_cpu()) training.executor.count_kept_anew();
   if (training.report.full_updates() < windows_that_show_all) return;
   report_measured(training);
@@ -25,7 +25,7 @@ void measure_window(Training& training) {
 
 void report_measured(Training& training) {
   if (training.report.full_updates() == 0) return;
-  training.await_parameters();  // whose gathers are part of what was sent
+  training.await_parameters();  // its gathers are part of the sent bytes
   Measured measured{
       .parameter_bytes = bytes_of(training.model.flat()),
       .gradient_bytes = bytes_of(training.reducer.flat_gradients()) + bytes_of(training.reducer.flat_compensation()),

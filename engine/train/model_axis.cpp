@@ -24,14 +24,14 @@ namespace {
 
 constexpr std::string_view position_table = "position_embedding.weight";
 
-/// The dim along which the ranks hold parts.
+/// Returns the dim along which the ranks hold parts.
 std::int64_t divided_dim(const ParameterShare& share) {
   std::size_t dim = 0;
   while (share.extent[dim] == share.whole[dim]) ++dim;
   return static_cast<std::int64_t>(dim);
 }
 
-/// A padded parameter is divided by rows, which the ranks hold equally many of, padding included.
+/// A padded parameter is divided by rows, equally many per rank, padding included.
 at::Tensor whole_of(const at::Tensor& own, const ParameterShare& share, const TensorAxis& axis) {
   at::Tensor whole = own;
   if (share.divided) {
@@ -46,7 +46,7 @@ at::Tensor whole_of(const at::Tensor& own, const ParameterShare& share, const Te
   return whole.view(share.whole_shape);
 }
 
-/// A parameter of that name, where stages of the axis hold copies of it.
+/// Returns a parameter of that name if stages of the axis hold copies of it.
 std::optional<std::size_t> shared_parameter(const Training& training, std::string_view name, Axis axis) {
   if (!training.mesh.has(axis) || training.mesh.along(axis).size() == 1) return std::nullopt;
   const auto& names = training.model.names();
@@ -55,7 +55,7 @@ std::optional<std::size_t> shared_parameter(const Training& training, std::strin
   return static_cast<std::size_t>(found - names.begin());
 }
 
-/// What this rank's stage holds and no other owns, undivided.
+/// Parameters that only this rank's stage owns, undivided.
 NamedTensors own_parameters(Training& training) {
   NamedTensors all;
   const auto& shares = training.model.shares();
@@ -66,7 +66,7 @@ NamedTensors own_parameters(Training& training) {
   return all;
 }
 
-/// The same of another stage, in its order, without the values.
+/// The same for another stage, in its order, without the values.
 std::vector<ParameterShare> owned_by(const Training& training, std::int64_t stage) {
   const RunSpec& spec = training.spec();
   std::vector<ParameterShare> owned;
@@ -113,7 +113,7 @@ std::vector<FlatRange> counted_ranges(const Training& training, bool with_paddin
   for (std::size_t i = 0; i < shares.size(); ++i) {
     if (!counts_here(shares[i].shared, shares[i].divided, training.tensor.rank())) continue;
     FlatRange range = training.model.layout().parameters[i];
-    // Padding lies at the end of a parameter.
+    // Padding is at the end of a parameter.
     if (!with_padding) range.size = training.model.unpadded(training.model.flat(), i).numel();
     if (range.size > 0) ranges.push_back(range);
   }

@@ -17,7 +17,7 @@
 namespace accrue {
 namespace {
 
-/// The sum of the ranks' tensors, in their order.
+/// Sums the ranks' tensors, in rank order.
 at::Tensor over_ranks(Communicator& axis, const at::Tensor& own) {
   std::vector<std::int64_t> sizes = own.sizes().vec();
   sizes.insert(sizes.begin(), axis.size());
@@ -28,8 +28,7 @@ at::Tensor over_ranks(Communicator& axis, const at::Tensor& own) {
   return total;
 }
 
-/// Under ZeRO a segment is a piece of a parameter, and a rank may hold several or none: the rows are by parameter
-/// then.
+/// Under ZeRO a segment is a piece of a parameter, and a rank may hold several or none, so the rows are by parameter.
 std::vector<std::int64_t> rows_of_segments(const Training& training) {
   std::vector<std::int64_t> rows;
   for (std::size_t i = 0; i < training.optimizer->segments().size(); ++i)
@@ -37,7 +36,7 @@ std::vector<std::int64_t> rows_of_segments(const Training& training) {
   return rows;
 }
 
-/// Which rows are of parameters that the tensor ranks hold parts of: the same on all of them.
+/// Returns the rows of parameters that are divided over the tensor ranks, equal on all of them.
 std::vector<bool> divided_rows(const Training& training) {
   std::vector<bool> divided;
   if (training.shard)
@@ -47,7 +46,7 @@ std::vector<bool> divided_rows(const Training& training) {
   return divided;
 }
 
-/// What updates go to.
+/// The tensor that updates change.
 const at::Tensor& updated(const Training& training) {
   return training.masters.defined() ? training.masters : training.model.flat();
 }
@@ -92,7 +91,7 @@ void complete_sums(const Training& training, at::Tensor& sums) {
     at::Tensor is_divided = at::zeros({parameters, 1}, at::kBool);
     for (std::int64_t i = 0; i < parameters; ++i)
       is_divided.mutable_data_ptr<bool>()[i] = divided[static_cast<std::size_t>(i)];
-    // Of the others each rank has a copy.
+    // The others are replicated on each rank.
     whole = at::where(is_divided.to(sums.device()), over_ranks(training.mesh.tensor(), whole), whole);
   }
   sums.copy_(whole.index_select(0, rows));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms of weights where ranks hold parts of them: of whole parameters, for the optimizers that scale a step by them,
-// and of the whole model, for what a run measures at its updates.
+// Norms of weights whose parts ranks hold: of whole parameters, for optimizers that scale a step by them, and of the
+// whole model, for a run's measurements at its updates.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,24 +13,24 @@
 namespace accrue {
 
 /// Completes the sums of squares of the optimizer's segments (CompleteSums): over the data axis under ZeRO, and over
-/// the tensor axis for parameters that it divides. In the order of the ranks, so all get the same bits. Collective:
+/// the tensor axis for parameters that it divides. Sums in rank order, so all ranks get the same bits. Collective:
 /// those axes.
 void complete_sums(const Training& training, at::Tensor& sums);
 
-/// What an update does to the model, as far as [run] asks for it: how far the weights move, how long they are, and how
-/// much of the gradient is 0. Each element of the model counts once, rows of padding never; of half-precision weights
-/// the float32 copies count, which are what is updated.
+/// Measurements of an update that [run] requests: distance that the weights move, their norm, and zeros of the
+/// gradient. Each element of the model counts once, padding rows never. For half-precision weights the float32 copies
+/// count, because they are updated.
 class UpdateMeasurement {
  public:
-  /// Before the optimizer steps: the gradient is complete. Keeps the weights where their way is asked for.
+  /// Make it before the optimizer steps, with the complete gradient. Keeps the weights if their distance is requested.
   explicit UpdateMeasurement(Training& training);
-  /// After the step, or where there was none. Collective, if anything is asked for: the model axis, under ZeRO the
+  /// Call after the step, or after a skipped one. Collective if anything is requested: the model axis, under ZeRO the
   /// world.
   void put_into(Update& update) const;
 
  private:
   const Training& training_;
-  std::vector<FlatRange> ranges_;  ///< of what is updated, that this rank counts
+  std::vector<FlatRange> ranges_;  ///< of the updated tensor, that this rank counts
   at::Tensor before_;
   double zeros_ = 0.0;
 };

@@ -21,13 +21,13 @@ namespace {
 
 constexpr std::int64_t gauge_interval_ns = 1'000'000'000;
 
-/// What is exchanged in these follows from the window; in others also from what a user asks for.
+/// In these phases the window determines the exchanges; in others the user's requests do too.
 bool is_training(std::string_view phase) {
   constexpr std::string_view phases[] = {"data", "forward", "backward", "reduce", "step"};
   return std::ranges::find(phases, phase) != std::end(phases);
 }
 
-/// What everything exchanged in a phase is for; nothing where each call says it itself.
+/// Purpose of all exchanges of a phase; none if each call states its own.
 std::optional<CollectivePurpose> purpose_of(std::string_view phase) {
   if (phase == "verify") return CollectivePurpose::check;
   if (phase == "evaluate") return CollectivePurpose::evaluation;
@@ -35,13 +35,13 @@ std::optional<CollectivePurpose> purpose_of(std::string_view phase) {
   return std::nullopt;
 }
 
-/// A step's parts have timers of their own.
+/// A step's parts have their own timers.
 const char* timer_of(ComputeKind kind) {
   if (kind == ComputeKind::forward) return "forward-compute";
   return kind == ComputeKind::backward ? "backward-compute" : nullptr;
 }
 
-/// Of a message between stages: what forwards are computed from, or a gradient on its way back.
+/// Timer of a message between stages: an input of forwards, or a gradient.
 const char* timer_of_message(const CollectiveRecord& record) {
   const bool sends = record.op == "send";
   if (record.message == MessageLabel::What::input) return sends ? "forward-send" : "forward-recv";
@@ -49,7 +49,7 @@ const char* timer_of_message(const CollectiveRecord& record) {
   return nullptr;
 }
 
-/// Of the exchanges that Megatron-LM has timers for; nullptr of the others.
+/// Timer of an exchange that Megatron-LM times; nullptr for others.
 const char* timer_of(const CollectiveRecord& record) {
   if (record.axis != to_string(Axis::data)) return timer_of_message(record);
   if (record.purpose == CollectivePurpose::gradients) return "all-grads-sync";
@@ -195,8 +195,8 @@ void Reporter::resumed(const TrainingCursor& cursor) {
 
 void Reporter::collective(const CollectiveRecord& record) {
   if (computing_) compute_ns_ -= record.end_ns - record.begin_ns;
-  // Training alone leaves calls under way when its phase ends; each belongs to the window in which it began.
-  // What is compared to find a mistake no plan counts.
+  // Calls may still be in progress when the training phase ends; each belongs to the window in which it began.
+  // Comparisons that detect mistakes are in no plan and do not count.
   const bool in_training = (trains_ || record.begin_ns < phase_ns_) && record.purpose != CollectivePurpose::check;
   const bool in_last = record.begin_ns < window_ns_;
   if (in_training && (!in_last || last_counts_)) {

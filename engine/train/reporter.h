@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trainer's side of events: fills them in, keeps the run's clock, and turns collectives into sync entries.
+// Event reporting of the trainer: fills events in, keeps the run's clock, and turns collectives into sync entries.
 // Thread: training.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace accrue {
 
-/// What a micro-step came to on this rank.
+/// Result of a micro-step on this rank.
 struct MicroResult {
   double mean_loss = 0.0;
   std::int64_t items = 0;
@@ -28,39 +28,40 @@ struct MicroResult {
 
 class Reporter {
  public:
-  /// Observes all axes until it is destroyed.
+  /// Observes all axes until destruction.
   Reporter(const RunOrder& order, const Mesh& mesh, RankChannel& channel, at::Device device);
   ~Reporter();
   Reporter(const Reporter&) = delete;
   Reporter& operator=(const Reporter&) = delete;
 
   void ready();
-  /// Where training is, from here on: heartbeats and sync entries carry it. update counts from 1.
+  /// Sets the current place of training, for heartbeats and sync entries. `update` counts from 1.
   void phase(const char* name, std::int64_t update, std::int64_t micro_step);
   void phase(const char* name) { phase(name, update_, micro_step_); }
-  /// The operation of a window that this phase is about.
+  /// Sets the operation of a window that this phase is about.
   void begins(const PipelineOperation& operation, std::int64_t micro_step);
-  /// Between the two a span of computation runs: exchanges inside it are not compute time.
+  /// Between computes(true) and computes(false) a span of computation runs, and exchanges inside it are not compute
+  /// time.
   void computes(bool computing) { computing_ = computing; }
   void micro_step(const MicroPlan& plan, const MicroResult& result);
-  /// A span of computation, CLOCK_MONOTONIC in ns. It counts as compute time.
+  /// Reports a span of computation, CLOCK_MONOTONIC in ns. It counts as compute time.
   void operation(ComputeKind kind, std::int64_t micro_step, std::int64_t chunk, std::int64_t begin_ns,
                  std::int64_t end_ns);
-  /// From rank 0 alone: the others hold the same numbers.
+  /// Sends from rank 0 alone, because the others hold the same numbers.
   void from_first(EventBody body);
   void warn_first(std::string class_name, std::string message, std::string what_to_do);
   void gauge_if_due();
-  /// After each boundary. What began to be sent since the last one counts if the window was a full one that ended in an
-  /// update.
+  /// Call after each boundary. `counts`: the window was full and ended in an update, so bytes sent since the last
+  /// boundary count.
   void window_done(bool counts);
-  /// Windows that counted.
+  /// Number of windows that counted.
   std::int64_t full_updates() const { return full_updates_; }
-  /// Sends what is held, with what was sent in the windows that counted. Nothing may be under way.
+  /// Sends `held`, with the bytes sent in the counted windows. No transfer may be in progress.
   void measured(Measured held);
 
-  /// Time under one of Megatron-LM's names.
+  /// Adds time under one of Megatron-LM's names.
   void spend(const char* timer, std::int64_t ns) { timers_[timer] += static_cast<double>(ns) * 1e-9; }
-  /// Seconds of this rank since the last call, under Megatron-LM's names: "forward-compute", "all-grads-sync",
+  /// Returns this rank's seconds since the last call, under Megatron-LM's names: "forward-compute", "all-grads-sync",
   /// "forward-send".
   std::map<std::string, double> take_timers() { return std::exchange(timers_, {}); }
 
@@ -68,11 +69,11 @@ class Reporter {
   /// Seconds of training: those of the resumed checkpoint and those since.
   double seconds() const;
   void resumed(const TrainingCursor& cursor);
-  /// Time in operations since the ranks started, without the exchanges inside them.
+  /// Time in operations since the ranks started, without exchanges inside them.
   double compute_seconds() const { return static_cast<double>(compute_ns_) * 1e-9; }
 
  private:
-  /// Of one communicator, in training alone: evaluations, checkpoints and the start are not counted.
+  /// Bytes of one communicator, in training alone: evaluations, checkpoints and the start are not counted.
   struct Sent {
     AxisTraffic traffic;
     std::int64_t calls = 0;
@@ -94,7 +95,7 @@ class Reporter {
   std::int64_t compute_ns_ = 0;
   std::int64_t gauge_ns_;
   bool trains_ = false;                       ///< in this phase
-  std::optional<CollectivePurpose> purpose_;  ///< of all that this phase exchanges
+  std::optional<CollectivePurpose> purpose_;  ///< of all exchanges of this phase
   std::int64_t phase_ns_ = 0;
   SentByAxis sent_;  ///< in the windows that counted
   SentByAxis of_window_;

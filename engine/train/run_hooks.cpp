@@ -38,7 +38,7 @@ bool names_any(const MegatronSpec& spec) {
          spec.custom_megatron_datasets_provider_function || spec.custom_get_batch_function || spec.custom_loss_function;
 }
 
-/// Of a linear model or an MLP: "inputs" and "targets" as they come, and the model's own loss.
+/// For a linear model or an MLP: "inputs" and "targets" unchanged, and the model's own loss.
 class DenseStep final : public AbstractTrainStep {
  public:
   explicit DenseStep(bool classifies) : AbstractTrainStep("DenseStep"), classifies_(classifies) {}
@@ -70,7 +70,7 @@ std::shared_ptr<AbstractTrainStep> own_step(const ModelSpec& model, const TrainS
   return std::make_shared<DenseStep>(model.loss == LossKind::cross_entropy);
 }
 
-/// What the loss of a batch is divided by, as far as its names say.
+/// Divisor of a batch's loss, as far as its names determine it.
 std::int64_t items_of(const NamedBatch& batch, std::int64_t rows) {
   const auto at = [&batch](const char* key) {
     const auto found = batch.find(key);
@@ -90,8 +90,8 @@ void check(const LossOut& out) {
     throw std::invalid_argument("no gradient leads back from the loss of the plug-in library: it was detached");
 }
 
-/// The forward of a library's model, for Accrue's own steps: what it throws has the provider's name. A step of the
-/// library gets the chunk itself.
+/// Forward of a library's model, for Accrue's own steps: its exceptions get the provider's name. A step of the library
+/// gets the chunk itself.
 class NamedForward final : public ModelChunk {
  public:
   NamedForward(ModelChunk& inner, const std::string& provider)
@@ -114,7 +114,7 @@ struct RunHooks::Named {
   MegatronLMPlugin plugin;
   std::unique_ptr<Communicator> alone = single_communicator();  ///< the run itself averages over replicas
   std::shared_ptr<AbstractTrainStep> step;
-  std::vector<megatron::MegatronDataset> data;  ///< of training and of validation; empty: the spec's
+  std::vector<megatron::MegatronDataset> data;  ///< for training and validation; empty: the spec's
   DataFacts facts;
   std::int64_t position = 0;
   const std::shared_ptr<StepReports> training_reports = std::make_shared<StepReports>();
@@ -137,8 +137,8 @@ NamedBatch RunHooks::Named::raw(const Batch& batch) const {
   return fetched_batch;
 }
 
-/// A chunk behind a train step, under the names of the chunk's own parameters. `widens`: numbers that the library's
-/// batches hold are taken in float64.
+/// A chunk behind a train step, under the names of the chunk's own parameters. `widens`: numbers of the library's
+/// batches are converted to float64.
 class RunHooks::HookedPart final : public ModelPart {
  public:
   HookedPart(std::shared_ptr<const Named> named, std::shared_ptr<ModelChunk> chunk, torch::nn::Module& holder,
@@ -208,7 +208,7 @@ class RunHooks::HookedPart final : public ModelPart {
   megatron::ForwardOut out_;
 };
 
-/// Batches that hold the numbers of samples alone: each stage fetches what they stand for.
+/// Batches that contain only sample numbers: each stage fetches the data itself.
 class RunHooks::HookedSource final : public DataSource {
  public:
   explicit HookedSource(std::shared_ptr<const Named> named) : named_(std::move(named)) {}

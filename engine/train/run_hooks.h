@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What [megatron] of a spec names of plug-in libraries, in a run: a train step, a loss, a model, data of one's own. To
-// the trainer they look like any part of a model and any data: it counts, reduces, divides and reports as always.
-// Over the tensor axis is compared (megatron/same_batch.h) what the library's data sets and its
-// custom_get_batch_function give, and each batch that its own train step computed.
+// Plug-in library parts that [megatron] of a spec names, in a run: train step, loss, model and data. The trainer treats
+// them like any model part and any data: it counts, reduces, divides and reports as usual. The tensor axis compares
+// (megatron/same_batch.h) the output of the library's data sets and its custom_get_batch_function, and each batch that
+// its train step computed.
 // Thread: training.
 #pragma once
 
@@ -19,34 +19,34 @@ namespace accrue {
 
 class RunHooks {
  public:
-  /// The mesh must outlive this. Errors: throws std::invalid_argument for a name that the registry does not have, and
-  /// for what a step of the library cannot be made with.
+  /// The mesh must outlive this. Errors: throws std::invalid_argument for a name that the registry lacks, and for
+  /// arguments that the library's step cannot be made with.
   RunHooks(const RunPlan& plan, const Mesh& mesh, const megatron::Registry& registry);
 
   /// Whether the spec names anything.
   bool any() const { return named_ != nullptr; }
-  /// In place of the spec's data. Null: those are read.
+  /// Replaces the spec's data. Null: those are read.
   std::unique_ptr<DataSource> data() const;
-  /// As make_model_part(), behind the train step where the spec names anything. With a number type other than the
-  /// spec's the batches of the library are converted, too. Errors: likewise, and where the library's provider gives no
-  /// model.
+  /// Does make_model_part(), behind the train step if the spec names anything. With a number type other than the
+  /// spec's, the library's batches are converted too. Errors: likewise, and if the library's provider returns no model.
   std::shared_ptr<ModelPart> part(const ModelSpec& model, std::uint64_t seed, const ModelShare& share,
                                   const TensorAxis& axis, const ParallelSpec& parallel) const;
-  /// What the train step has reported beside its loss since the last call, over all ranks; empty where the spec names
-  /// nothing. Collective: the world, where it does.
+  /// Returns the train step's reports beside its loss since the last call, over all ranks; empty if the spec names
+  /// nothing. Collective: the world, unless the spec names nothing.
   NamedNumbers take_reports(Split split) const;
   void drop_reports() const;
-  /// This rank's reports of the open window, for a checkpoint (StepReports::text()), and the same back.
+  /// Returns this rank's reports of the open window for a checkpoint (StepReports::text()); the second function
+  /// restores them.
   std::string open_reports() const;
   void restore_reports(const std::string& text) const;
-  /// The forward that follows belongs to this micro-step of the window.
+  /// The next forward belongs to this micro-step of the window.
   void starts(std::int64_t position) const;
 
  private:
   struct Named;
   class HookedPart;
   class HookedSource;
-  std::shared_ptr<Named> named_;  ///< null where the spec names nothing
+  std::shared_ptr<Named> named_;  ///< null if the spec names nothing
 };
 
 }  // namespace accrue

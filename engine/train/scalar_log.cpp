@@ -42,7 +42,7 @@ void ScalarLog::add(const Evaluation& evaluation, std::int64_t samples) {
   write(scalars_of(loss_, evaluation), evaluation.update, samples);
 }
 
-/// Training does not end for a plot: a disk that is full is named once, and the file is left as it is.
+/// Training does not stop for a plot: a full disk is reported once, and the file is left as it is.
 void ScalarLog::write(const TensorboardScalars& scalars, std::int64_t update, std::int64_t samples) {
   if (!file_) return;
   const double now = wall_clock_seconds();

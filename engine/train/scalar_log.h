@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run's scalars for TensorBoard (run.tensorboard_dir), under Megatron-LM's tags: x is the update, and for
-// "... vs samples" the samples trained on. All ranks hold the same numbers; the last one writes. Thread: training.
+// Scalars of a run for TensorBoard (run.tensorboard_dir), under Megatron-LM's tags: x is the update, and for "... vs
+// samples" the samples trained on. All ranks hold the same numbers; the last one writes. Thread: training.
 #pragma once
 
 #include <map>
@@ -16,13 +16,13 @@ namespace accrue {
 
 class ScalarLog {
  public:
-  /// A relative folder lies in the run's. Errors: throws ResultError (disk; config without a folder to lie in).
-  /// `device`: whose memory is logged.
+  /// A relative folder is inside the run's. `device`: the device whose memory is logged. Errors: throws ResultError
+  /// (disk; config if there is no run folder for a relative one).
   ScalarLog(const RunOrder& order, const Mesh& mesh, at::Device device);
 
-  /// `update`: as it is reported; timers: seconds of this rank in the update, by name.
+  /// `update`: as reported; timers: seconds of this rank in the update, by name.
   void add(const Update& update, double batch_size, const std::map<std::string, double>& timers);
-  /// A resumed run's updates so far took so long.
+  /// Sets the duration of a resumed run's earlier updates.
   void resumes_after(double seconds) { seconds_ = seconds; }
   void add(const Evaluation& evaluation, std::int64_t samples);
 

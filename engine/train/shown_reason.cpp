@@ -17,7 +17,7 @@ namespace {
 
 using Mode = Float64Copy::Mode;
 
-/// Two float64 gradients that differ by less are equal but for their rounding.
+/// Two float64 gradients with a smaller difference are equal except for rounding.
 constexpr double equal_in_float64 = 1e-9;
 
 /// The library's code failed on the copy, on some rank.
@@ -29,7 +29,7 @@ class Trials {
     std::optional<decltype(compute())> computed;
     try {
       computed.emplace(compute());
-    } catch (const std::exception&) {  // the library's code may not be able to compute in float64
+    } catch (const std::exception&) {  // the library's code may not support float64
     }
     if (largest(training_, computed ? 0.0 : 1.0) > 0.0) throw NotShown();
     return std::move(*computed);
@@ -39,10 +39,10 @@ class Trials {
   Trials(Training& training, const std::vector<MicroSamples>& window)
       : training_(training), window_(window), copy_(on_all_ranks([&] { return Float64Copy(training); })) {}
 
-  /// The mean gradient of the window's micro-steps together, and of one batch, over all ranks.
+  /// Mean gradients of the window's micro-steps together, and of one batch, over all ranks.
   struct BothWays {
     at::Tensor split, joint;
-    double lengths = 0.0;  ///< of the micro-steps' gradients, added up
+    double lengths = 0.0;  ///< sum of the norms of the micro-steps' gradients
     bool equal() const { return relative_difference(split, joint) <= equal_in_float64; }
   };
 
@@ -84,7 +84,7 @@ class Trials {
     });
   }
 
-  /// Whether the buffers that a forward leaves behind change the next one's gradient.
+  /// Whether the buffers after a forward change the next one's gradient.
   bool reads_buffers() {
     return copy_.has_buffers() && differ([&](const MicroSamples& micro) {
              SampleGradient first = copy_.gradient(micro.samples, micro.micro_step, Mode::training);
@@ -92,7 +92,7 @@ class Trials {
            });
   }
 
-  /// Whether samples taken one at a time have another gradient than together.
+  /// Whether samples processed one at a time have another gradient than together.
   bool couples_samples() {
     return differ([&](const MicroSamples&) {
       const auto samples = all_samples();
@@ -125,7 +125,7 @@ class Trials {
   Float64Copy copy_;
 };
 
-/// In the order of the parameters, without the arena's padding.
+/// Returns it in parameter order, without the arena's padding.
 at::Tensor by_parameter(const Training& training, const at::Tensor& flat) {
   std::vector<at::Tensor> parts;
   for (std::size_t i = 0; i < training.model.names().size(); ++i)
@@ -139,7 +139,7 @@ ExactnessReason removed_reason(Trials& trials) {
     return trials.couples_samples() ? ExactnessReason::coupled_samples : ExactnessReason::unexplained;
   }
   if (!trials.is_random(Mode::training)) return ExactnessReason::batch_norm;
-  // A model may have both. Where dropout is no layer of its own, it cannot be switched off alone.
+  // A model may have both. If dropout is not a separate layer, it cannot be switched off alone.
   if (trials.is_random(Mode::without_dropout) || trials.both_ways(Mode::without_dropout).equal())
     return ExactnessReason::dropout;
   return ExactnessReason::batch_norm;

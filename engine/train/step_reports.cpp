@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks may report different names: a rank without a batch reports none. So each sends its sums as text, a line a name.
+// Ranks may report different names: a rank without a batch reports none. So each sends its sums as text, one name per
+// line.
 #include "train/step_reports.h"
 
 #include <ATen/TensorOperators.h>
@@ -34,7 +35,7 @@ std::string text_of(const std::map<std::string, at::Tensor>& sums) {
   return text;
 }
 
-/// False where a line is none of text_of()'s.
+/// Returns false if a line is not from text_of().
 bool add_lines(Sums& sums, const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the train step of a plug-in library reports beside its loss, such as an accuracy, from micro-steps to an update
-// or an evaluation.
+// Reports of a plug-in library's train step beside its loss, such as an accuracy, collected from micro-steps for an
+// update or an evaluation.
 // Thread: training.
 #pragma once
 
@@ -18,15 +18,15 @@ namespace accrue {
 
 class StepReports {
  public:
-  /// One micro-step's. A report under the loss's own name is left out. Errors: throws std::invalid_argument for a
-  /// tensor that has neither one element nor a numerator and a denominator.
+  /// Adds the reports of one micro-step. A report under the loss's own name is ignored. Errors: throws
+  /// std::invalid_argument for a tensor that has neither one element nor a numerator and a denominator.
   void add(const megatron::LossReport& report, std::string_view loss);
-  /// By name, the mean over the micro-steps of all replicas since the last call, or numerators over denominators. A
-  /// name that no rank reported is not there. Collective: the world.
+  /// Returns by name the mean over the micro-steps of all replicas since the last call, or numerators over
+  /// denominators. A name that no rank reported is missing. Collective: the world.
   NamedNumbers take(const Mesh& mesh);
   void drop() { sums_.clear(); }
-  /// What this rank has so far, for a checkpoint: a line a name; and the same back. False, and nothing is changed,
-  /// where the text is none of text()'s.
+  /// Returns this rank's reports so far for a checkpoint, one name per line; the second function restores them. It
+  /// returns false and changes nothing if the text is not from text().
   std::string text() const;
   bool restore(const std::string& text);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time of a part of the boundary under Megatron-LM's name for it, until the device is done with it. Thread: training.
+// Times a part of the boundary under Megatron-LM's name, until the device has finished it. Thread: training.
 #pragma once
 
 #include "train/training.h"
 
 namespace accrue {
 
-/// Does the part. Of one that throws no time is taken; nullptr: it has no timer.
+/// Runs the part. If it throws, no time is recorded. nullptr: no timer.
 template <typename Part>
 void timed(Training& training, const char* timer, const Part& part) {
   if (timer == nullptr) return part();

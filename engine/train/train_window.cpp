@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Micro-steps of one window: the work of the window executor's operations. Losses stay where they were computed and are
-// read at the boundary, before the rank pauses, and often enough for a live plot; sums of losses and counts are local,
-// and agreed on at the boundary, with deferred normalisation applied there.
+// Micro-steps of one window: the work of the window executor's operations. Losses stay on the device and are read at
+// the boundary, before the rank pauses, and often enough for a live plot. Sums of losses and counts are local; the
+// ranks agree on them at the boundary, with deferred normalisation.
 //
-// Until the last micro-step replicas exchange only what follows, all of them at the same place:
-//  - before the first micro-step the counts of the whole window, where each micro-step is divided by them (K6 eager
-//    with K5 samples or tokens), or where a model has two losses with counts of their own;
-//  - gradients, where the plan's micro-step says sync;
-//  - what an evaluation or a checkpoint that is due inside the window takes.
-// Ranks that hold parts of one model exchange activations and their gradients in every micro-step as well.
+// Until the last micro-step replicas make only these exchanges, all at the same place:
+// - before the first micro-step the counts of the whole window, if each micro-step is divided by them (K6 eager
+//   with K5 samples or tokens), or if a model has two losses with their own counts;
+// - gradients, if the plan's micro-step says sync;
+// - those of an evaluation or a checkpoint that is due inside the window.
+// Ranks that hold parts of one model also exchange activations and their gradients in every micro-step.
 //
-// Dropout draws from generators that are keyed anew before each forward (key_dropout()): a resumed run draws what the
-// uninterrupted one drew, and evaluation in between cannot shift anything.
+// Dropout uses generators that are keyed anew before each forward (key_dropout()): a resumed run draws the same numbers
+// as the uninterrupted one, and an evaluation in between changes nothing.
 #include "train/train_window.h"
 
 #include <ATen/ops/stack.h>
@@ -43,14 +43,14 @@ namespace {
 constexpr std::uint64_t dropout_stream = 0xd0d0;
 constexpr std::uint64_t tensor_dropout = 0xd0d1;
 constexpr std::uint64_t part_dropout = 0xd0d2;
-/// How long a micro-step's loss may wait to be read: a frame of the studio.
+/// Time that a micro-step's loss may wait to be read: a frame of the studio.
 constexpr std::int64_t publish_interval_ns = 33'000'000;
-/// The same on a device, which computes nothing while it is read.
+/// The same on a device, which idles while it is read.
 constexpr std::int64_t device_publish_interval_ns = 1'000'000'000;
-/// Micro-steps for which operations are listed at once.
+/// Maximum number of micro-steps per list of operations.
 constexpr std::int64_t longest_list = 4096;
 
-/// The batches of the rest of the window, and how much the whole of it holds over the ranks of the normaliser's scope.
+/// Batches of the rest of the window, and the contents of the whole window over the ranks of the normaliser's scope.
 struct CountedWindow {
   std::deque<Batch> batches;
   WindowCounts counts;
@@ -66,7 +66,7 @@ CountedWindow count_window(Training& training) {
     rest.samples += batch.samples;
     if (plan->update) break;
   }
-  if (training.open.counted.samples > 0) {  // the window's beginning was counted before the run was interrupted
+  if (training.open.counted.samples > 0) {  // the window's beginning was counted before the interruption
     counted.counts = training.open.counted;
     return counted;
   }
@@ -78,8 +78,8 @@ CountedWindow count_window(Training& training) {
   return counted;
 }
 
-/// The partial sum of gradients is clipped after each micro-step (K11 every_micro_step). Replayed as Colossal-AI does
-/// it, a norm of 0 does not switch clipping off: it leaves nothing.
+/// Clips the partial sum of gradients after each micro-step (K11 every_micro_step). In Colossal-AI's replay a norm of 0
+/// does not disable clipping: it zeroes the sum.
 void clip_partial_sum(Training& training) {
   if (!training.driver.clips_partial_sums()) return;
   const double max_norm = training.spec().optimizer.clip_norm * training.loss_scale.factor();
@@ -101,7 +101,7 @@ void reduce(Training& training) {
   training.faults.put_back(training.reducer, kept);
 }
 
-/// What may happen inside a window besides training.
+/// Actions inside a window besides training.
 bool evaluates_after(const Training& training, const MicroPlan& plan) {
   return due_after(training.spec(), plan, training.spec().evaluate.every_micro_steps);
 }
@@ -110,15 +110,15 @@ bool saves_after(const Training& training, const MicroPlan& plan) {
   return !plan.update && checkpoint_due_inside(training, plan);
 }
 
-/// The micro-steps of one window on this rank, in the executor's order. On a pipeline several are in flight: a list
-/// then holds the whole window, and nothing happens inside it but training.
+/// Micro-steps of one window on this rank, in the executor's order. On a pipeline several are in progress: a list then
+/// has the whole window, and nothing but training happens inside it.
 class TrainedWindow final : public WindowWork {
  public:
   TrainedWindow(Training& training, WindowPass& pass, CountedWindow counted)
       : training_(training), pass_(pass), counted_(std::move(counted)) {}
 
   bool over() const { return over_; }
-  /// The next list counts its micro-steps from 0.
+  /// The next list numbers its micro-steps from 0.
   void begins_list() { flights_.clear(); }
 
   bool begin(std::int64_t index) override {
@@ -202,7 +202,7 @@ class TrainedWindow final : public WindowWork {
   void finished(const PipelineOperation& operation) override {
     MicroStep& now = flights_.at(operation.micro_step);
     const MicroPlan plan = now.plan;
-    // Backward ends on a stage's first chunk: the others' gradients are there as well.
+    // Backward ends on a stage's first chunk: the others' gradients are complete too.
     if (operation.chunk > 0) {
       cover_.reset();
       return;
@@ -214,8 +214,7 @@ class TrainedWindow final : public WindowWork {
     if (!done.loss.sum.defined())  // a rank without a batch passes the same places as the others
       for (const StepPhase phase : {StepPhase::forward, StepPhase::scale}) hold_after(phase, plan, done);
     hold_after(StepPhase::backward, plan, done);
-    // Another stage may still wait for what this one has computed: the window's sums are waited for when it has been
-    // sent.
+    // Another stage may still wait for this one's result: the window's sums are awaited after it was sent.
     reduces_after_ = pipelined() && plan.update && training_.faults.reduces(plan);
     if (!reduces_after_ && training_.faults.reduces(plan)) {
       reduce(training_);
@@ -232,7 +231,7 @@ class TrainedWindow final : public WindowWork {
     between_micro_steps(plan);
   }
 
-  /// What a pipeline puts off until nothing is in flight.
+  /// Actions that a pipeline postpones until nothing is in progress.
   void after_list() {
     if (std::exchange(reduces_after_, false)) reduce(training_);
     if (!pipelined() || pass_.end != WindowEnd::boundary || !evaluates_after(training_, pass_.last)) return;
@@ -240,8 +239,8 @@ class TrainedWindow final : public WindowWork {
     evaluate(training_);
   }
 
-  /// Reports what has run, in that order, and the micro-steps that are done with their losses. A device is waited for
-  /// only here.
+  /// Reports operations in order of execution, and finished micro-steps with their losses. Only here does it wait for a
+  /// device.
   void publish() {
     training_.clock.settle();
     for (const Span& span : ran_) {
@@ -271,14 +270,14 @@ class TrainedWindow final : public WindowWork {
     Batch batch;
     std::int64_t samples = 0;
     LossSum loss = {};
-    at::Tensor first = {};     ///< of two losses, what the first adds to the loss sum
-    at::Tensor second = {};    ///< and the second
+    at::Tensor first = {};     ///< with two losses: the first one's share of the loss sum
+    at::Tensor second = {};    ///< and the second one's
     std::int64_t divisor = 1;  ///< of the loss
     double weight = 0.0;
     ComputeClock::Mark end = {};
   };
 
-  /// Of a part that does not say itself what it uses next (training.cpp).
+  /// For a part that does not announce its parameters (training.cpp).
   void await_parameters(std::int64_t chunk) {
     if (training_.shard && !training_.model.parts()[static_cast<std::size_t>(chunk)]->says_what_it_uses())
       training_.shard->await(training_.model.range_of(chunk));
@@ -304,7 +303,7 @@ class TrainedWindow final : public WindowWork {
     return facts;
   }
 
-  /// The time that it stands is no time of the forward.
+  /// The pause does not count as time of the forward.
   void hold_in_forward(StepPhase phase, const MicroStep& now, double weight) {
     bool held = false;
     pass_phase(training_, phase, now.plan, [&] {
@@ -342,14 +341,14 @@ class TrainedWindow final : public WindowWork {
     if (saves) save_inside(training_, {pass_.tally, counted_.counts});
   }
 
-  /// The loss sum of a micro-step, and what each of two losses is of it.
+  /// The loss sum of a micro-step, and the shares of two losses.
   struct ReadLoss {
     double sum = 0.0;
     double first = 0.0;
     double second = 0.0;
   };
 
-  /// Those of the micro-steps that are done, by one copy from the device; 0 where there was nothing to compute.
+  /// Reads those of finished micro-steps by one copy from the device; 0 if there was nothing to compute.
   std::vector<ReadLoss> read_losses() const {
     const bool two = has_second_loss(training_.spec().model);
     std::vector<at::Tensor> sums;
@@ -399,20 +398,20 @@ class TrainedWindow final : public WindowWork {
       if (!std::isfinite(loss.sum) && tally.non_finite_micro_step == 0)
         tally.non_finite_micro_step = done.plan.micro_step;
     }
-    // Of the ranks that hold parts of one model, one that has the loss speaks for all.
+    // Of the ranks that hold parts of one model, one with the loss reports for all.
     if (training_.tensor.rank() == 0 && training_.mesh.last_stage()) training_.report.micro_step(done.plan, result);
   }
 
   Training& training_;
   WindowPass& pass_;
   CountedWindow counted_;
-  std::map<std::int64_t, MicroStep> flights_;        ///< begun and not finished, by their place in the list
+  std::map<std::int64_t, MicroStep> flights_;        ///< begun and unfinished, by index in the list
   std::vector<MicroStep> done_;                      ///< not yet published
   std::vector<Span> ran_;                            ///< not yet published
-  std::map<std::int64_t, std::int64_t> compute_ns_;  ///< published of micro-steps that are not
+  std::map<std::int64_t, std::int64_t> compute_ns_;  ///< published time of micro-steps that are not yet published
   std::optional<Cover> cover_;
-  ComputeClock::Mark begin_;  ///< of the operation that runs
-  std::int64_t first_ = 0;    ///< micro-step that the list counts as 0
+  ComputeClock::Mark begin_;  ///< of the current operation
+  std::int64_t first_ = 0;    ///< micro-step with index 0 in the list
   std::int64_t published_ns_ = monotonic_ns();
   bool over_ = false;
   bool reduces_after_ = false;
@@ -443,7 +442,7 @@ WindowPass train_window(Training& training) {
   }
   pass.tally = std::exchange(training.open, {}).tally;
   TrainedWindow work(training, pass, std::move(counted));
-  // A window that never closes is as long as the run: the list is made a stretch at a time.
+  // A window that never closes is as long as the run: the list is made in sections.
   while (!work.over()) {
     const auto next = training.window.peek();
     const std::int64_t planned = next ? next->window_size - next->position : 1;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's training as a list of passes. What a window holds, divides by, reduces and steps at is
-// AccumulationWindow's answer; this file only says what follows what:
+// One rank's training as a list of passes. AccumulationWindow decides the contents, divisor, reductions and steps of a
+// window; this file has only the order:
 //
-//   window:    (counts over the ranks, where a micro-step must divide by them) -> micro-steps
-//   boundary:  agree -> check -> normalise and clip -> optimizer -> clear -> report -> change N
-//   between:   evaluation on schedule, checkpoint on schedule or on request, the end on request
+//   window: (counts over the ranks, if a micro-step must divide by them) -> micro-steps
+//   boundary: agree -> check -> normalise and clip -> optimizer -> clear -> report -> change N
+//   between: evaluation on schedule, checkpoint on schedule or on request, the end on request
 //
-// Invariants. Between windows the gradients are zero, and a checkpoint taken there holds none; one that is due inside a
-// window is taken by the window's pass, with the rank's gradients and sums where K15 says anywhere. Every collective
-// is reached by all ranks in the same order: what decides about one is agreed on, or the same on all ranks by
-// construction.
+// Invariants. Between windows the gradients are zero, and a checkpoint there contains none. The window's pass takes a
+// checkpoint that is due inside it, with the rank's gradients and sums if K15 says anywhere. All ranks reach every
+// collective in the same order: conditions for one are agreed on, or equal on all ranks by construction.
 #include "accrue/train/trainer.h"
 
 #include <ATen/Parallel.h>
@@ -36,7 +35,7 @@ std::string teaching_text(const TeachingSpec& teaching) {
   return "overflow_at";
 }
 
-/// Warns once, at the start, of what the spec has the run do wrong on purpose.
+/// Warns once, at the start, of deliberate faults of the spec.
 void warn_at_start(Training& training) {
   const RunSpec& spec = training.spec();
   if (spec.teaching != TeachingSpec{})
@@ -47,8 +46,8 @@ void warn_at_start(Training& training) {
                                "Remove it from accumulation.replay for the run that was meant.");
 }
 
-/// Tensor-parallel ranks read for themselves: the first batch shows whether they read the same. A plug-in library's
-/// data sets give the numbers of samples here, and are compared as they are read.
+/// Tensor-parallel ranks read data separately: the first batch shows whether they read the same. A plug-in library's
+/// data sets give only sample numbers here, and are compared when read.
 void compare_first_batch(Training& training) {
   const auto next = training.window.peek();
   if (!next || training.tensor.size() == 1) return;
@@ -58,7 +57,7 @@ void compare_first_batch(Training& training) {
                               training.mesh);
 }
 
-/// Everything between two windows. True: the ranks have agreed to end here.
+/// Does everything between two windows. Returns true if the ranks have agreed to end here.
 bool between_windows(Training& training, const BoundaryRequests& requests) {
   const std::int64_t update = training.cursor.update();
   if (!requests.stop && evaluation_due(training, update)) evaluate(training);

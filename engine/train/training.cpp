@@ -28,7 +28,7 @@ std::int64_t gradient_element(const RunPlan& plan, at::ScalarType own) {
   return bytes_of_sum(plan.knobs.accumulation_dtype, static_cast<std::int64_t>(c10::elementSize(own)));
 }
 
-/// float16 is scaled, from the usual start; other types where the spec names a scale.
+/// float16 is scaled, from the usual start; other types only if the spec gives a scale.
 DynamicScale loss_scale_of(const RunSpec& spec) {
   const double usual = spec.model.dtype == Dtype::float16 ? DynamicScale::first : 0.0;
   DynamicScale scale{.scale = spec.optimizer.loss_scale.value_or(usual),
@@ -46,8 +46,8 @@ std::int64_t shards_of(const RunPlan& plan) {
   return is_sharded(plan) ? plan.grid.data : 1;
 }
 
-/// A tied embedding whose two copies are updated by different ranks: both are cut alike, so that the owners of a part
-/// on the first and on the last stage add up the same numbers.
+/// A tied embedding whose two copies are updated by different ranks: both are divided alike, so that the owners on the
+/// first and on the last stage sum the same elements.
 std::optional<std::size_t> alone_in(const RunPlan& plan, const std::vector<ParameterShare>& shares) {
   if (!is_sharded(plan) || plan.grid.pipeline == 1) return std::nullopt;
   const auto tied = std::ranges::find(shares, tied_embedding, &ParameterShare::name);
@@ -72,7 +72,7 @@ std::optional<UpdateShard> shard_of(const RunPlan& plan, const FlatModel& model,
   return UpdateShard(model.layout(), mesh.data());
 }
 
-/// What this rank holds of the model, by chunk.
+/// This rank's shares of the model, by chunk.
 std::vector<ModelShare> shares_of(const RunSpec& spec, const Mesh& mesh) {
   std::vector<ModelShare> shares;
   for (std::int64_t chunk = 0; chunk < spec.parallel.virtual_pipeline; ++chunk)

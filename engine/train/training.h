@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything one rank trains with, built once. The passes of trainer.cpp borrow it; none of them counts on its own:
-// where training stands is the window's position, and what has been done is the cursor.
+// Everything that one rank trains with, built once. The passes of trainer.cpp borrow it, and none of them counts: the
+// window holds the position, and the cursor holds what has been done.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@
 
 namespace accrue {
 
-/// How much the whole window holds, where a normaliser must know it before the first micro-step.
+/// Contents of the whole window, if a normaliser needs them before the first micro-step.
 struct OpenWindow {
   WindowTally tally;
   WindowCounts counted;
@@ -51,9 +51,9 @@ struct Training {
   FlatModel model;
   LossScaling scaling;
   DistributedDataParallel reducer;
-  std::optional<UpdateShard> shard;  ///< ZeRO: what this rank updates, if not everything
+  std::optional<UpdateShard> shard;  ///< ZeRO: the part that this rank updates
   std::unique_ptr<FlatOptimizer> optimizer;
-  /// What updates go to, where that is not the flat parameters: float32 copies of half-precision parameters; the packed
+  /// Target of updates if it is not the flat parameters: float32 copies of half-precision parameters, or the packed
   /// copy of this rank's shard.
   at::Tensor masters;
   AccumulationDriver driver;
@@ -63,25 +63,26 @@ struct Training {
   WindowExecutor executor;
   DynamicScale loss_scale;
   TrainingCursor cursor;
-  OpenWindow open;                      ///< of a window that a checkpoint was taken inside of
+  OpenWindow open;                      ///< of a window inside which a checkpoint was taken
   std::optional<CheckpointMark> saved;  ///< the newest checkpoint
-  std::int64_t saved_micro_step = 0;    ///< where it, or the run, began
+  std::int64_t saved_micro_step = 0;    ///< its micro-step, or the start of the run
 
   /// Collective: the world (parameters are made equal).
   Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_channel, at::Device computes_on, RunHooks named,
            std::unique_ptr<DataSource> source);
 
-  /// Where the dynamic loss scale stands, into a cursor.
+  /// Copies the dynamic loss scale into a cursor.
   void note_scale(TrainingCursor& at) const {
     at.loss_scale = loss_scale.scale;
     at.scale_growth = loss_scale.growth;
     at.scale_overflows = loss_scale.overflows;
   }
-  /// Before the parameters are read as a whole: an update's may still travel (overlap_param_gather).
+  /// Call before reading the parameters as a whole: an update's gathering may still be in progress
+  /// (overlap_param_gather).
   void await_parameters() {
     if (shard) shard->await_all();
   }
-  /// Whether the loss is known as two parts: a plug-in library's is one number.
+  /// Whether the loss is known in two parts; a plug-in library's is one number.
   bool splits_loss() const { return has_second_loss(spec().model) && !hooks.any(); }
   bool half() const { return at::isReducedFloatingType(model.dtype()); }
   const RunPlan& plan() const { return order.plan; }
@@ -94,7 +95,7 @@ struct WindowPass {
   WindowEnd end = WindowEnd::run_over;
   MicroPlan last;  ///< the boundary's micro-step
   WindowTally tally;
-  std::vector<MicroPlan> micro_steps;  ///< of the window, for a check of its gradient; not those before a resume
+  std::vector<MicroPlan> micro_steps;  ///< of the window, for a check of its gradient; without those before a resume
 };
 
 }  // namespace accrue

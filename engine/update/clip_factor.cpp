@@ -32,7 +32,7 @@ void clip_flat_norm(at::Tensor& grads, double max_norm) {
   }
   const FlatRange whole{0, grads.numel()};
   const at::Tensor norm = tensor_square_sum(grads, {&whole, 1}).sqrt_();
-  // Rounds once more than clip_factor(): runs on a device keep their numbers.
+  // Rounds once more than clip_factor(), so that numbers of existing runs on a device stay the same.
   grads.mul_(norm.add_(margin).reciprocal_().mul_(max_norm).clamp_max_(1.0));
 }
 

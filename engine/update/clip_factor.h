@@ -7,13 +7,12 @@
 
 namespace accrue {
 
-/// What gradients of that norm are multiplied by: min(1, max_norm / (norm + 1e-6)), a little below the bound whatever
-/// rounding does. Not a number where the norm is not.
+/// Returns the factor for gradients with that norm: min(1, max_norm / (norm + 1e-6)), slightly below the bound despite
+/// rounding. NaN if the norm is NaN.
 double clip_factor(double norm, double max_norm);
-/// The same of a norm on a device, which it does not wait for.
+/// Does the same for a norm on a device, without waiting for it.
 at::Tensor clip_factor(const at::Tensor& norm, double max_norm);
-/// Scales a flat gradient [numel] in place by clip_factor(); a bound of 0 leaves it as it is. Does not wait for a
-/// device.
+/// Scales a flat gradient [numel] in place by clip_factor(); a bound of 0 changes nothing. Does not wait for a device.
 void clip_flat_norm(at::Tensor& grads, double max_norm);
 
 }  // namespace accrue

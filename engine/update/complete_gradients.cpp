@@ -6,10 +6,10 @@
 namespace accrue {
 namespace {
 
-/// Of two stages the axis is the pipeline's, so the name of the exchange does not tell.
+/// With two stages the embedding axis is the pipeline axis, so the name of the exchange is not sufficient.
 constexpr const char* embedding_timer = "embedding-grads-all-reduce";
 
-/// In one exchange.
+/// Uses one exchange.
 void sum_rows(const std::vector<at::Tensor>& gradients, Communicator& tensor) {
   std::vector<at::Tensor> flat;
   for (const at::Tensor& each : gradients) flat.push_back(each.reshape({-1}));
@@ -22,8 +22,8 @@ void sum_rows(const std::vector<at::Tensor>& gradients, Communicator& tensor) {
   }
 }
 
-/// Under ZeRO the owners of a number differ between the stages, so each replica first gets the whole table: it is
-/// small. That exchange adds nothing up over the replicas, so it is none of the gradient reductions that are counted.
+/// Under ZeRO the owners of a number differ between the stages, so each replica first gets the whole table, which is
+/// small. That exchange sums nothing over the replicas, so it does not count as a gradient reduction.
 void sum_positions(const PartialGradients& partial, const Mesh& mesh, bool sharded) {
   at::Tensor table = partial.table;
   const auto at = [&](const TablePart& part) { return table.narrow(0, part.offset, part.gradient.numel()); };

@@ -33,7 +33,7 @@ std::vector<OptimizerSegment> UpdateShard::segments(const std::vector<OptimizerS
   return segments;
 }
 
-/// use(piece, range in the flat space) for what this rank owns of ascending ranges.
+/// Calls use(piece, range in the flat space) for this rank's share of ascending ranges.
 template <typename Use>
 void UpdateShard::for_common(const std::vector<FlatRange>& flat, const Use& use) const {
   for (const FlatRange& range : flat)

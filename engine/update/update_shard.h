@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ZeRO-1: the part of the flat space whose update is this rank's, packed into one tensor. Each replica owns an equal
-// part of every bucket, so a bucket's sum goes to its owners by one reduce-scatter and the updated parameters come back
-// by one all-gather. The gathering may go on until the next forward of a model part needs its parameters.
-// Source: Megatron-LM's distributed optimizer.
+// ZeRO-1: the part of the flat space that this rank updates, packed into one tensor. Each replica owns an equal part of
+// every bucket. So one reduce-scatter brings a bucket's sum to its owners, and one all-gather returns the updated
+// parameters. The gathering may overlap until the next forward of a model part needs its parameters. Source:
+// Megatron-LM's distributed optimizer.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,7 +19,7 @@ namespace accrue {
 
 class UpdateShard {
  public:
-  /// What this rank owns of a parameter without a gap.
+  /// A contiguous part of a parameter that this rank owns.
   struct Part {
     std::size_t parameter = 0;
     FlatRange of_parameter;  ///< within the parameter's elements
@@ -30,26 +30,25 @@ class UpdateShard {
   UpdateShard(const FlatLayout& layout, Communicator& axis);
 
   std::int64_t numel() const { return numel_; }
-  /// By place in the packed space.
+  /// Parts in the order of the packed space.
   const std::vector<Part>& parts() const { return parts_; }
-  /// The segments of the packed space, one a part.
+  /// Segments of the packed space, one per part.
   std::vector<OptimizerSegment> segments(const std::vector<OptimizerSegment>& of_parameters) const;
-  /// Ranges of the flat space as the ranges of it that this rank owns: ascending, in the flat space.
+  /// Intersects ranges of the flat space with this rank's: ascending, in the flat space.
   std::vector<FlatRange> owned(const std::vector<FlatRange>& flat) const;
-  /// The same in the packed space.
+  /// Does the same, with positions in the packed space.
   std::vector<FlatRange> packed(const std::vector<FlatRange>& flat) const;
 
-  /// This rank's part of a flat tensor, packed, in another type.
+  /// Packs this rank's part of a flat tensor, in another type.
   at::Tensor pack(const at::Tensor& flat, at::ScalarType type) const;
-  /// Puts a packed tensor back.
+  /// Copies a packed tensor back.
   void unpack(const at::Tensor& packed, const at::Tensor& flat) const;
-  /// Makes the flat tensor whole on all ranks, those buckets first that a forward uses first. `overlap`: returns at
-  /// once, and a part of the flat tensor is whole after an await() of it, which must come before the next unpack().
-  /// Collective: the axis.
+  /// Makes the flat tensor whole on all ranks, starting with the buckets that a forward uses first. `overlap`: returns
+  /// at once; a range is whole after await(), which must precede the next unpack(). Collective: the axis.
   void gather(const at::Tensor& flat, bool overlap);
-  /// Waits until what lies in the range is whole.
+  /// Waits until the range is whole.
   void await(const FlatRange& flat);
-  /// Waits until everything is.
+  /// Waits until everything is whole.
   void await_all();
 
  private:
@@ -62,10 +61,10 @@ class UpdateShard {
   void for_common(const std::vector<FlatRange>& flat, const Use& use) const;
 
   Communicator& axis_;
-  std::vector<Piece> pieces_;  ///< one a bucket
+  std::vector<Piece> pieces_;  ///< one per bucket
   std::vector<Part> parts_;
   std::int64_t numel_ = 0;
-  std::vector<std::pair<FlatRange, Work>> gathers_;  ///< under way, by bucket
+  std::vector<std::pair<FlatRange, Work>> gathers_;  ///< in progress, by bucket
 };
 
 }  // namespace accrue

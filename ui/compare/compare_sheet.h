@@ -35,7 +35,7 @@ class CompareSheet : public QDialog {
   DifferencePlot* difference_;
   QTreeWidget* table_;
   QPushButton* go_;
-  QTimer follow_;  ///< while one of them trains
+  QTimer follow_;  ///< runs while one of them trains
 };
 
 }  // namespace accrue::ui

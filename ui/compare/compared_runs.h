@@ -17,28 +17,28 @@ class PlanFollower;
 class RunQueue;
 class SpecDocument;
 
-/// One of the ways in which a spec can run.
+/// One way to run a spec.
 struct RunWay {
-  QString label;  ///< what messages call its run
-  QString name;   ///< what a refusal calls it
+  QString label;  ///< its run's name in messages
+  QString name;   ///< its name in a refusal
   std::optional<RunPlan> plan;
-  QString refusal;  ///< where there is no plan
+  QString refusal;  ///< reason if there is no plan
 };
 
-/// One spec in several ways, as a queue of ordinary runs: starts them once the plans belong to the current document,
-/// and shows the queue's progress and what was left out. Thread: GUI.
+/// One spec in several ways, as a queue of ordinary runs. Starts them once the plans belong to the current document,
+/// and shows the queue's progress and what was dropped. Thread: GUI.
 class ComparedRuns : public QObject {
   Q_OBJECT
 
  public:
-  /// Answers the ways of the newest plans; none while the data cannot be read.
+  /// Returns the ways of the newest plans; none while the data cannot be read.
   using Ways = std::function<std::vector<RunWay>()>;
 
   ComparedRuns(SpecDocument* document, PlanFollower* plans, Ways ways, RunQueue* queue, MessageBar* bar,
                QObject* parent);
   /// Begins once the plans belong to the current document.
   void start();
-  /// The same, in other ways.
+  /// Does the same, with other ways.
   void startWith(Ways ways);
 
  Q_SIGNALS:
@@ -46,7 +46,7 @@ class ComparedRuns : public QObject {
   void aboutToBegin();
   /// Nothing could be queued; the message bar shows why.
   void refused();
-  /// They are over, and those that began can be drawn over each other.
+  /// They have ended, and those that began can be drawn over each other.
   void ended();
 
  private:
@@ -62,7 +62,7 @@ class ComparedRuns : public QObject {
   MessageBar* bar_;
   QStringList left_out_;
   bool asked_ = false;
-  bool queued_ = false;  ///< the queue's runs are these
+  bool queued_ = false;  ///< the queue's runs belong to this object
 };
 
 }  // namespace accrue::ui

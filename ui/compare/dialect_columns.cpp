@@ -42,7 +42,7 @@ std::vector<PlacedCell> placedCells(const DialectPlan& answer) {
   return cells;
 }
 
-/// Ends of epochs as most dialects place them.
+/// Ends of epochs as in most dialects.
 bool endsEpoch(const DialectComparison& comparison, const Place& place) {
   for (const DialectPlan& answer : comparison.dialects)
     if (answer.plan && place.second + 1 == answer.plan->window.batches_per_epoch) return true;
@@ -53,7 +53,7 @@ bool endsEpoch(const DialectComparison& comparison, const Place& place) {
 
 DialectColumns DialectColumns::of(const DialectComparison& comparison, int glyph) {
   std::vector<std::vector<PlacedCell>> placed;
-  std::map<Place, int> letters;  // the most in a column
+  std::map<Place, int> letters;  // maximum in a column
   for (const DialectPlan& answer : comparison.dialects) {
     placed.push_back(answer.plan ? placedCells(answer) : std::vector<PlacedCell>{});
     for (const PlacedCell& cell : placed.back()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// DialectColumns: where the strips of a comparison place their cells. A column is one batch of one epoch and has the
-// same place in every strip, so that what each dialect does with a batch is aligned.
+// DialectColumns: positions of cells in the strips of a comparison. A column is one batch of one epoch and has the same
+// position in every strip. So each dialect's treatment of a batch is aligned.
 #pragma once
 
 #include <QString>
@@ -15,7 +15,7 @@ struct DialectColumn {
   std::int64_t batch = 0;  ///< in the epoch, from 0; beyond its length if a dialect fills up a window
   int x = 0;
   int width = 0;
-  bool gap_before = false;  ///< micro-steps are left out here
+  bool gap_before = false;  ///< micro-steps are omitted here
   bool ends_epoch = false;  ///< a hairline follows
 };
 
@@ -28,7 +28,7 @@ enum class CellKind {
 struct DialectCell {
   int column = 0;
   CellKind kind = CellKind::trained;
-  ComparedMicroStep step;  ///< of a dropped cell: empty
+  ComparedMicroStep step;  ///< empty for a dropped cell
 };
 
 struct DialectColumns {
@@ -36,11 +36,11 @@ struct DialectColumns {
   std::vector<std::vector<DialectCell>> cells;  ///< of each dialect, in the comparison's order
   int width = 0;
 
-  /// glyph: the side of a letter's shape.
+  /// glyph: side length of a letter's shape.
   static DialectColumns of(const DialectComparison& comparison, int glyph);
 };
 
-/// What a cell means, as sentences for a tooltip and a screen reader.
+/// Sentences about a cell, for a tooltip and a screen reader.
 QString cellText(const DialectPlan& plan, const DialectCell& cell, const DialectColumn& column);
 /// The label below a cell: "÷ 4", "÷ items", "unused", "never seen".
 QString cellLabel(const DialectPlan& plan, const DialectCell& cell);

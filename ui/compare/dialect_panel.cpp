@@ -88,7 +88,7 @@ DialectCard::DialectCard(Dialect dialect, QWidget* parent)
   notes_ = addText("dialectNotes", true);
   for (QLabel* label : {fate_, facts_, notes_}) {
     layout->addWidget(label);
-    label->hide();  // until there is a text, which is what names it
+    label->hide();  // until there is a text, which also names it
   }
 }
 
@@ -242,7 +242,7 @@ QWidget* DialectPanel::buildBottom(QAction* run_all) {
   return bottom;
 }
 
-/// A strip that has the focus loses it when QDialog's part hides what is left, and must not tell of it any more.
+/// A focused strip loses the focus when QDialog's destructor hides it, and must not report that any more.
 DialectPanel::~DialectPanel() {
   for (DialectCard* card : cards_) card->strip()->disconnect(this);
 }

@@ -22,8 +22,8 @@ class RunQueue;
 class SpecDocument;
 struct DialectColumns;
 
-/// One dialect's part of the panel: its name, its strip, what happens to the last batches, and a button that makes it
-/// the set-up's dialect.
+/// One dialect's part of the panel: its name, its strip, the fate of the last batches, and a button that makes it the
+/// set-up's dialect.
 class DialectCard : public QWidget {
   Q_OBJECT
 
@@ -32,7 +32,7 @@ class DialectCard : public QWidget {
 
   void show(const std::shared_ptr<const DialectComparison>& comparison,
             const std::shared_ptr<const DialectColumns>& columns, std::size_t row);
-  /// The state of this dialect's queued run; empty hides it.
+  /// Shows the state of this dialect's queued run; empty hides it.
   void showOutcome(const QString& text);
   DialectStrip* strip() const { return strip_; }
   QPushButton* useButton() const { return use_; }
@@ -56,13 +56,13 @@ class DialectCard : public QWidget {
   QLabel* notes_;
 };
 
-/// "What would each dialect do": the five strips of the current set-up, one below the other. Not modal: they follow the
-/// form while it is edited.
+/// "What would each dialect do": the five strips of the current set-up, one below the other. Not modal: they follow
+/// edits of the form.
 class DialectPanel : public QDialog {
   Q_OBJECT
 
  public:
-  /// run_all is the window's command; the panel shows it as a button.
+  /// run_all is the window's command, which the panel shows as a button.
   DialectPanel(SpecDocument* document, DialectPlans* dialects, RunQueue* queue, QAction* run_all, QWidget* parent);
   ~DialectPanel() override;
 

@@ -123,7 +123,7 @@ void DialectStrip::paintBands(QPainter& painter) const {
   for (std::size_t begin = 0; begin < all.size();) {
     std::size_t end = begin + 1;
     const QString label = cellLabel(*plan(), all[begin]);
-    // One band a window; a window across a gap has one in each part.
+    // One band per window; a window across a gap has one in each part.
     const auto joins = [&](const DialectCell& cell) {
       return window_of(cell) == window_of(all[begin]) &&
              !columns_->columns[static_cast<std::size_t>(cell.column)].gap_before;

@@ -9,26 +9,26 @@
 namespace accrue::ui {
 
 /// One dialect's micro-steps as cells: letters in shapes (b hollow box, B full box, S square, L diamond, Z circle), the
-/// windows as bands behind them, the divisor beneath, batches that are not used hatched or crossed out. Arrow keys walk
-/// the cells; Enter chooses the dialect.
+/// windows as bands behind them, the divisor beneath, and unused batches hatched or crossed out. Arrow keys move
+/// through the cells; Enter chooses the dialect.
 class DialectStrip : public QWidget {
   Q_OBJECT
 
  public:
   explicit DialectStrip(QWidget* parent = nullptr);
 
-  /// `row`: which of the comparison's dialects. The strips share both objects.
+  /// `row`: index of the dialect in the comparison. The strips share both objects.
   void setPlan(std::shared_ptr<const DialectComparison> comparison, std::shared_ptr<const DialectColumns> columns,
                std::size_t row);
   /// Scrolls sideways, together with the other strips.
   void setOffset(int offset);
   /// The cell selected by keys; -1 before the first key.
   int currentCell() const { return current_; }
-  /// The strip in words: letters, updates, divisors, schedule, last batches.
+  /// Text of the strip: letters, updates, divisors, schedule, last batches.
   QString text() const;
 
   static int glyphSize();
-  /// Draws a letter in its shape; for legends too.
+  /// Draws a letter in its shape; also for legends.
   static void paintLetter(QPainter& painter, const QRect& box, QChar letter, const QPalette& palette);
 
   QSize sizeHint() const override;
@@ -37,9 +37,9 @@ class DialectStrip : public QWidget {
  Q_SIGNALS:
   /// Enter, Space or a double click.
   void chosen();
-  /// The text of the cell under the pointer or selected by keys; empty if there is none.
+  /// Text of the cell under the pointer or selected by keys; empty if there is none.
   void described(const QString& text);
-  /// The keys have moved to a cell, which should be scrolled into view.
+  /// The keys have selected a cell, which should be scrolled into view.
   void cellReached(int x, int width);
 
  protected:
@@ -70,7 +70,7 @@ class DialectStrip : public QWidget {
   int current_ = -1;
 };
 
-/// The batches' numbers and the epochs, once above all strips.
+/// Numbers of the batches and epochs, once above all strips.
 class DialectRuler : public QWidget {
   Q_OBJECT
 
@@ -88,7 +88,7 @@ class DialectRuler : public QWidget {
   int offset_ = 0;
 };
 
-/// What the letters mean.
+/// Meaning of the letters.
 class DialectLegend : public QWidget {
   Q_OBJECT
 

@@ -148,7 +148,7 @@ bool IsoBatchPanel::idle() const {
   return !queue_->isActive() && !control_->isLive() && control_->state() != RunState::preflight;
 }
 
-/// A row a layout, a column a micro-batch.
+/// A row per layout, a column per micro-batch.
 void IsoBatchPanel::showPlans() {
   if (!isVisible()) return;
   cells_.clear();
@@ -198,7 +198,7 @@ void IsoBatchPanel::changeEvent(QEvent* event) {
   QDialog::changeEvent(event);
   if (event->type() != QEvent::FontChange) return;
   fitRows();
-  refresh();  // cells have fonts of their own
+  refresh();  // cells have their own fonts
 }
 
 RunSeries* IsoBatchPanel::trialOf(const IsoPlan& plan) const {
@@ -297,7 +297,7 @@ void IsoBatchPanel::fill(QTableWidgetItem* item, const Cell& cell, double least,
   item->setFont(font);
   item->setForeground(cell.run ? colors.text : colors.muted);
   item->setToolTip(refusalText(cell.plan));
-  // More is darker; what it is stands in the cell.
+  // More is darker; the cell has the number.
   const auto amount = amountOf(cell);
   const double part = amount && most > least ? (*amount - least) / (most - least) : 0.0;
   item->setBackground(amount ? QBrush(mixed(colors.accent, colors.surface, 0.06 + 0.34 * part)) : QBrush());

@@ -23,15 +23,15 @@ class RunQueue;
 class RunSeries;
 class SpecDocument;
 
-/// The iso-batch explorer: a grid of all ways to make the samples of an update, a layout a row and a micro-batch a
-/// column. Cells are filled by short runs, those of the library included, so that it goes on where it was left.
+/// The iso-batch explorer: a grid of all ways to make the samples of an update, with a layout per row and a micro-batch
+/// per column. Short runs fill the cells, including earlier ones of the library, so that it continues where it stopped.
 class IsoBatchPanel : public QDialog {
   Q_OBJECT
 
  public:
   enum class Shown { time, memory, exactness };
 
-  /// may_run: false while the form cannot be run, which it says.
+  /// may_run: false while the form cannot be run; it reports the reason.
   IsoBatchPanel(SpecDocument* document, IsoPlans* plans, ComparedRuns* runs, RunQueue* queue, RunControl* control,
                 RunLibrary* library, std::function<bool()> may_run, QWidget* parent);
 
@@ -44,27 +44,27 @@ class IsoBatchPanel : public QDialog {
   struct Cell {
     IsoPlan plan;
     const RunSeries* run = nullptr;  ///< the finished trial, if there is one
-    double seconds = 0.0;            ///< an update
-    std::int64_t bytes = 0;          ///< that the fullest rank held
+    double seconds = 0.0;            ///< per update
+    std::int64_t bytes = 0;          ///< memory of the fullest rank
   };
 
   void build();
   void showPlans();
-  /// Two lines of text a row.
+  /// Gives a row two lines of text.
   void fitRows();
   void refresh();
   void fill(QTableWidgetItem* item, const Cell& cell, double least, double most) const;
   void showDetail();
   const Cell* current() const;
   QString valueOf(const Cell& cell) const;
-  /// What colours the cell; empty where nothing was measured.
+  /// Value that colours the cell; empty if nothing was measured.
   std::optional<double> amountOf(const Cell& cell) const;
   void run(const std::function<bool(const IsoPlan&)>& wanted);
   void runCurrent();
   void adoptCurrent();
   RunSeries* trialOf(const IsoPlan& plan) const;
   Shown shown() const;
-  /// No run is live, here or in the queue.
+  /// Whether no run is live, here or in the queue.
   bool idle() const;
 
   SpecDocument* document_;

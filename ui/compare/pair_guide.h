@@ -15,8 +15,8 @@ class RunSeries;
 class RunsPanel;
 class Actions;
 
-/// Compares two runs: the baseline, or else the other one that is chosen or shown, with the focused run. Marks in the
-/// plots where their losses part, goes there, and opens the sheet of both.
+/// Comparison of two runs: the focused run with the baseline, or else with the other selected or shown one. Marks the
+/// point in the plots where their losses part, goes there, and opens the sheet of both.
 class PairGuide : public QObject {
   Q_OBJECT
 
@@ -32,9 +32,9 @@ class PairGuide : public QObject {
   Pair pair() const;
   void showMark();
   void goToParting();
-  /// Until other runs are shown, focused or compared with.
+  /// Shows a message until other runs are shown, focused or compared.
   void say(const QString& text);
-  /// Without two runs: how to choose them.
+  /// Explains how to choose two runs.
   void askForTwo();
 
   const Actions& actions_;
@@ -44,7 +44,7 @@ class PairGuide : public QObject {
   MessageBar* bar_;
   QWidget* window_;
   CompareSheet* sheet_ = nullptr;
-  QTimer follow_;  ///< while a run of the pair trains
+  QTimer follow_;  ///< runs while a run of the pair trains
 };
 
 }  // namespace accrue::ui

@@ -63,7 +63,7 @@ void PairedRun::startChecked() {
   checking_ = false;
   const Preflight& checked = parts_.preflight->result();
   if (!first_ || !checked.plan || has_errors(checked.findings)) {
-    parts_.control->start();  // says what must be fixed
+    parts_.control->start();  // reports what must be fixed
     return;
   }
   if (!isOneChange(checked.plan->spec)) return;

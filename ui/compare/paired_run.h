@@ -20,9 +20,9 @@ class RunQueue;
 class RunsPanel;
 class WindowFiles;
 
-/// Trains the set-up as the partner of the focused run: same seed, same order of samples, at most one key changed, so
-/// that the difference of the two losses is the effect of that key, and exactly 0 if nothing is changed. The focused
-/// run is taken as it was recorded, or both are trained from their start at the same time.
+/// Training of the set-up as the partner of the focused run: same seed, same order of samples, at most one key changed.
+/// So the difference of the two losses is the effect of that key, and exactly 0 without a change. The focused run is
+/// used as recorded, or both are trained from their start at the same time.
 class PairedRun : public QObject {
   Q_OBJECT
 
@@ -39,9 +39,9 @@ class PairedRun : public QObject {
     MessageBar* bar;
   };
   PairedRun(const Parts& parts, QObject* parent);
-  /// With the form as it stands: it must hold valid values.
+  /// Uses the current form, which must hold valid values.
   void start();
-  /// Both from their start: at the same time on shared cores, or, where these are too few, one after another.
+  /// Trains both from their start: at the same time on shared cores, or, if these are too few, one after another.
   void startTogether();
 
  private:
@@ -64,7 +64,7 @@ class PairedRun : public QObject {
   QPointer<RunSeries> first_;  ///< whose partner is being checked, or begins
   bool checking_ = false;
   bool together_ = false;
-  bool first_begins_ = false;  ///< of two that train one after another
+  bool first_begins_ = false;  ///< of two runs that train one after another
   JobRunner jobs_;
 };
 

@@ -20,7 +20,7 @@ class RunQueue;
 class SpecDocument;
 class Actions;
 
-/// What trains more than one run: adding the set-up to the queue, and the same set-up under several seeds.
+/// Commands that train more than one run: adding the set-up to the queue, and the set-up under several seeds.
 class QueueCommands : public QObject {
   Q_OBJECT
 
@@ -52,8 +52,8 @@ class QueueCommands : public QObject {
   SeedPlans* seeds_;
   ComparedRuns* seed_runs_;
   GroupsSheet* groups_ = nullptr;
-  bool adding_ = false;  ///< waits for the check of the set-up
-  bool added_ = false;   ///< the queue holds runs that were added here
+  bool adding_ = false;  ///< waiting for the check of the set-up
+  bool added_ = false;   ///< the queue contains runs that were added here
 };
 
 }  // namespace accrue::ui

@@ -10,7 +10,7 @@ namespace accrue::ui {
 
 class RunQueue;
 
-/// The runs that wait, in their order, under the runs table; hidden while none does. Each can be moved and taken out.
+/// Waiting runs, in order, under the runs table; hidden if there are none. Each can be moved and removed.
 class QueueList : public QWidget {
   Q_OBJECT
 
@@ -21,7 +21,7 @@ class QueueList : public QWidget {
 
  private:
   void showQueue();
-  /// Of the current row in the queue; -1 without one.
+  /// Index of the current row in the queue; -1 without one.
   int current() const;
 
   RunQueue* queue_;

@@ -9,9 +9,9 @@ namespace accrue::ui {
 class MessageBar;
 class RunQueue;
 
-/// Shows how the queue stands. While runs wait, the message offers to leave them out; where a run that the user stopped
-/// left out the others, to go on with them, by `go_on`. `missing`: sentences on runs that could not be queued;
-/// `whole`: one for an end that lacks none.
+/// Shows the state of the queue. While runs wait, the message offers to drop them. If they were dropped because the
+/// user stopped a run, it offers `go_on` to continue with them. `missing`: sentences about runs that could not be
+/// queued; `whole`: sentence for an end without any.
 void postQueue(MessageBar* bar, RunQueue* queue, const QStringList& missing, const QString& whole,
                std::function<void()> go_on);
 

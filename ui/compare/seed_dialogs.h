@@ -10,7 +10,7 @@ namespace accrue::ui {
 class SeedDialogs {
  public:
   virtual ~SeedDialogs() = default;
-  /// How many seeds to train; empty = cancelled.
+  /// Asks for the number of seeds; empty: cancelled.
   virtual std::optional<int> askSeeds(QWidget* parent) = 0;
 };
 

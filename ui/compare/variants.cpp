@@ -20,7 +20,7 @@ QString firstError(const std::vector<Finding>& findings) {
   return found == findings.end() ? QString() : findingText(*found);
 }
 
-/// Synthetic data are made from the seed, and an index is put in order by it.
+/// Synthetic data are generated from the seed, and an index is ordered by it.
 bool followSeed(const DataSpec& data) {
   return data.kind == DataKind::synthetic || data.kind == DataKind::indexed;
 }

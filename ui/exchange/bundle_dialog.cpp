@@ -89,7 +89,7 @@ BundleChoice BundleDialog::choice() const {
   return choice;
 }
 
-/// Of the chosen runs, and whether there is anything to carry.
+/// Shows the weights of the chosen runs, and whether there is anything to carry.
 void BundleDialog::showWeights() {
   qint64 bytes = 0;
   bool any = false;

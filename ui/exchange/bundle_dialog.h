@@ -12,7 +12,7 @@ class QPushButton;
 
 namespace accrue::ui {
 
-/// A run that a bundle could carry.
+/// A run that a bundle could contain.
 struct BundleRow {
   QString folder;
   QString name;
@@ -20,7 +20,7 @@ struct BundleRow {
   qint64 weight_bytes = 0;  ///< of its final weights; 0: none
 };
 
-/// What a bundle is to carry.
+/// Contents of a bundle.
 struct BundleChoice {
   QStringList folders;
   bool spec = true;
@@ -28,7 +28,7 @@ struct BundleChoice {
   bool weights = false;
 };
 
-/// Asks which runs, and what beside them, go into a bundle.
+/// Dialog for the contents of a bundle: its runs and everything else.
 class BundleDialog : public QDialog {
   Q_OBJECT
 

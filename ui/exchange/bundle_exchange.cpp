@@ -31,7 +31,7 @@ namespace {
 
 const QString bundle_id = QStringLiteral("bundle");
 
-/// What is said of these runs, by id; without the user's own notes, what they are called.
+/// Notes on these runs, by id; without the user's own notes, their names.
 std::string notesText(const RunLibrary& library, const QStringList& folders, bool with_own) {
   QJsonObject notes;
   for (const QString& folder : folders) {
@@ -132,7 +132,7 @@ void BundleExchange::importBundle(const QString& file) {
 void BundleExchange::showImported(const QString& file, const BundleContents& bundle) {
   takeNotes(bundle);
   const auto fresh = static_cast<int>(std::ranges::count(bundle.runs, false, &BundledRun::was_there));
-  // The first of the bundle last: it is the focused run, and runs whose loss cannot be compared with its are not drawn.
+  // The first of the bundle last: it becomes the focused run, and runs with incomparable losses are not drawn.
   for (const BundledRun& run : bundle.runs | std::views::reverse)
     parts_.library->open(QString::fromStdString(run.dir.string()));
   QStringList sentences;
@@ -153,7 +153,7 @@ void BundleExchange::showImported(const QString& file, const BundleContents& bun
                          .runs = folders});
 }
 
-/// A note of the user's own on a run that was here stays.
+/// Keeps the user's own note on an existing run.
 void BundleExchange::takeNotes(const BundleContents& bundle) {
   const QJsonObject notes = QJsonDocument::fromJson(QByteArray::fromStdString(bundle.notes)).object();
   for (const BundledRun& run : bundle.runs)

@@ -23,7 +23,7 @@ class WindowFiles;
 struct BundleRow;
 class Actions;
 
-/// What BundleExchange uses; all outlive it.
+/// Dependencies of BundleExchange; all outlive it.
 struct BundleParts {
   SpecDocument* document = nullptr;
   RunLibrary* library = nullptr;

@@ -27,7 +27,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// Rows of the box that chooses what is exported.
+/// Rows of the box that chooses the export.
 constexpr int form_row = 0;
 constexpr int run_row = 1;
 
@@ -138,7 +138,7 @@ void CodeExportSheet::showCode() {
   if (code_)
     for (const NotCarried& each : code_->not_carried) missing_->addItem(QString::fromStdString(each.text()));
   missing_->setVisible(missing_->count() > 0);
-  // As high as what it holds, within limits.
+  // As high as its contents, within limits.
   int height = 2 * missing_->frameWidth() + space::base;
   for (int row = 0; row < std::min(missing_->count(), 8); ++row) height += missing_->sizeHintForRow(row);
   missing_->setFixedHeight(height);

@@ -20,15 +20,15 @@ class PreflightRunner;
 class RunSeries;
 class SpecDocument;
 
-/// The set-up in the form, or the focused run, as code for another tool: which of the two first, then what could not be
-/// carried over, then the text, before anything is saved. It follows the edits of the form. Not modal.
+/// The set-up in the form, or the focused run, as code for another tool: first the choice of the two, then the settings
+/// that cannot be exported, then the text, before anything is saved. It follows edits of the form. Not modal.
 class CodeExportSheet : public QDialog {
   Q_OBJECT
 
  public:
   CodeExportSheet(SpecDocument* document, PreflightRunner* preflight, FileDialogs* dialogs, QWidget* parent);
 
-  /// Offers this run beside the form; nullptr, or a run without a plan: the form alone. choose: exports the run, else
+  /// Offers this run beside the form; nullptr, or a run without a plan: the form alone. choose: selects the run, else
   /// the form.
   void offer(RunSeries* run, bool choose);
   /// Whether the run is exported, not the form.

@@ -30,14 +30,14 @@ std::filesystem::path pathOf(const QString& text) {
   return text.toStdString();
 }
 
-/// What became of an import.
+/// Result of an import.
 struct Imported {
   QStringList folders;
   QString problem;
   QStringList notes;
-  QStringList steps;   ///< columns or keys, where none is known for a step
-  QStringList losses;  ///< scalars of a run, where none is known for a loss
-  QString run;         ///< that one, of several
+  QStringList steps;   ///< columns or keys, if no step column is known
+  QStringList losses;  ///< scalars of a run, if no loss is known
+  QString run;         ///< that run, of several
 };
 
 QStringList listOf(const std::vector<std::string>& names) {
@@ -62,7 +62,7 @@ Imported importFrom(const QString& from, const QString& runs_dir, const QString&
   for (const RunLog& log : *logs) {
     const auto choice = choose_tags(log, tags);
     if (choice) continue;
-    // An error with a place is of a field; otherwise another tag may be the loss.
+    // An error with a place is about a field; otherwise another tag may be the loss.
     for (const auto& [tag, values] : log.scalars)
       if (choice.error().where.empty() && !tag.ends_with(samples_twin))
         imported.losses.append(QString::fromStdString(tag));
@@ -169,7 +169,7 @@ void Exchange::readCurves(const QString& from, const QString& step, const QStrin
         return importFrom(from, runs_dir, step, losses, [&] { return go_on(ExchangeJobs::unknown); });
       },
       [this, from, step, losses](const Imported& imported, bool cancelled) {
-        // What was imported before the cancel reached it is a run like others.
+        // Runs that were imported before the cancellation are like others.
         for (const QString& folder : imported.folders) parts_.library->open(folder);
         if (cancelled) return;
         const auto ask = [this](const QString& question, const QStringList& names) {

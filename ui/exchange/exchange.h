@@ -21,7 +21,7 @@ class RunsPanel;
 class SpecDocument;
 class Actions;
 
-/// What Exchange uses; all outlive it.
+/// Dependencies of Exchange; all outlive it.
 struct ExchangeParts {
   SpecDocument* document = nullptr;
   PreflightRunner* preflight = nullptr;
@@ -33,7 +33,7 @@ struct ExchangeParts {
   RunsPanel* runs = nullptr;
 };
 
-/// Specs and records to other tools, and their curves in: the sheet of code, Chrome traces, TensorBoard's event files,
+/// Specs and records to other tools, and curves from them: the sheet of code, Chrome traces, TensorBoard's event files,
 /// logs. Files are read and written in the background.
 class Exchange : public QObject {
   Q_OBJECT
@@ -41,7 +41,7 @@ class Exchange : public QObject {
  public:
   Exchange(const ExchangeParts& parts, const Actions& actions);
 
-  /// The curves of another tool's log, a file or a folder, as runs.
+  /// Imports the curves of another tool's log, a file or a folder, as runs.
   void importCurves(const QString& from) { readCurves(from, {}, {}); }
 
  private:
@@ -51,13 +51,13 @@ class Exchange : public QObject {
   void exportTrace();
   void exportScalars();
   void importLog();
-  /// step, losses: what the user has answered so far. Each question offers what it is about alone, so that it ends.
+  /// step, losses: the user's answers so far. Each question offers only its own choices, so the sequence ends.
   void readCurves(const QString& from, const QString& step, const QStringList& losses);
   void say(const QString& text, bool failed);
 
   ExchangeParts parts_;
   QPointer<CodeExportSheet> sheet_;
-  const RunSeries* focused_ = nullptr;  ///< compared only
+  const RunSeries* focused_ = nullptr;  ///< only compared
   bool form_is_newer_ = false;          ///< the form was edited after that run got the focus
 };
 

@@ -9,12 +9,12 @@
 
 namespace accrue::ui {
 
-/// What is asked before something leaves the studio. Nothing = cancelled.
+/// Questions before an export. Empty: cancelled.
 class ExchangeDialogs : public FileDialogs {
  public:
-  /// Of the figure to export, at which `check` finds nothing.
+  /// Size of the figure to export; `check` must accept it.
   virtual std::optional<FigureSize> askFigure(QWidget* parent, const FigureSize& size, const FigureCheck& check) = 0;
-  /// What a bundle is to carry.
+  /// Contents of a bundle.
   virtual std::optional<BundleChoice> askBundle(QWidget* parent, const QList<BundleRow>& rows) = 0;
 };
 

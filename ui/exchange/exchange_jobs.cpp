@@ -9,7 +9,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// Of the message that shows one job: others keep theirs.
+/// Id of the message of one job: others have their own.
 QString progressId(const std::shared_ptr<std::atomic_bool>& job) {
   return QStringLiteral("exchange.%1").arg(reinterpret_cast<quintptr>(job.get()));
 }

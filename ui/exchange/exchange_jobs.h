@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Exports and imports in the background, one after another: the message bar shows how far each is, and cancels it.
+// Exports and imports in the background, one after another; the message bar shows their progress and can cancel them.
 #pragma once
 
 #include <QList>
@@ -16,13 +16,13 @@ namespace accrue::ui {
 
 class MessageBar;
 
-/// Thread: GUI. When it goes, with the window, the job at work is cancelled and waited for; what writes files leaves
-/// none that is not whole.
+/// Thread: GUI. On destruction, with the window, cancels the current job and waits for it; jobs that write files leave
+/// no incomplete one.
 class ExchangeJobs : public QObject {
   Q_OBJECT
 
  public:
-  /// For the work to call, in the background: how much is done, from 0 to 1, or `unknown`. False: end early.
+  /// Called by the work, in the background, with the progress from 0 to 1, or `unknown`. False: end early.
   using GoOn = std::function<bool(double)>;
   static constexpr double unknown = -1.0;
 
@@ -30,7 +30,7 @@ class ExchangeJobs : public QObject {
   ~ExchangeJobs() override;
 
   /// work(const GoOn&) runs in the background and must own everything it uses; done(result, cancelled) is called here.
-  /// What was finished before the cancel reached it is done all the same. `text`: what is shown meanwhile.
+  /// Work that finished before the cancellation counts as done. `text`: shown meanwhile.
   template <typename Work, typename Done>
   void run(const QString& text, Work work, Done done) {
     const Job job = begin(text);

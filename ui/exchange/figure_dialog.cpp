@@ -60,13 +60,13 @@ FigureDialog::FigureDialog(const FigureSize& size, FigureCheck check, QWidget* p
   problem_->setObjectName(QStringLiteral("figureProblem"));
   problem_->setWordWrap(true);
   problem_->setMinimumWidth(60 * problem_->fontMetrics().averageCharWidth());
-  problem_->setMinimumHeight(3 * problem_->fontMetrics().lineSpacing());  // the boxes do not move when it comes
+  problem_->setMinimumHeight(3 * problem_->fontMetrics().lineSpacing());  // the boxes do not move when it appears
   form->addRow(problem_);
   form->addRow(buttons);
   for (QDoubleSpinBox* box : {width_, height_, font_})
     connect(box, &QDoubleSpinBox::valueChanged, this, &FigureDialog::showProblem);
   showProblem();
-  width_->selectAll();  // it has the focus: what is typed takes the place of the number
+  width_->selectAll();  // it has the focus: typing replaces the number
 }
 
 void FigureDialog::showProblem() {

@@ -11,7 +11,7 @@ class QPushButton;
 
 namespace accrue::ui {
 
-/// Asks for a figure's size on paper and the size of its font, and goes on with one at which it can be drawn.
+/// Dialog for a figure's size on paper and its font size; it stays until the figure can be drawn.
 class FigureDialog : public QDialog {
   Q_OBJECT
 

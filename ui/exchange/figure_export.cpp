@@ -25,7 +25,7 @@ namespace {
 constexpr auto width_key = "figure/widthMm";
 constexpr auto height_key = "figure/heightMm";
 constexpr auto font_key = "figure/fontPoints";
-constexpr double clipboard_dots = 192.0;  // pixels an inch
+constexpr double clipboard_dots = 192.0;  // pixels per inch
 
 }  // namespace
 
@@ -65,7 +65,7 @@ void FigureExport::exportFigure() {
   const QString file = parts_.dialogs->exportFile(window_, suggestedFile("pdf"),
                                                   tr("PDF document (*.pdf);;SVG drawing (*.svg);;PNG image (*.png)"));
   if (file.isEmpty()) return;
-  // Painting is the window's own work; encoding and writing are not.
+  // Painting belongs to the GUI thread; encoding and writing do not.
   PaintedFigure painted = paintFor(parts_.plots->figure(*wanted), file);
   if (!painted.problem.isEmpty()) return tell(file, painted.problem);
   parts_.jobs->run(
@@ -73,7 +73,7 @@ void FigureExport::exportFigure() {
       [painted = std::move(painted), file](const ExchangeJobs::GoOn& goOn) {
         return goOn(ExchangeJobs::unknown) ? std::optional(writePainted(painted, file)) : std::nullopt;
       },
-      // Cancelled before it was begun, or else written or not.
+      // Cancelled before it began, or else written or failed.
       [this, file](const std::optional<QString>& problem, bool) {
         if (problem) tell(file, *problem);
       });

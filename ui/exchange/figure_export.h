@@ -18,13 +18,13 @@ class RunLibrary;
 class SpecDocument;
 class Actions;
 
-/// The commands that take the plots out of the window: a figure in a file or on the clipboard, the data as CSV or JSON.
-/// Files are written in the background.
+/// Commands that export the plots: a figure in a file or on the clipboard, the data as CSV or JSON. Files are written
+/// in the background.
 class FigureExport : public QObject {
   Q_OBJECT
 
  public:
-  /// What it works with; all outlive it.
+  /// Its dependencies; all outlive it.
   struct Parts {
     PlotArea* plots = nullptr;
     MessageBar* messages = nullptr;
@@ -40,12 +40,12 @@ class FigureExport : public QObject {
   void exportFigure();
   void copyFigure();
   void exportData();
-  /// Why the data cannot be exported now; empty if they can.
+  /// Reason why the data cannot be exported now; empty if they can.
   QString dataProblem() const;
-  /// As it was chosen last, or higher where what is shown now takes more.
+  /// Last chosen size, or higher if the shown plots require it.
   FigureSize size() const;
   QString suggestedFile(const char* suffix) const;
-  /// An empty problem: the file is there.
+  /// Reports a result. An empty problem: the file was written.
   void tell(const QString& file, const QString& problem);
 
   Parts parts_;

@@ -33,7 +33,7 @@ class Actions {
   QList<QAction*> all_;
 };
 
-/// A command's keys as they are shown; those of a focused plot, too.
+/// Keys of a command as displayed, including those of a focused plot.
 QString keysText(const QAction& action);
 
 }  // namespace accrue::ui

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where the studio keeps preferences, state, runs, cache and its socket, by the XDG base directories (relative values
-// are ignored, as the specification requires).
+// Folders of the studio for preferences, state, runs, cache and its socket, by the XDG base directories (relative
+// values are ignored, as the specification requires).
 #pragma once
 
 #include <QList>
@@ -20,7 +20,7 @@ struct AppPaths {
 AppPaths appPaths();
 /// The headless program: beside this one, unless ACCRUE_RUN_PROGRAM names another.
 QString runProgram();
-/// What --paths prints: pairs of a name and a path.
+/// Output of --paths: pairs of a name and a path.
 QList<std::pair<QString, QString>> describePaths(const AppPaths& paths);
 
 }  // namespace accrue::ui

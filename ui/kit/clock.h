@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The clocks an X axis can show. With accumulation the clock decides whether two runs can be compared at all, so every
-// recorded point carries its position on each of them.
+// Clocks of an X axis. With accumulation the clock decides whether two runs can be compared at all, so every recorded
+// point has its position on each of them.
 #pragma once
 
 #include <QString>
@@ -15,7 +15,7 @@ inline constexpr std::size_t clockCount = 7;
 inline constexpr std::array<Clock, clockCount> allClocks = {
     Clock::microStep, Clock::update, Clock::sample, Clock::token, Clock::epoch, Clock::seconds, Clock::computeSeconds};
 
-/// One position on all clocks; indexed by Clock.
+/// A position on all clocks; indexed by Clock.
 struct ClockPoint {
   std::array<double, clockCount> at{};
   double& operator[](Clock clock) { return at[static_cast<std::size_t>(clock)]; }
@@ -26,18 +26,17 @@ struct ClockPoint {
 /// Translated, for menus and combo boxes: "Micro-step", "Update", "Sample", "Token", "Epoch", "Wall time", "Compute
 /// time".
 QString clockName(Clock clock);
-/// What one unit is called in a sentence: "update", "s".
+/// Unit of a clock in a sentence: "update", "s".
 QString clockUnit(Clock clock);
-/// "Updates", "Samples over all ranks", "Wall time (s)".
+/// Axis title: "Updates", "Samples over all ranks", "Wall time (s)".
 QString clockAxisTitle(Clock clock);
 /// One sentence of help.
 QString clockHelp(Clock clock);
-/// The untranslated key that settings store: "micro_step", "update", "sample", "token", "epoch", "seconds",
-/// "compute_seconds".
+/// Untranslated key for settings: "micro_step", "update", "sample", "token", "epoch", "seconds", "compute_seconds".
 QString clockKey(Clock clock);
-/// The clock of a key; update if the key is unknown.
+/// Clock of a key; update if the key is unknown.
 Clock clockFromKey(const QString& key);
-/// True for clocks that count (their values are whole numbers at recorded points).
+/// Whether the clock counts, so that its values at recorded points are integers.
 bool clockCounts(Clock clock);
 
 }  // namespace accrue::ui

@@ -56,7 +56,7 @@ bool DockTitle::hasTab() const {
   return std::ranges::any_of(beside, [](const QDockWidget* dock) { return !dock->isHidden(); });
 }
 
-/// Tabs come and go with the docks beside this one, which then gets another place.
+/// Tabs appear and disappear with neighbouring docks, which moves this one.
 bool DockTitle::eventFilter(QObject* object, QEvent* event) {
   if (event->type() == QEvent::Show || event->type() == QEvent::Resize || event->type() == QEvent::Move)
     QTimer::singleShot(0, this, [this] { name_->setVisible(!hasTab()); });
@@ -65,7 +65,7 @@ bool DockTitle::eventFilter(QObject* object, QEvent* event) {
 
 void DockTitle::addControl(QWidget* control, int stretch) {
   layout_->insertWidget(layout_->count() - 1, control, stretch);
-  if (stretch > 0) layout_->setStretch(layout_->indexOf(control) - 1, 0);  // the room before it
+  if (stretch > 0) layout_->setStretch(layout_->indexOf(control) - 1, 0);  // the space before it
 }
 
 void DockTitle::addTag(QWidget* tag) {

@@ -10,8 +10,8 @@ class QToolButton;
 
 namespace accrue::ui {
 
-/// The title of a dock: its name, the controls of its content, and a button that hides it. It can be dragged like any
-/// title. Behind a tab, which says the name, it has none.
+/// Title bar of a dock: its name, its controls, and a button that hides it. It can be dragged like any title. A tabbed
+/// dock has none, because its tab shows the name.
 class DockTitle : public QWidget {
   Q_OBJECT
 
@@ -19,7 +19,7 @@ class DockTitle : public QWidget {
   explicit DockTitle(QDockWidget* dock);
   /// Adds a control to the right of the name; `stretch` gives it the remaining space.
   void addControl(QWidget* control, int stretch = 0);
-  /// Adds a widget right behind the name.
+  /// Adds a widget directly after the name.
   void addTag(QWidget* tag);
   QSize minimumSizeHint() const override;
 

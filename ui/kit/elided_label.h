@@ -5,7 +5,7 @@
 
 namespace accrue::ui {
 
-/// One line of text, shortened with an ellipsis if it does not fit; the tooltip has it in full.
+/// One line of text, shortened with an ellipsis if it does not fit; the tooltip shows all of it.
 class ElidedLabel : public QLabel {
   Q_OBJECT
 

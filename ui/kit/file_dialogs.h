@@ -8,8 +8,8 @@ class QWidget;
 
 namespace accrue::ui {
 
-/// Asks for files, folders and names. An interface, like those of other rooms, so that a test can answer.
-/// Empty = cancelled, for all of these.
+/// Dialogs for files, folders and names. It is an interface, so that a test can answer.
+/// All functions return an empty result if the user cancels.
 class FileDialogs {
  public:
   virtual ~FileDialogs() = default;

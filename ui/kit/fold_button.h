@@ -5,14 +5,14 @@
 
 namespace accrue::ui {
 
-/// A line of text with a chevron that folds what lies below it.
+/// A line of text with a chevron that folds the area below it.
 class FoldButton : public QAbstractButton {
   Q_OBJECT
 
  public:
   FoldButton(const QString& object_name, const QString& text, QWidget* parent = nullptr);
-  /// Behind the text, in the accent colour: something about what is folded, or where there is no room for it, its
-  /// short form. Empty: nothing.
+  /// Shows a mark after the text, in the accent colour, about the folded area; `brief` replaces it if there is no room.
+  /// Empty: none.
   void setMark(const QString& mark, const QString& brief);
   QSize sizeHint() const override;
 

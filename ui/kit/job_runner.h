@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Work that may take longer than a frame (scanning data, listing runs, reading histories) runs here; its result is
-// delivered on the owner's thread, and dropped if the owner is gone by then.
+// Background jobs for work that may take longer than a frame (scanning data, listing runs, reading histories). The
+// result is delivered on the owner's thread, or dropped if the owner is gone.
 #pragma once
 
 #include <QMetaObject>

@@ -18,11 +18,11 @@ bool LayoutRestorer::eventFilter(QObject* object, QEvent* event) {
     case QEvent::Show:
     case QEvent::Resize:
       if (restore_ && window_->isVisible() && window_->size() == size_) {
-        // After the layout that the new size brings.
+        // After the layout for the new size.
         QTimer::singleShot(0, this, [this] {
           if (!restore_ || window_->size() != size_) return;
           restore_();
-          // A window manager may give the size more than once, but not for long.
+          // A window manager may set the size more than once, but not for long.
           QTimer::singleShot(std::chrono::seconds(1), this, &LayoutRestorer::disarm);
         });
       }

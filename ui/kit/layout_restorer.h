@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What brings a saved layout back to the pixel.
+// Restores a saved layout exactly.
 #pragma once
 
 #include <QMainWindow>
@@ -9,15 +9,15 @@
 
 namespace accrue::ui {
 
-/// Docks divide the room of the window that they are restored in, and a window has its saved size only some time after
-/// it was shown. This waits for that size and restores then; it gives up as soon as the user does anything.
+/// Docks divide the space of the window at the time of restoring. But a window gets its saved size only some time after
+/// it is shown. This waits for that size and then restores; it gives up at the first user action.
 class LayoutRestorer : public QObject {
   Q_OBJECT
 
  public:
   LayoutRestorer(QMainWindow* window, QSize size, std::function<void()> restore);
 
-  /// The layout is the user's from now on.
+  /// Stops restoring: the layout belongs to the user from now on.
   void disarm();
 
  protected:
@@ -29,7 +29,7 @@ class LayoutRestorer : public QObject {
   std::function<void()> restore_;
 };
 
-/// For what arranges the docks anew: a saved layout is not brought back over it.
+/// Call when the docks were rearranged: the saved layout is then not restored over it.
 void forgetSavedLayout(QMainWindow* window);
 
 }  // namespace accrue::ui

@@ -97,7 +97,7 @@ void MessageBar::showTop() {
   icon_->setPixmap(icon.pixmap(QSize(side, side), devicePixelRatioF()));
   text_->setText(message.text);
   text_->setAccessibleName(message.text);
-  text_->setToolTip(message.text);  // in a low window it is cut
+  text_->setToolTip(message.text);  // a low window cuts it
   action_->setVisible(!message.action.isEmpty());
   action_->setText(message.action);
   action_->setAccessibleName(message.action);

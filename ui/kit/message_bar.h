@@ -19,30 +19,30 @@ struct Message {
   QString id;                      ///< a message replaces an earlier one with the same id
   RunState tone = RunState::idle;  ///< decides icon and colour
   QString text;
-  QString action;  ///< of the button; empty = none
+  QString action;  ///< text of the button; empty: none
   std::function<void()> act;
-  std::function<void()> dismissed = {};  ///< closed by the user without acting
-  QString icon = {};                     ///< in place of the tone's
-  QStringList runs = {};                 ///< folders of those that it speaks of
-  bool ofPlots = false;                  ///< speaks of the curves that are drawn: goes with them
+  std::function<void()> dismissed = {};  ///< the user closed it without acting
+  QString icon = {};                     ///< replaces the tone's icon
+  QStringList runs = {};                 ///< folders of the runs that it concerns
+  bool ofPlots = false;                  ///< concerns the drawn curves and disappears with them
 };
 
-/// Messages of the window, one at a time, the newest first, each with at most one button. Older ones come back when it
-/// is gone, but for news of what was done, which has been read. The rest of the window stays usable.
+/// Messages of the window, one at a time, the newest first, each with at most one button. An older one returns when a
+/// newer one is closed, unless it only reported a finished action. The rest of the window stays usable.
 class MessageBar : public QWidget {
   Q_OBJECT
 
  public:
   explicit MessageBar(QWidget* parent = nullptr);
 
-  /// In front of all others, except that the progress of what trains goes on where it stands.
+  /// Shows a message before all others; a progress message keeps its place.
   void post(Message message);
   void withdraw(const QString& id);
-  /// The messages that speak of runs none of which is there any more.
+  /// Removes messages about runs that no longer exist.
   void withdrawWithout(const std::function<bool(const QString& folder)>& is_there);
-  /// The messages that speak of the curves.
+  /// Removes messages about the curves.
   void withdrawOfPlots();
-  /// Of the shown message; empty if there is none.
+  /// Id of the shown message; empty if there is none.
   QString currentId() const;
   QString text() const;
 
@@ -54,7 +54,7 @@ class MessageBar : public QWidget {
 
  private:
   void showTop();
-  /// Beside the text, or under it where that would leave the text a narrow column.
+  /// Places the button beside the text, or below it if the text would become too narrow.
   void placeAction();
   void act();
   void dismiss();

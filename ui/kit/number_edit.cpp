@@ -41,7 +41,7 @@ NumberEdit::NumberEdit(const SpecField& field, QWidget* parent) : QAbstractSpinB
   setAlignment(Qt::AlignRight);
   setKeyboardTracking(true);
   setAccelerated(true);
-  // Also of a text that assistive technology puts in.
+  // Also for a text from assistive technology.
   connect(lineEdit(), &QLineEdit::textChanged, this, [this] {
     if (!showing_) Q_EMIT textEdited();
   });
@@ -140,7 +140,7 @@ QSize NumberEdit::sizeHint() const {
 }
 
 QValidator::State NumberEdit::validate(QString&, int&) const {
-  return QValidator::Acceptable;  // the note under the field says what is wrong
+  return QValidator::Acceptable;  // the note under the field reports the problem
 }
 
 double NumberEdit::stepped(double value, int steps) const {
@@ -169,7 +169,7 @@ void NumberEdit::stepBy(int steps) {
   }
   const double next = stepped(number, steps);
   if (!inRange(next) || next == number) return;
-  Q_EMIT editingFinished();  // what was typed before
+  Q_EMIT editingFinished();  // the earlier typing
   const SpecValue value =
       field_.type == FieldType::integer ? SpecValue(static_cast<std::int64_t>(next)) : SpecValue(next);
   lineEdit()->setText(QString::fromStdString(format_value(value)));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // NumberEdit: a spin box for the numbers of specs: 64-bit counts and reals over many decades ("3e-4"), in the C locale
-// of the spec file. It accepts any text while the user types and says what is wrong with it; it never silently rounds
-// or clamps.
+// of the spec file. It accepts any text during typing and reports problems; it never silently rounds or clamps.
 #pragma once
 
 #include <QAbstractSpinBox>
@@ -14,7 +13,7 @@ namespace accrue::ui {
 
 class NumberEdit : public QAbstractSpinBox {
   Q_OBJECT
-  // By these names assistive technology asks for a spin box's number and sets it, as a user would.
+  // Assistive technology reads and sets a spin box's number by these names.
   Q_PROPERTY(double value READ number WRITE setNumber)
   Q_PROPERTY(double minimum READ minimum CONSTANT)
   Q_PROPERTY(double maximum READ maximum CONSTANT)
@@ -24,9 +23,9 @@ class NumberEdit : public QAbstractSpinBox {
 
   /// Shows a value without signals; monostate shows an empty field.
   void setValue(const SpecValue& value);
-  /// The number in the text; empty unless it is a number in range.
+  /// The number in the text; empty unless it is in range.
   std::optional<SpecValue> value() const;
-  /// Why value() is empty, as a sentence; empty if it is not.
+  /// Reason why value() is empty, as a sentence; else empty.
   QString problem() const;
   void setPlaceholder(const QString& text);
 
@@ -50,14 +49,14 @@ class NumberEdit : public QAbstractSpinBox {
   QString rangeText() const;
   QString boundText(double bound) const;
 
-  /// 0 where the text is no number.
+  /// Returns 0 if the text is not a number.
   double number() const;
   void setNumber(double number);
   double minimum() const { return field_.minimum; }
   double maximum() const { return field_.maximum; }
 
   const SpecField& field_;
-  bool showing_ = false;  ///< the text comes from the spec
+  bool showing_ = false;  ///< the text is being set from the spec
 };
 
 }  // namespace accrue::ui

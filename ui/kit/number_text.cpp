@@ -24,7 +24,7 @@ QString superscript(int number) {
 }
 
 QString grouped(const QString& digits) {
-  // Groups the whole part only, including four digits, so that all numbers of an axis look the same.
+  // Groups only the integer part, including four digits, so that all numbers of an axis look the same.
   const qsizetype point = digits.indexOf(QLatin1Char('.'));
   QString whole = point < 0 ? digits : digits.left(point);
   for (qsizetype at = whole.size() - 3; at > 0; at -= 3) whole.insert(at, thinSpace);
@@ -123,7 +123,7 @@ QString tickText(double value, double step) {
   if (std::abs(value) < step * 1e-6) return QStringLiteral("0");
   const int stepExponent = exponentOf(step);
   const int exponent = exponentOf(value);
-  // One notation along an axis: where its steps need powers, so do its other small ticks.
+  // One notation per axis: if its steps need powers, its other small ticks use them too.
   if (exponent < -3 || (stepExponent < -3 && exponent < 0)) {
     const double mantissa = value / std::pow(10.0, exponent);
     const int decimals = std::clamp(exponent - stepExponent, 0, 6);

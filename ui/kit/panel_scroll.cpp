@@ -41,14 +41,14 @@ bool PanelScroll::eventFilter(QObject* object, QEvent* event) {
   return done;
 }
 
-/// Of pages in a stack each scrolls by itself, and the one behind asks for nothing.
+/// In a stack each page scrolls by itself, and a hidden one needs no space.
 int PanelScroll::neededHeight(int width) const {
   const auto* layout = qobject_cast<const QBoxLayout*>(widget()->layout());
   const int least = needed().height();
   return layout && layout->hasHeightForWidth() ? std::max(least, layout->minimumHeightForWidth(width)) : least;
 }
 
-/// A scroll bar takes room from the other direction.
+/// A scroll bar takes space from the other direction.
 void PanelScroll::fit() {
   const QSize least = needed();
   QSize room = maximumViewportSize();

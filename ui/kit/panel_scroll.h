@@ -5,7 +5,7 @@
 
 namespace accrue::ui {
 
-/// What a dock holds: a panel that asks for the room it needs, and scrolls where the window has less, as with large
+/// Scroll area of a dock. The panel gets the space that it needs, and scrolls if the window has less, as with large
 /// text on a small screen. Thread: GUI.
 class PanelScroll : public QScrollArea {
   Q_OBJECT
@@ -22,7 +22,7 @@ class PanelScroll : public QScrollArea {
 
  private:
   QSize needed() const;
-  /// What the panel needs at this width, where its texts wrap.
+  /// Height of the panel at this width, with wrapped texts.
   int neededHeight(int width) const;
   void fit();
 };

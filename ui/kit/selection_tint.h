@@ -7,8 +7,8 @@ class QAbstractItemView;
 
 namespace accrue::ui {
 
-/// Marks a list's selection by a tint under its own text, in place of the system's full colour, which would drown
-/// swatches and icons. Owned by the list; follows the theme.
+/// Mark of a list's selection: a tint under its own text instead of the system's full colour, which would hide swatches
+/// and icons. Owned by the list; follows the theme.
 class SelectionTint : public QObject {
   Q_OBJECT
 

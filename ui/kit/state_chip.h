@@ -8,14 +8,14 @@
 
 namespace accrue::ui {
 
-/// A run's state as icon, word and colour. Its accessible name follows, so that a change is announced once.
+/// A run's state as icon, word and colour. Its accessible name follows, so a change is announced once.
 class StateChip : public QWidget {
   Q_OBJECT
 
  public:
   explicit StateChip(QWidget* parent = nullptr);
 
-  /// `tone` gives the colour.
+  /// `tone` determines the colour.
   void setLook(RunState tone, const QString& word, const QIcon& icon);
   RunState state() const { return state_; }
   QString word() const { return word_; }

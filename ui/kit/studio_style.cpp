@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Fusion derives a frame's colour from the window's, 1.4 times darker: on a dark window nothing can be seen of it. It
-// is drawn here with a window colour of which that is the frame's colour; nothing else in these elements uses it.
-// And where a screen's scale is no whole number, Fusion draws a frame's lines across pixels, each of them pale: here an
-// element begins and ends between two.
+// Fusion derives a frame's colour from the window's, 1.4 times darker, which is invisible on a dark window. Frames are
+// drawn here with the window colour that gives the desired frame colour; nothing else in these elements uses it. If a
+// screen's scale is not an integer, Fusion draws a frame's lines across pixels, which makes them pale: here an element
+// begins and ends between two pixels.
 #include "studio_style.h"
 
 #include <QPainter>
@@ -23,7 +23,7 @@ namespace {
 constexpr int fusion_darkens = 140;
 constexpr qsizetype most_palettes = 64;
 
-/// Fields, buttons, and boxes that text is written into. Frames of lists and tables only divide.
+/// Fields, buttons, and boxes for text input. Frames of lists and tables only separate.
 bool hasFrame(QStyle::PrimitiveElement element, const QWidget* widget) {
   if (element == QStyle::PE_Frame)
     return qobject_cast<const QPlainTextEdit*>(widget) || qobject_cast<const QTextEdit*>(widget);
@@ -31,7 +31,7 @@ bool hasFrame(QStyle::PrimitiveElement element, const QWidget* widget) {
          element == QStyle::PE_IndicatorRadioButton || element == QStyle::PE_PanelButtonCommand;
 }
 
-/// The option with another palette while it lives.
+/// Scope that replaces the option's palette.
 class Repainted {
  public:
   Repainted(const QStyleOption* option, const QPalette& palette)
@@ -47,7 +47,7 @@ class Repainted {
   QPalette before_;
 };
 
-/// While it lives, the painter puts the edges of a rectangle between pixels of the device.
+/// While it lives, the painter puts the edges of a rectangle between device pixels.
 class OnWholePixels {
  public:
   OnWholePixels(QPainter* painter, const QRect& rect) : painter_(painter), before_(painter->worldTransform()) {
@@ -119,7 +119,7 @@ int StudioStyle::pixelMetric(PixelMetric metric, const QStyleOption* option, con
 
 int StudioStyle::styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget,
                            QStyleHintReturn* answer) const {
-  if (hint == SH_DialogButtonBox_ButtonsHaveIcons) return 0;  // the words say it, and Fusion's icons are not ours
+  if (hint == SH_DialogButtonBox_ButtonsHaveIcons) return 0;  // the text is sufficient, and Fusion's icons are not ours
   return QProxyStyle::styleHint(hint, option, widget, answer);
 }
 

@@ -7,8 +7,8 @@
 
 namespace accrue::ui {
 
-/// Fusion, with frames around fields, boxes and buttons that stand out from the window in every theme, and with the
-/// studio's own icons in message boxes.
+/// Fusion with frames around fields, boxes and buttons that are visible in every theme, and with the studio's icons in
+/// message boxes.
 class StudioStyle : public QProxyStyle {
   Q_OBJECT
 
@@ -19,7 +19,7 @@ class StudioStyle : public QProxyStyle {
                      const QWidget* widget) const override;
   void drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter,
                           const QWidget* widget) const override;
-  /// Icons in fields, and the boxes of checks, are as large as the text.
+  /// Makes icons in fields and the boxes of checks as large as the text.
   int pixelMetric(PixelMetric metric, const QStyleOption* option = nullptr,
                   const QWidget* widget = nullptr) const override;
   int styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget,
@@ -29,7 +29,7 @@ class StudioStyle : public QProxyStyle {
  private:
   const QPalette& framed(const QPalette& palette) const;
 
-  mutable QHash<qint64, QPalette> framed_;  ///< by the palette's cache key: Fusion keeps its pictures by it
+  mutable QHash<qint64, QPalette> framed_;  ///< by the palette's cache key, which Fusion's picture cache also uses
 };
 
 }  // namespace accrue::ui

@@ -5,13 +5,13 @@
 
 namespace accrue::ui {
 
-/// A check box drawn as a switch, which stands out from its surroundings in either state and either theme.
+/// A check box drawn as a switch, visible in either state and either theme.
 class SwitchBox : public QCheckBox {
   Q_OBJECT
 
  public:
   using QCheckBox::QCheckBox;
-  /// From its left edge to its text.
+  /// Distance from its left edge to its text.
   static int textOffset();
   QSize sizeHint() const override;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Text for people: what the core says, and tr() where no class of Qt's lends its own.
+// Text for people: conversion of the core's texts, and tr() outside classes of Qt.
 #pragma once
 
 #include <QCoreApplication>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Widgets that were given a font keep it when the application's changes, so each of them is scaled by itself. Those
-// that are made later ask textFont(), which begins with the application's.
+// Widgets with an explicit font keep it when the application's changes, so each of them is scaled separately. Later
+// ones call textFont(), which starts from the application's.
 #include "text_scale.h"
 
 #include <QApplication>
@@ -43,7 +43,8 @@ void setTextScale(double factor) {
   for (QWidget* widget : QApplication::allWidgets())
     if (widget->testAttribute(Qt::WA_SetFont)) own.append({widget, widget->font()});
   QApplication::setFont(scaled(QApplication::font(), ratio));
-  // Until the event loop runs nobody is told of the application's font; windows pass it on to what they hold.
+  // Until the event loop runs, widgets do not learn of the application's new font; windows pass it on to their
+  // children.
   for (QWidget* window : QApplication::topLevelWidgets())
     if (!window->testAttribute(Qt::WA_SetFont)) window->setFont(QFont());
   for (const auto& [widget, font] : own) widget->setFont(scaled(font, ratio));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The size of all text, of widgets and of plots alike, as a factor of the system's.
+// Size of all text, in widgets and plots, as a factor of the system's.
 #pragma once
 
 namespace accrue::ui {
@@ -7,13 +7,13 @@ namespace accrue::ui {
 inline constexpr double smallestText = 0.8;
 inline constexpr double largestText = 2.5;
 
-/// The present factor.
+/// Current factor.
 double textScale();
-/// Of an icon beside text.
+/// Size of an icon beside text.
 int iconSide();
-/// Scales the application's font, and that of every widget that has one of its own. Thread: GUI.
+/// Scales the application's font, and the fonts that widgets set themselves. Thread: GUI.
 void setTextScale(double factor);
-/// The next larger (direction 1) or smaller (-1) of the sizes in use.
+/// Returns the next larger (direction 1) or smaller (-1) of the available sizes.
 double nextTextScale(double factor, int direction);
 
 }  // namespace accrue::ui

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Theme: Fusion with our palette, switched live with the system's; type scale, spacing and icons that follow the text
-// colour.
+// Theme: Fusion with the studio's palette, which follows the system's live; type scale, spacing, and icons that follow
+// the text colour.
 #pragma once
 
 #include <QFont>
@@ -29,15 +29,15 @@ inline constexpr int toolIcon = 24;
 enum class TextSize { small, body, title };
 /// The system's UI font at 0.85, 1.0 or 1.25 of its size.
 QFont textFont(TextSize size, QFont::Weight weight = QFont::Normal);
-/// The same with digits of one width, for numbers that change live.
+/// The same with digits of equal width, for numbers that change live.
 QFont tabularFont(TextSize size = TextSize::body);
-/// For the log and for code.
+/// Font of the log and of code.
 QFont codeFont();
 
-/// An icon from :/icons/NAME.svg, drawn in the palette's text colour (disabled: muted). It is recoloured as it is
-/// painted, so a theme change needs no new icon.
+/// An icon from :/icons/NAME.svg in the palette's text colour (disabled: muted). It is coloured while painting, so a
+/// theme change needs no new icon.
 QIcon themedIcon(const QString& name);
-/// The same in a fixed role of the palette: state icons.
+/// State icon, in a fixed role of the palette.
 QIcon stateIcon(accrue::RunState state);
 
 /// Thread: GUI. One per application.
@@ -51,7 +51,7 @@ class Theme : public QObject {
   bool dark() const { return dark_; }
 
  Q_SIGNALS:
-  /// After the application's palette changed; widgets also get QEvent::PaletteChange.
+  /// Emitted after a change of the application's palette; widgets also get QEvent::PaletteChange.
   void changed();
 
  protected:

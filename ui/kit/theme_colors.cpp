@@ -23,7 +23,7 @@ ThemeColors makeLight() {
   colors.frame = rgb(0x767E88);
   colors.plotGrid = rgb(0xE4E7EB);
   colors.accent = rgb(0x0B62B8);
-  // Those that come first are the furthest apart: most plots show a few runs.
+  // The first ones are the furthest apart, because most plots show few runs.
   colors.series = {rgb(0x0B62B8), rgb(0xBD0A52), rgb(0x7A9315), rgb(0x493B04),
                    rgb(0x660566), rgb(0xB86B99), rgb(0x520ABD), rgb(0xF42FF4)};
   colors.running = colors.accent;
@@ -174,7 +174,7 @@ Qt::PenStyle seriesDash(int index) {
 }
 
 QPen seriesPen(const ThemeColors& colors, int index, double opacity) {
-  // Pale lines are for those who can see them.
+  // Pale lines are unsuitable for a high-contrast palette.
   constexpr double least_in_contrast = 0.7;
   const double shown = colors.muted == colors.text ? std::max(opacity, least_in_contrast) : opacity;
   QPen pen(mixed(seriesColor(colors, index), colors.surface, shown), 1.0, seriesDash(index));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The palette: every colour the studio paints with, light and dark. Values only; theme.h applies them to the
-// application.
+// The palette: every colour of the studio, light and dark. Values only; theme.h applies them to the application.
 #pragma once
 
 #include <QColor>
@@ -21,7 +20,7 @@ struct ThemeColors {
   QColor frame;  ///< around fields and boxes
   std::array<QColor, seriesColorCount> series;
   QColor running, paused, degraded, failed, finished, idle;
-  // Sync strip, timeline, pool and previews: three tints of one hue, a second hue for collectives.
+  // Sync strip, timeline, pool and previews: three tints of one hue, and a second hue for collectives.
   QColor forward, backward, optimizerStep, waiting, collective;
 };
 
@@ -29,24 +28,24 @@ const ThemeColors& lightColors();
 const ThemeColors& darkColors();
 /// Black on white or white on black, without muted text.
 const ThemeColors& contrastColors(bool dark);
-/// Pure black on white or white on black: a palette chosen for contrast.
+/// Whether the palette is pure black on white or white on black, chosen for contrast.
 bool isHighContrast(const QPalette& palette);
-/// Light or dark, depending on whether the window or its text is lighter. With a high-contrast palette, surfaces and
-/// text keep the palette's colours.
+/// Chooses light or dark by whether the window or its text is lighter. With a high-contrast palette, surfaces and text
+/// keep the palette's colours.
 ThemeColors themeColors(const QPalette& palette);
 bool isDark(const QPalette& palette);
 /// Our palette for widgets.
 QPalette widgetPalette(const ThemeColors& colors);
 
-/// The colour of a run. After eight the hue repeats with another dash pattern.
+/// Colour of a run. After eight the hues repeat with another dash pattern.
 QColor seriesColor(const ThemeColors& colors, int index);
 Qt::PenStyle seriesDash(int index);
-/// A one pixel pen: wider ones leave QCustomPlot's fast path.
+/// A one-pixel pen: wider ones leave QCustomPlot's fast path.
 QPen seriesPen(const ThemeColors& colors, int index, double opacity = 1.0);
-/// The tone of communication over an axis ("data", "tensor", "pipeline", ...): shades of one hue.
+/// Shade of communication over an axis ("data", "tensor", "pipeline", ...), all of one hue.
 QColor axisColor(const ThemeColors& colors, const QString& axis);
 QColor stateColor(const ThemeColors& colors, accrue::RunState state);
-/// One colour over another, as if painted with an opacity; keeps pens opaque, which is faster than blending.
+/// Mixes two colours as if painted with an opacity; pens stay opaque, which is faster than blending.
 QColor mixed(const QColor& over, const QColor& under, double opacity);
 
 /// WCAG 2 contrast ratio, 1..21.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Icons that are coloured when they are painted: the SVG is drawn in the current palette's text colour.
+// Icons that are coloured while painting: the SVG is drawn in the current palette's text colour.
 #include <QFile>
 #include <QGuiApplication>
 #include <QIconEngine>
@@ -15,7 +15,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// The colour the icon files are drawn in.
+/// Colour of the icon files.
 constexpr const char* inkInFile = "#1b1f24";
 
 class ThemedIconEngine final : public QIconEngine {

@@ -5,7 +5,7 @@
 
 namespace accrue::ui {
 
-/// A text for a tooltip in lines of some sixty characters: the toolkit wraps only rich text.
+/// Wraps a tooltip's text into lines of about sixty characters, because the toolkit wraps only rich text.
 QString tipText(const QString& text);
 
 }  // namespace accrue::ui

@@ -53,7 +53,7 @@ void ValueDrag::dragTo(int x) {
     const QString before = number_->text();
     number_->stepBy(step);
     if (number_->text() == before) {
-      // At its limit: the way beyond does not count, so that the way back begins to count here.
+      // At its limit further movement does not count, so that the way back counts from here.
       from_ = x - steps_ * step_width;
       return;
     }

@@ -8,14 +8,14 @@ class QLabel;
 
 namespace accrue::ui {
 
-/// Dragging the name of a number sideways steps the number: up to the right, down to the left, as a slider would, and
-/// what depends on it is drawn while it moves.
+/// Event filter that steps a number when its name is dragged sideways, like a slider: right is up, left is down.
+/// Dependent views update during the drag.
 class ValueDrag : public QObject {
   Q_OBJECT
 
  public:
   static void install(QLabel* name, QAbstractSpinBox* number);
-  /// Logical pixels for one step.
+  /// Logical pixels per step.
   static constexpr int step_width = 12;
 
  protected:
@@ -28,8 +28,8 @@ class ValueDrag : public QObject {
 
   QAbstractSpinBox* number_;
   bool dragging_ = false;
-  int from_ = 0;   ///< x of no step: that of the press, until a limit is met
-  int steps_ = 0;  ///< taken from there
+  int from_ = 0;   ///< x of step zero: that of the press, until a limit is reached
+  int steps_ = 0;  ///< steps from there
 };
 
 }  // namespace accrue::ui

@@ -7,14 +7,14 @@ class QWidget;
 
 namespace accrue::ui {
 
-/// Keeps the wheel from editing a field: it scrolls the area around it. Even the field with the focus may come under
-/// the pointer by scrolling.
+/// Event filter that keeps the wheel from editing a field: the wheel scrolls the surrounding area. Scrolling may move
+/// even the focused field under the pointer.
 class WheelGuard : public QObject {
   Q_OBJECT
 
  public:
   using QObject::QObject;
-  /// Guards a spin box, combo box or slider, and lets it take focus by click and Tab only.
+  /// Guards a spin box, combo box or slider, and lets it take focus only by click and Tab.
   static void protect(QWidget* widget);
 
  protected:

@@ -169,7 +169,7 @@ void AccumulationPanel::showAll() {
   const QString weights = lastWeightsText(*run_);
   weights_->setText(weights.isEmpty() ? tr("not recorded") : weights);
   phase_->setText(phaseText());
-  // It scrolls up and down only: to the sides nothing may be cut.
+  // It scrolls only vertically, so nothing may be cut at the sides.
   scroll_->setMinimumWidth(scroll_->widget()->minimumSizeHint().width() +
                            scroll_->verticalScrollBar()->sizeHint().width());
 }
@@ -193,7 +193,7 @@ QString AccumulationPanel::phaseText() const {
                                                           : tr("Paused between micro-steps");
   }
   if (tracker().window() == 0) return tr("Not started");
-  // A heartbeat is of another moment than the tanks: it names only what is no part of a window.
+  // A heartbeat belongs to another moment than the tanks: it names only phases outside a window.
   const auto ranks = tracker().atOneMoment();
   const std::string& told = ranks.begin()->second.phase;
   if (told == "checkpoint" || told == "evaluate" || told == "verify" || told == "finish")
@@ -211,7 +211,7 @@ void AccumulationPanel::showLamp(const ExactnessLamp& lamp) {
   if (lamp.light() == ExactnessLamp::Light::exact) tone = RunState::finished;
   if (lamp.light() == ExactnessLamp::Light::close) tone = RunState::degraded;
   if (lamp.light() == ExactnessLamp::Light::different) tone = RunState::failed;
-  // The chip paints an icon in place of the word's own sign.
+  // The chip paints an icon instead of the word's own sign.
   lamp_->setLook(tone, checked ? lamp.word().mid(2) : tr("not checked"), stateIcon(tone));
   const bool asked = run_->spec() && run_->spec()->evaluate.exactness_every > 0;
   const QString text = checked ? lamp.text()
@@ -229,7 +229,7 @@ void AccumulationPanel::showPools() {
   count_->setText(countText());
   shows_reduction_ = showsReductionFirst();
   pool_->setView({tracker.atOneMoment(), tracker.lastEnd(), tracker.drained() && !shows_reduction_});
-  // Room for two lines, so that the widgets below do not move.
+  // Reserves two lines, so that the widgets below do not move.
   said_->setMinimumHeight(2 * said_->fontMetrics().lineSpacing());
   said_->setText(shows_reduction_ ? tr("Reduced: all ranks hold the same gradient") : stateText());
   if (shows_reduction_) later_.start(reduced_time);
@@ -292,7 +292,7 @@ QString AccumulationPanel::text() const {
 }
 
 QString AccumulationPanel::tokensText(const std::map<std::int64_t, RankStatus>& ranks) const {
-  // The ranks that share a model count the same items. All are asked up to a micro-step that each has reported.
+  // The ranks that share a model count the same items. Uses the micro-steps that each has reported.
   std::int64_t reported = RankTracker::most_slots;
   for (const auto& [rank, status] : ranks)
     if (status.has_loss) reported = std::min(reported, static_cast<std::int64_t>(status.slots.size()));

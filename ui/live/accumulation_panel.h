@@ -25,8 +25,8 @@ class RunControl;
 class StateChip;
 struct RankStatus;
 
-/// The window dock: which micro-steps of the open window each rank's gradients hold, how the last window ended, and the
-/// size of the last reduction.
+/// The window dock: the micro-steps in each rank's gradients, the end of the last window, and the size of the last
+/// reduction.
 class AccumulationPanel : public QWidget {
   Q_OBJECT
 
@@ -37,19 +37,19 @@ class AccumulationPanel : public QWidget {
   void setRun(RunSeries* run);
   /// Call at most once per frame.
   void refresh();
-  /// The pools in words: what they hold, how the last window ended, what was carried.
+  /// Text of the pools: their contents, the end of the last window, and carried micro-steps.
   QString text() const;
-  /// Interval between two pictures of a running window, each of one moment: faster changes could not be followed by
-  /// eye.
+  /// Interval between two pictures of a running window, each of one moment; the eye could not follow faster changes.
   static constexpr std::chrono::milliseconds shown_interval{66};
-  /// How long tanks are shown reduced before they drain, so that a user who steps through a window sees the reduction.
+  /// Time for which tanks are shown reduced before they drain, so that a user who steps through a window sees the
+  /// reduction.
   static constexpr std::chrono::milliseconds reduced_time{350};
 
  private:
   void buildFacts();
   const RankTracker& tracker() const;
   RunState state() const;
-  /// Everything, as the events so far have it.
+  /// Shows everything according to the events so far.
   void showAll();
   void showPools();
   void showLamp(const ExactnessLamp& lamp);
@@ -82,7 +82,7 @@ class AccumulationPanel : public QWidget {
   QElapsedTimer since_shown_;
   QTimer later_;
   QElapsedTimer since_reduced_;
-  std::int64_t reduced_window_ = 0;  ///< window whose tanks were shown as reduced last
+  std::int64_t reduced_window_ = 0;  ///< window whose tanks were last shown as reduced
 };
 
 }  // namespace accrue::ui

@@ -15,10 +15,10 @@ namespace accrue::ui {
 
 namespace {
 
-/// What a kill may take.
+/// Time limit for a kill.
 constexpr std::chrono::seconds kill_deadline{5};
 
-/// Less than what a log-out waits for, with what killing takes.
+/// Less than a log-out allows, together with the time for killing.
 constexpr std::chrono::seconds session_deadline{20};
 
 constexpr auto remembered_key = "closing/answer";
@@ -55,12 +55,12 @@ bool CloseGuard::hosts() const {
 bool CloseGuard::mayClose() {
   if (given_up_ || !hosts()) return true;
   if (waiting_) {
-    if (session_ends_) return false;  // nobody is there to insist
+    if (session_ends_) return false;  // there is no user to insist
     // Closed again while waiting: the user does not want to wait.
     force();
     return false;
   }
-  // A run that only begins has trained nothing that could be kept.
+  // A run that is only beginning has trained nothing to keep.
   const bool trained = count(Hosting::trains) + count(Hosting::ends) > 0;
   answer_ = CloseAnswer::stopNow;
   if (trained && !session_ends_) {
@@ -68,7 +68,7 @@ bool CloseGuard::mayClose() {
     answer_ = ask();
     if (!std::exchange(asking_, false)) return true;  // the runs have ended meanwhile
   }
-  if (session_ends_) answer_ = CloseAnswer::checkpointAndStop;  // also where the question was still open
+  if (session_ends_) answer_ = CloseAnswer::checkpointAndStop;  // also if the question was still open
   if (answer_ == CloseAnswer::cancel) return false;
   // The runs may have ended while the question was open.
   if (!hosts()) return true;
@@ -80,7 +80,7 @@ void CloseGuard::carryOut() {
   awaited_.clear();
   refusals_.clear();
   failed_ = killed_ = false;
-  // All are looked at before any is told: the end of one of a pair is that of the other.
+  // All are checked before any is ended: the end of one of a pair is that of the other.
   for (HostedRun* place : places_)
     if (const Hosting hosting = place->hosting(); hosting != Hosting::none)
       awaited_.push_back({place, hosting == Hosting::trains && answer_ == CloseAnswer::keepRunning});
@@ -123,10 +123,10 @@ void CloseGuard::sayWaiting() {
                               : tr("Closing once the current update is saved. Close again to end the run at once."));
 }
 
-/// A run that begins while the window waits is none of those: it is asked about when they have ended.
+/// A run that begins while the window waits is not among them: the user is asked about it when they have ended.
 void CloseGuard::review() {
   if (asking_ && !hosts()) {
-    asking_ = false;  // nothing is left that the question is about
+    asking_ = false;  // the question has no subject any more
     if (QWidget* question = QApplication::activeModalWidget()) question->close();
   }
   if (!waiting_) return;
@@ -146,7 +146,7 @@ void CloseGuard::review() {
 void CloseGuard::letGoOn(const HostedRun& place) {
   if (place.wasKilled()) return;
   const RunSeries& run = *place.run();
-  if (run.state() == RunState::failed) failed_ = true;  // the window shows what failed and what to do
+  if (run.state() == RunState::failed) failed_ = true;  // the window shows the failure and the advice
   if (run.state() == RunState::failed || run.outcome().outcome != QLatin1String("stopped")) return;
   if (const auto resumed = resumeDetached(options_, run.folder()); !resumed)
     refusals_.append(QString::fromStdString(resumed.error().text()));
@@ -164,7 +164,7 @@ void CloseGuard::forgetAnswer() {
 CloseAnswer CloseGuard::ask() {
   const QString remembered = settings_->value(QLatin1String(remembered_key)).toString();
   const std::size_t waiting = queue_ ? queue_->waiting() : 0;
-  // An answer for one run is none for those that wait behind it.
+  // An answer for one run does not apply to those that wait behind it.
   for (const auto& [answer, word] : remembered_words)
     if (waiting == 0 && remembered == QLatin1String(word)) return answer;
   QString question = count(Hosting::trains) + count(Hosting::ends) > 1
@@ -200,7 +200,7 @@ void CloseGuard::stopNow() {
 
 void CloseGuard::force() {
   deadline_.start(kill_deadline);
-  // What only begins cannot be killed, but ends by itself once it has begun.
+  // A run that is only beginning cannot be killed, but ends by itself once it has begun.
   if (count(Hosting::begins) == awaited_.size()) return;
   if (killed_) {
     // Even a kill had no effect: the remaining ranks are ended when the engine's host is destroyed.
@@ -211,7 +211,7 @@ void CloseGuard::force() {
     return;
   }
   killed_ = true;
-  // Each may say at once that it has ended, and is then awaited no longer.
+  // Each may report its end at once, and is then removed from the list.
   const std::vector<Awaited> killed = awaited_;
   for (const Awaited& each : killed) each.place->kill();
 }

@@ -19,45 +19,47 @@ namespace accrue::ui {
 class RunQueue;
 class RunSeries;
 
-/// Lets the window close only when no rank of a run hosted in it is left: asks what to do with the runs and waits while
-/// the event loop runs. After a deadline it kills runs that were to stop now, and asks again about those that are
+/// Guard that lets the window close only when no rank of a hosted run is left. Asks what to do with the runs, and waits
+/// while the event loop runs. After a deadline it kills runs that were to stop now, and asks again about those that are
 /// saving.
 ///
 /// A question whose runs have ended is withdrawn, and the window closes.
 ///
-/// What closing does with each run, wherever in the window it is:
+/// What closing does with each run, in any place of the window:
 ///
-///   hosting | keep running          | checkpoint and stop | stop now
+///   hosting | keep running | checkpoint and stop | stop now
 ///   --------|-----------------------|---------------------|--------------
-///   none    | nothing               | nothing             | nothing
-///   begins  | ends once it begins   | as at the left      | as at the left
-///   trains  | saved, then continued | saved               | ends unsaved
-///   ends    | waited for            | waited for          | ends unsaved
+///   none | nothing | nothing | nothing
+///   begins | ends once it begins | as at the left | as at the left
+///   trains | saved, then continued | saved | ends unsaved
+///   ends | waited for | waited for | ends unsaved
 ///
-/// Continued: from its checkpoint, by a process of its own. If a run fails while the others are to go on, they do, but
-/// the window stays and shows the failure, unless the user has ended the wait. A run that was killed does not go on.
+/// Continued: from its checkpoint, in a separate process. If a run fails while the others are to continue, they do. The
+/// window stays and shows the failure, unless the user has ended the wait. A killed run does not continue.
 class CloseGuard : public QObject {
   Q_OBJECT
 
  public:
-  /// `options`: of the runs that are continued.
+  /// `options`: for continued runs.
   CloseGuard(BridgeOptions options, RunDialogs* dialogs, QSettings* settings, QWidget* window);
 
-  /// The runs there are asked about and waited for.
+  /// Sets the places whose runs are asked about and waited for.
   void watch(std::vector<HostedRun*> places);
-  /// Whether the last run of one of these places is that.
+  /// Whether `run` is the last run of one of these places.
   bool have(const RunSeries* run) const;
-  /// True: the window may close now. False: it stays open, because the user cancelled or until readyToClose().
+  /// Returns true if the window may close now; false if it stays open, because the user cancelled or until
+  /// readyToClose().
   bool mayClose();
   bool isWaiting() const { return waiting_; }
-  /// From now on nothing is asked: closing saves the runs and ends them, and kills what has not ended after 20 s.
+  /// Ends the session without questions: closing saves and ends the runs, and kills those that have not ended after 20
+  /// s.
   void endSession();
   /// Ends the runs that the window waits for, even while they save.
   void stopNow();
   bool remembersAnswer() const;
-  /// Closing during a run asks again from now on.
+  /// Makes closing during a run ask again.
   void forgetAnswer();
-  /// The window says how many of its runs wait, and will not begin once it has closed.
+  /// Sets the queue, so that the window can say how many of its runs wait. They will not begin once it has closed.
   void setQueue(const RunQueue* queue) { queue_ = queue; }
   void setDeadline(std::chrono::milliseconds deadline) { usual_deadline_ = deadline; }
 
@@ -67,14 +69,14 @@ class CloseGuard : public QObject {
   void readyToClose();
   /// The deadline has passed and the ranks are still saving; the wait continues.
   void stillSaving(const QString& sentence);
-  /// The window stays open after all; `why` is empty if the message about a run's end explains it.
+  /// The window stays open; `why` is empty if the message about a run's end explains it.
   void stays(const QString& why);
   void rememberedChanged();
 
  private:
   struct Awaited {
     HostedRun* place;
-    bool goes_on;  ///< afterwards, elsewhere
+    bool goes_on;  ///< afterwards, in another process
   };
   std::size_t count(Hosting hosting) const;
   bool hosts() const;
@@ -97,13 +99,13 @@ class CloseGuard : public QObject {
   std::chrono::milliseconds usual_deadline_ = std::chrono::seconds(30);
   CloseAnswer answer_ = CloseAnswer::cancel;
   std::vector<Awaited> awaited_;
-  QStringList refusals_;  ///< why runs could not go on
-  bool failed_ = false;   ///< one of those that were to go on
-  bool asking_ = false;   ///< and there are still runs that the question is about
+  QStringList refusals_;  ///< why runs could not continue
+  bool failed_ = false;   ///< one of the runs that were to continue failed
+  bool asking_ = false;   ///< a question is open, and its runs still exist
   bool waiting_ = false;
   bool session_ends_ = false;
   bool killed_ = false;
-  bool given_up_ = false;  ///< even the kill had no effect
+  bool given_up_ = false;  ///< even killing had no effect
 };
 
 }  // namespace accrue::ui

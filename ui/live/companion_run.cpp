@@ -70,7 +70,7 @@ void CompanionRun::noteEndAsked() {
   Q_EMIT hostingChanged();
 }
 
-/// Holds, goes on and ends with the partner, as the user commands it; a partner that ends by itself ends nothing else,
+/// Holds, continues and ends with the partner at the user's commands. A partner that ends by itself ends nothing else,
 /// and holds nothing any longer.
 void CompanionRun::followPartner() {
   if (!isLive() || partner_->run() != beside_) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// CompanionRun: a run that trains here beside the one of RunControl, as the first of a pair. It is an ordinary run of
-// the library; no command of the Run menu reaches it, but it is held, continued and ended with its partner.
+// CompanionRun: a run that trains here beside that of RunControl, as the first of a pair. It is an ordinary run of the
+// library. No command of the Run menu reaches it, but it is held, continued and ended with its partner.
 #pragma once
 
 #include "accrue/run/result.h"
@@ -13,11 +13,11 @@ class RunControl;
 class RunLibrary;
 class RunSeries;
 
-/// Both of a pair are started at the same moment with the same threads per rank, and are left to the scheduler of the
-/// system, which gives them equal shares. They are not made to wait for each other at every update: two ways of a pair
-/// seldom take equally long for one, so that each would train at the pace of the slower and stand still between
-/// updates, and their measured times would mean nothing. What is drawn of their difference reaches as far as both are.
-/// For the same reason a step of a held partner lets it go on for as long as that step takes.
+/// Both runs of a pair start at the same moment with the same threads per rank, and the system's scheduler gives them
+/// equal shares. They do not wait for each other at every update: two ways seldom take equally long for one. Each
+/// would train at the pace of the slower and idle between updates; their measured times would mean nothing. Their
+/// difference is drawn as far as both have results. For the same reason a step of a held partner lets this run continue
+/// for the duration of the step.
 /// Thread: GUI.
 class CompanionRun : public HostedRun {
   Q_OBJECT
@@ -25,12 +25,12 @@ class CompanionRun : public HostedRun {
  public:
   CompanionRun(RunControl* partner, RunLibrary* library, QObject* parent = nullptr);
 
-  /// `libraries`: what its ranks load. Fails while one is live.
+  /// `libraries`: those that its ranks load. Fails while one is live.
   Result<RunSeries*> start(const RunPlan& plan, std::vector<PluginRecord> libraries = {});
   bool isLive() const { return hosting() != Hosting::none; }
   RunSeries* run() const override { return run_; }
   Hosting hosting() const override;
-  /// Once is enough: the partner's end and the window's ask for it independently of each other.
+  /// Safe to call twice: the partner's end and the window's end both do.
   void saveAndEnd() override;
   void endUnsaved() override;
   void kill() override;
@@ -49,8 +49,8 @@ class CompanionRun : public HostedRun {
   RunLibrary* library_;
   EngineBridge bridge_;
   RunSeries* run_ = nullptr;
-  RunSeries* beside_ = nullptr;  ///< the partner's run; compared only
-  bool held_ = false;            ///< with the partner
+  RunSeries* beside_ = nullptr;  ///< the partner's run; only compared
+  bool held_ = false;            ///< together with the partner
   bool end_asked_ = false;
   bool killed_ = false;
   bool over_told_ = true;

@@ -10,7 +10,7 @@ namespace accrue::ui {
 
 /// Continues a run from its newest checkpoint in a separate process that outlives this one: accrue-run, from the folder
 /// of this program or of the rank program in the options. Returns once that process exists; the run's folder shows its
-/// progress. Errors (device): there is no accrue-run there, or it cannot be started.
+/// progress. Errors (device): accrue-run is missing, or cannot be started.
 Result<void> resumeDetached(const BridgeOptions& options, const QString& folder);
 
 }  // namespace accrue::ui

@@ -17,7 +17,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// Tints of one hue that neighbours can be told apart by.
+/// Tints of one hue that distinguish neighbours.
 constexpr double tints[] = {1.0, 0.62, 0.82, 0.46};
 
 QFont countFont() {
@@ -26,13 +26,13 @@ QFont countFont() {
   return font;
 }
 
-/// Words in a tank, and whether they stand upright or are turned by a quarter.
+/// Words in a tank, upright or turned by a quarter.
 struct Words {
   QString text;
   bool turned = false;
 };
 
-/// All its micro-steps are done: what share of it each one is, is known now.
+/// Whether all its micro-steps are done, so that each one's share is known.
 bool isWhole(const RankStatus& status) {
   return status.window_size > 0 && status.filled >= status.window_size;
 }
@@ -41,8 +41,8 @@ qint64 percentOf(const PoolSlot& slot, const RankStatus& status) {
   return std::llround(100.0 * static_cast<double>(slot.tokens) / static_cast<double>(status.window_tokens));
 }
 
-/// "8 items", "25 %" once the window is whole, and under it the norm of the sum so far, where it is known. The first
-/// that fits is written.
+/// Returns "8 items", or "25 %" once the window is whole, with the norm of the sum so far below it, if known. The first
+/// that fits is painted.
 std::vector<Words> slotWords(const PoolSlot& slot, const RankStatus& status) {
   if (status.window_tokens <= 0 || slot.micro_steps <= 0) return {};
   const QString share = isWhole(status)    ? tr("%1 %").arg(percentOf(slot, status))
@@ -174,7 +174,7 @@ int GradientPool::leastTankHeight() const {
 }
 
 QRect GradientPool::tankRect(std::size_t place) const {
-  const int most = std::max(168, leastTankHeight());  ///< higher ones say no more
+  const int most = std::max(168, leastTankHeight());  ///< greater heights show no more
   const int column = static_cast<int>(place) % columns();
   const int row = static_cast<int>(place) / columns();
   const int room = rows() > 0 ? (height() + space::inGroup) / rows() : height();
@@ -252,7 +252,7 @@ void GradientPool::paintTank(QPainter& painter, const QRect& tank, const RankSta
   }
   painter.setPen(colors.hairline);
   painter.setBrush(Qt::NoBrush);
-  // Open at the top, as a tank is.
+  // Open at the top, like a tank.
   painter.drawLine(tank.topLeft(), tank.bottomLeft());
   painter.drawLine(tank.bottomLeft(), tank.bottomRight());
   painter.drawLine(tank.topRight(), tank.bottomRight());
@@ -279,7 +279,7 @@ void GradientPool::paintSlots(QPainter& painter, const QRect& tank, const RankSt
     const QRect bar(left, tank.bottom() + 1 - height, right - left, height);
     painter.fillRect(bar, tint);
     if (carried) painter.fillRect(bar, QBrush(colors.surface, Qt::BDiagPattern));
-    // Of one width, whatever rounding gives a slot: their words fit all or none.
+    // Equally wide despite rounding, so that the words fit in all slots or in none.
     const QRect slot_rect(left, tank.top(), tank.width() / count - gap, tank.height());
     if (carried) continue;
     for (const Words& words : slotWords(filled, status))
@@ -287,7 +287,7 @@ void GradientPool::paintSlots(QPainter& painter, const QRect& tank, const RankSt
   }
 }
 
-/// In the bar where it is high enough, else over it; false where the words fit in neither.
+/// Paints in the bar if it is high enough, else over it; false if the words fit in neither.
 bool GradientPool::paintWords(QPainter& painter, const QRect& slot, const QRect& bar, const QColor& tint,
                               const QString& text, bool turned) const {
   QSize size = fontMetrics().size(0, text);

@@ -54,7 +54,7 @@ void HeldPhases::take(const std::vector<RunEvent>& events) {
     OfRank& rank = ranks_[event.rank];
     if (!rank.last || rank.last->micro_step != held->micro_step) {
       rank.phases.clear();
-      // Between two micro-steps the weights are those that the one before left.
+      // Between two micro-steps the weights are those that the previous one left.
       rank.before = rank.last && held->phase != StepPhase::none && rank.last->micro_step == held->micro_step - 1
                         ? rank.last->weights
                         : held->weights;

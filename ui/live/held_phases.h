@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the ranks reported where they stood, phase by phase of the newest micro-step: the inspector's data.
+// Reports of the held ranks, phase by phase of the newest micro-step: the inspector's data.
 #pragma once
 
 #include <QString>
@@ -13,29 +13,29 @@
 
 namespace accrue::ui {
 
-/// The phases that a rank can be stepped through, in their order.
+/// Phases that a rank can be stepped through, in order.
 inline constexpr std::array allPhases = {StepPhase::forward, StepPhase::scale,    StepPhase::backward,
                                          StepPhase::reduce,  StepPhase::unscale,  StepPhase::clip,
                                          StepPhase::step,    StepPhase::schedule, StepPhase::zero};
 
-/// What a phase does, in a sentence.
+/// Sentence about a phase.
 QString phaseHelp(StepPhase phase);
 
-/// Fed in batches; a value.
+/// A value that takes events in batches.
 class HeldPhases {
  public:
   struct OfRank {
     std::optional<Held> last;
-    std::map<StepPhase, Held> phases;  ///< of that micro-step, those that were held after
-    std::vector<double> before;        ///< weights where the micro-step was first held
+    std::map<StepPhase, Held> phases;  ///< of that micro-step: the phases after which the rank was held
+    std::vector<double> before;        ///< weights at the micro-step's first hold
   };
 
   void take(const std::vector<RunEvent>& events);
   const std::map<std::int64_t, OfRank>& ranks() const { return ranks_; }
   bool empty() const { return ranks_.empty(); }
-  /// The newest report of the first rank; null before any.
+  /// Newest report of the first rank; null before any.
   const Held* newest() const;
-  /// What the phase came to on that rank: "loss 1.24", "× 0.25", "0.9 → 0.88"; empty where it was not held.
+  /// Result of the phase on that rank: "loss 1.24", "× 0.25", "0.9 → 0.88"; empty if it was not held.
   QString valueText(std::int64_t rank, StepPhase phase) const;
 
  private:

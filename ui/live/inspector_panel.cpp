@@ -54,7 +54,7 @@ QTableWidget* makeTable(QWidget* parent, const QString& object_name, const QStri
   return table;
 }
 
-/// Sets a cell only where it changes, so that a screen reader is not told the same again.
+/// Sets a cell only if it changes, so that a screen reader is not notified again.
 QTableWidgetItem* setCell(QTableWidget* table, int row, int column, const QString& text) {
   QTableWidgetItem* item = table->item(row, column);
   if (!item) {
@@ -69,7 +69,7 @@ QTableWidgetItem* setCell(QTableWidget* table, int row, int column, const QStrin
 
 void setColumns(QTableWidget* table, const QStringList& names) {
   if (table->columnCount() != names.size()) table->setColumnCount(static_cast<int>(names.size()));
-  // The first names the rows; the others share what is left, so that a few ranks need no scrolling.
+  // The first column names the rows; the others share the rest, so that a few ranks need no scrolling.
   table->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
   table->horizontalHeader()->setSectionResizeMode(0, QHeaderView::ResizeToContents);
   for (int column = 0; column < names.size(); ++column)
@@ -152,7 +152,7 @@ void InspectorPanel::showPhases() {
     const bool here = phase == at;
     QTableWidgetItem* name =
         setCell(phases_, row, 0, (here ? QStringLiteral("\u25b6 ") : QString()) + phaseName(phase));
-    QFont font;  // its weight alone: the rest is the table's
+    QFont font;  // only the weight: the table determines the rest
     font.setWeight(here ? QFont::DemiBold : QFont::Normal);
     int column = 0;
     for (const auto& [rank, of_rank] : held.ranks()) setCell(phases_, row, ++column, held.valueText(rank, phase));

@@ -11,8 +11,8 @@ namespace accrue::ui {
 struct DockPanel;
 class RunControl;
 
-/// The inspector dock: where a paused run stands, what each phase of the micro-step has come to on each rank, and the
-/// first weights and gradients as they are now.
+/// The inspector dock: place of a paused run, result of each phase of the micro-step on each rank, and the current
+/// first weights and gradients.
 class InspectorPanel : public QWidget {
   Q_OBJECT
 
@@ -21,7 +21,7 @@ class InspectorPanel : public QWidget {
   DockPanel dock();
   /// Call at most once per frame. Nothing is filled in while the panel is not shown.
   void refresh();
-  /// Whether its dock can be seen: one behind another tab cannot, though it is visible to Qt.
+  /// Sets whether its dock can be seen: one behind another tab cannot, though Qt calls it visible.
   void setShown(bool shown);
   void focusPhases();
 

@@ -15,8 +15,8 @@ namespace {
 
 constexpr auto joined_id = "joined";
 
-/// A run's name says nothing of what it does. A run's spec has what follows from it written out, a document has not;
-/// the size of a library's data sets is written out, too.
+/// Ignores a run's name, which has no effect. A run's spec has derived values and the sizes of a library's data sets
+/// written out; a document has not.
 bool describeTheSame(RunSpec a, RunSpec b) {
   for (RunSpec* spec : {&a, &b}) {
     spec->run.name.clear();

@@ -11,8 +11,8 @@ class RunSeries;
 class SpecDocument;
 class WindowFiles;
 
-/// Keeps the set-up and the run together when a run goes on here, or is followed here: loads the run's spec, or, where
-/// that would cost unsaved edits, says that the set-up is another one and offers to load it.
+/// Link that keeps the set-up and the run together when a run is resumed or followed here. Loads the run's spec, or, if
+/// that would lose unsaved edits, says that the set-up differs and offers to load it.
 class JoinedSpec : public QObject {
   Q_OBJECT
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The actions allowed in each state of a run: one table for the window, the tests and the help.
+// Actions allowed in each state of a run: one table for the window, the tests and the help.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ inline constexpr std::array allRunStates = {
     RunState::idle,     RunState::preflight,  RunState::starting, RunState::running, RunState::paused,
     RunState::degraded, RunState::restarting, RunState::stopping, RunState::failed,  RunState::finished};
 
-/// Includes resume if a run in this state may be resumable; whether it is depends on the run (it has a checkpoint and
+/// Includes resume if a run in this state may be resumable; the run itself decides (it needs a checkpoint and must have
 /// ended before the plan's end).
 RunActions enabledActions(RunState state);
 

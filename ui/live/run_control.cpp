@@ -103,7 +103,7 @@ void RunControl::branch(const QString& folder) {
   if (checking_ || isLive()) return;
   branch_pending_ = folder;
   beginCheck();
-  // The run's whole record is read for it.
+  // This reads the run's whole record.
   jobs_.run(
       [dir = std::filesystem::path(folder.toStdString())] {
         BranchFrom from{read_branch_point(dir), {}};
@@ -170,7 +170,7 @@ void RunControl::startChecked() {
   beginStarted(bridge_.start({.plan = plan, .libraries = asked.libraries, .paused = starts_paused_}), plan, asked);
 }
 
-/// Its data may be read for it.
+/// This may read its data.
 void RunControl::compareBranch(const RunPlan& plan) {
   comparing_ = true;
   jobs_.run([from = *branch_from_, plan] { return check_branch(from, plan); },
@@ -187,7 +187,7 @@ void RunControl::compareBranch(const RunPlan& plan) {
             });
 }
 
-/// Its checkpoint may be large: the window goes on while it is copied.
+/// Its checkpoint may be large: the window stays responsive while it is copied.
 void RunControl::startBranch(const RunPlan& plan, const SetUp& asked) {
   checking_ = copying_ = true;
   jobs_.run(
@@ -211,7 +211,7 @@ SetUp RunControl::setUp() const {
   return {document_->spec(), document_->opened(), librariesOf(document_->spec(), preflight_->libraries())};
 }
 
-/// A library is known by its contents, wherever it lies.
+/// Libraries are identified by their contents, at any place.
 SetUp RunControl::branchSetUp() const {
   SetUp asked = setUp();
   if (!asked.libraries.empty()) return asked;
@@ -243,7 +243,7 @@ void RunControl::resume(const QString& folder, const std::vector<std::string>& l
     resumeLoaded(folder);
     return;
   }
-  // The measurements from before come first, then those of the resumed ranks.
+  // The earlier measurements come first, then those of the resumed ranks.
   resume_pending_ = folder;
   library_->open(folder);
 }
@@ -251,7 +251,7 @@ void RunControl::resume(const QString& folder, const std::vector<std::string>& l
 void RunControl::resumeLoaded(const QString& folder) {
   const RunSeries* run = library_->find(folder);
   if (!moved_.empty() || !run->spec() || !namesLibraries(*run->spec())) return resumeWithLibraries(folder);
-  // A run whose library is missing would fail at its start; here the user can still say where it is.
+  // A run whose library is missing would fail at its start; here the user can still locate it.
   resume_pending_ = folder;
   struct Recorded {
     std::vector<PluginRecord> libraries;
@@ -299,7 +299,7 @@ void RunControl::attach(const QString& folder) {
   Q_EMIT joined(run_);
 }
 
-/// What a run that is joined was set up as is not known here.
+/// The set-up of a joined run is not known here.
 void RunControl::forgetOthersSpec(const QString& folder) {
   if (!run_ || run_->folder() != folder) last_.reset();
 }
@@ -352,7 +352,7 @@ void RunControl::step(void (EngineBridge::*unit)()) {
     startPaused();
     if (!checking_ || !starts_paused_) return;
     steps_.beginStart();
-    Q_EMIT stateChanged(state());  // more steps can be asked for
+    Q_EMIT stateChanged(state());  // more steps can be requested
   }
 }
 
@@ -367,7 +367,7 @@ void RunControl::stop() {
     kill();
     return;
   }
-  bridge_.checkpointAndStop();  // the engine knows whether there is anything to save; what is drawn is older
+  bridge_.checkpointAndStop();  // the engine knows whether there is anything to save; the drawn state is older
   showStopping();
 }
 
@@ -388,7 +388,7 @@ void RunControl::endUnsaved() {
   showStopping();
 }
 
-/// At once: the next press means kill, whether or not the engine's answer has been drawn.
+/// At once: the next press means kill, even before the engine's answer has been drawn.
 void RunControl::showStopping() {
   steps_.clear();
   ended_by_user_ = true;

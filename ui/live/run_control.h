@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// RunControl: what the Run menu does. It connects document, preflight, engine and library and holds the state that the
-// window shows; it uses no widget.
+// RunControl: commands of the Run menu. It connects document, preflight, engine and library and holds the state that
+// the window shows; it uses no widget.
 #pragma once
 
 #include <QObject>
@@ -28,10 +28,10 @@ namespace accrue::ui {
 
 class PreflightRunner;
 
-/// How training goes on from a run's checkpoint.
+/// Ways to continue from a run's checkpoint.
 enum class GoOn { resume, branch };
 
-/// Thread: GUI. One run at a time; the other of a pair that trains together is a CompanionRun.
+/// Thread: GUI. One run at a time; the other run of a pair is a CompanionRun.
 class RunControl : public HostedRun {
   Q_OBJECT
 
@@ -41,9 +41,9 @@ class RunControl : public HostedRun {
   ~RunControl() override;
 
   RunState state() const;
-  /// The run that is hosted or attached, or the last one that was; nullptr before the first.
+  /// The hosted or attached run, or the last one; nullptr before the first.
   RunSeries* run() const override { return run_; }
-  /// Of that run.
+  /// State of that run's ranks.
   const RankTracker& ranks() const;
   const HeldPhases& held() const { return held_; }
   bool isLive() const { return is_live(state()); }
@@ -52,43 +52,43 @@ class RunControl : public HostedRun {
   /// None for a run that is attached to. One begins while a branch's checkpoint is copied.
   Hosting hosting() const override;
   bool attached() const { return bridge_.attached(); }
-  /// False while the run can only be watched.
+  /// Whether commands reach the run; false if it can only be watched.
   bool controls() const { return bridge_.controls(); }
   const BridgeOptions& bridgeOptions() const { return bridge_.options(); }
   /// The actions that the state's table and this run allow.
   RunActions actions() const;
   /// Number of fields that differ from the spec of the last run; empty before the first.
   std::optional<int> editsNotRun() const;
-  /// What the last run trained was another document: what differs from its spec are no edits.
+  /// Whether the last run trained another document, so that differences from its spec are not edits.
   bool lastRanAnother() const;
-  /// They, each with the run's value on the left, while that run is live: they wait for the next one.
+  /// Those fields, each with the run's value on the left, while that run is live: the edits are for the next one.
   std::vector<SpecDifference> editsWaiting() const;
   /// Exit status of the run that ended last; 0 before.
   int exitStatus() const { return exit_status_; }
 
   /// Checks the document and runs it if there is no error.
   void start();
-  /// The same; the ranks hold before the first micro-step.
+  /// Does the same; the ranks hold before the first micro-step.
   void startPaused();
-  /// Runs a plan made from the set-up `asked`, e.g. under another dialect. False if it cannot begin; commandFailed()
-  /// says why.
+  /// Runs a plan made from the set-up `asked`, e.g. under another dialect. Returns false if it cannot begin;
+  /// commandFailed() says why.
   bool startPlan(const RunPlan& plan, const SetUp& asked);
-  /// The set-up as it is now.
+  /// The current set-up.
   SetUp setUp() const;
-  /// Whether the run that ended last was stopped by the user.
+  /// Whether the user stopped the run that ended last.
   bool endedByUser() const { return ended_by_user_; }
   void togglePause();
-  /// To the end of the next phase or micro-step, or of the update. A running run is paused first; where none is live,
-  /// the document is run, paused at its start. While a step is under way the next one waits for its end.
+  /// Steps to the end of the next phase or micro-step, or of the update. A running run is paused first; without a live
+  /// run, the document is started, paused. A step during another one waits for its end.
   void stepPhase();
   void stepMicro();
   void stepUpdate();
-  /// How many steps wait.
+  /// Number of waiting steps.
   int stepsWaiting() const { return steps_.waiting(); }
-  /// During preflight: cancels. Later: saves at the end of the current update and ends the run; called again while
-  /// stopping, kills it.
+  /// During preflight: cancels. Later: saves at the end of the current update and ends the run; a second call while
+  /// stopping kills it.
   void stop();
-  /// Ends the run after the micro-step; what was trained since the last checkpoint is lost.
+  /// Ends the run after the micro-step, without saving the work since the last checkpoint.
   void stopUnsaved();
   void saveAndEnd() override;
   void endUnsaved() override;
@@ -97,39 +97,40 @@ class RunControl : public HostedRun {
   void checkpoint();
   /// Sets N from the next window on.
   void setSteps(std::int64_t steps);
-  /// Continues a stopped, failed or interrupted run from its newest good checkpoint. `libraries`: where plug-in
-  /// libraries of the run that have moved lie now.
+  /// Resumes a stopped, failed or interrupted run from its newest good checkpoint. `libraries`: new locations of
+  /// plug-in libraries of the run that have moved.
   void resume(const QString& folder, const std::vector<std::string>& libraries = {});
-  /// Runs the document from that run's newest checkpoint, as a run of its own; with that run's plug-in libraries, if
-  /// none are chosen.
+  /// Runs the document from that run's newest checkpoint as a new run; with that run's plug-in libraries, if none are
+  /// chosen.
   void branch(const QString& folder);
   /// Follows a run that another process hosts.
   void attach(const QString& folder);
 
  Q_SIGNALS:
-  /// Numbers or state changed; at most once a frame.
+  /// Numbers or state changed; at most once per frame.
   void changed();
   void stateChanged(accrue::RunState state);
   /// A run begins here, before its first event.
   void runBegun(accrue::ui::RunSeries* run);
-  /// A run that began before goes on here, or is followed here: the document may be of another one.
+  /// An earlier run is resumed or followed here: the document may differ from it.
   void joined(accrue::ui::RunSeries* run);
-  /// Run was pressed and the spec has errors.
+  /// Run was requested, but the spec has errors.
   void refused(const std::vector<accrue::Finding>& findings);
-  /// A branch begins although something about it deserves a word.
+  /// A branch begins with warnings.
   void warned(const std::vector<accrue::Finding>& findings);
-  /// After commandFailed(): a plug-in library of the run is gone, or another. The user can say where it lies now.
+  /// Emitted after commandFailed(): a plug-in library of the run is gone or changed. The user can give its new
+  /// location.
   void librariesMissed(const QString& folder, const std::vector<accrue::PluginRecord>& recorded,
                        const accrue::Error& error, accrue::ui::GoOn wanted);
   /// A command could not be carried out.
   void commandFailed(const accrue::Error& error);
-  /// The run is over and all its events have been taken.
+  /// The run has ended, and all its events were taken.
   void ended(accrue::ui::RunSeries* run, int exit_status);
 
  private:
   struct BranchFrom {
     Result<BranchPoint> point;
-    Result<void> unchanged;  ///< its libraries
+    Result<void> unchanged;  ///< result of the check of its libraries
   };
   void step(void (EngineBridge::*unit)());
   void beginCheck();
@@ -155,17 +156,17 @@ class RunControl : public HostedRun {
   RunSeries* run_ = nullptr;
   HeldPhases held_;
   StepQueue steps_;
-  std::int64_t dropped_before_ = 0;         ///< events left out earlier in the run, before it was followed here
+  std::int64_t dropped_before_ = 0;         ///< events dropped before the run was followed here
   std::optional<SetUp> last_;               ///< that was trained
-  QString resume_pending_;                  ///< waits for its history, or for its libraries to be looked at
-  std::vector<std::string> moved_;          ///< libraries of that run, where they lie now
+  QString resume_pending_;                  ///< waits for its history, or for the check of its libraries
+  std::vector<std::string> moved_;          ///< new locations of that run's libraries
   QString branch_pending_;                  ///< folder whose branch point is being read
-  std::optional<BranchPoint> branch_from_;  ///< of what is being checked
-  quint64 check_ = 0;                       ///< counts the checks, so that one that was stopped is known
+  std::optional<BranchPoint> branch_from_;  ///< of the document being checked
+  quint64 check_ = 0;                       ///< counts the checks, to recognise one that was stopped
   bool checking_ = false;
-  bool starts_paused_ = false;  ///< what is being checked
-  bool comparing_ = false;      ///< a branch with its run, in the background
-  bool copying_ = false;        ///< a branch's checkpoint, in the background
+  bool starts_paused_ = false;  ///< option of the document being checked
+  bool comparing_ = false;      ///< a branch is being compared with its run, in the background
+  bool copying_ = false;        ///< a branch's checkpoint is being copied, in the background
   bool kill_when_copied_ = false;
   bool stop_asked_ = false;
   bool ended_by_user_ = false;

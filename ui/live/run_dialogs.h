@@ -16,13 +16,13 @@ struct CloseChoice {
   bool remember = false;
 };
 
-/// What is asked about a run that trains.
+/// Questions about a run that trains.
 class RunDialogs {
  public:
   virtual ~RunDialogs() = default;
-  /// A run is hosted in the window that is about to close.
+  /// Called when the window is about to close while it hosts a run.
   virtual CloseChoice askClose(QWidget* parent, const QString& sentence) = 0;
-  /// N from the next window on; empty = cancelled.
+  /// N from the next window on; empty: cancelled.
   virtual std::optional<std::int64_t> askSteps(QWidget* parent, std::int64_t now) = 0;
 };
 

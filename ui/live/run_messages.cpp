@@ -118,7 +118,7 @@ void RunMessages::showEnd(RunSeries* run) {
 }
 
 void RunMessages::offerResume(const QString& id, const QString& text, const QString& folder) {
-  // Taken away while the run trained, or never here: there is nothing to go on from.
+  // Removed while the run trained, or never here: there is nothing to continue from.
   if (!QFileInfo::exists(folder) || library_->isImported(folder)) {
     bar_->post({.id = id, .tone = RunState::failed, .text = text, .action = {}, .act = {}, .runs = {folder}});
     return;
@@ -134,7 +134,7 @@ void RunMessages::offerResume(const QString& id, const QString& text, const QStr
               .runs = {folder}});
 }
 
-/// An offer goes with its cause: the run has ended, or is not there any more.
+/// An offer disappears with its cause: the run has ended, or no longer exists.
 void RunMessages::withdrawStale() {
   if (offered_folder_.isEmpty()) return;
   const bool stands = library_->find(offered_folder_) && (library_->liveElsewhere().contains(offered_folder_) ||

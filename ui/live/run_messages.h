@@ -15,7 +15,7 @@ class RunControl;
 class RunLibrary;
 class RunSeries;
 
-/// Shows what happens to runs as messages of the window, each with at most one action that helps.
+/// Events of runs as messages of the window, each with at most one helpful action.
 class RunMessages : public QObject {
   Q_OBJECT
 
@@ -23,7 +23,7 @@ class RunMessages : public QObject {
   RunMessages(RunControl* control, RunLibrary* library, MessageBar* bar, QObject* parent = nullptr);
 
  Q_SIGNALS:
-  /// The user asks to see the first field with an error, or the rank's log.
+  /// Requests the first field with an error; the second signal requests the rank's log.
   void errorFieldRequested();
   void logRequested();
 
@@ -42,8 +42,8 @@ class RunMessages : public QObject {
   RunLibrary* library_;
   MessageBar* bar_;
   bool offered_ = false;
-  QString offered_folder_;          ///< of the run that was offered to be attached or resumed
-  std::size_t shown_problems_ = 0;  ///< problems of the run that were shown or came before this window followed it
+  QString offered_folder_;          ///< of the run that was offered to attach or resume
+  std::size_t shown_problems_ = 0;  ///< problems of the run that were shown, or occurred before this window followed it
 };
 
 }  // namespace accrue::ui

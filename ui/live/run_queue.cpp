@@ -40,7 +40,7 @@ void RunQueue::add(QueuedRun run) {
     Q_EMIT changed();
 }
 
-/// What a queue waits for may be a run that does not belong to it.
+/// A queue may wait for a run outside it.
 void RunQueue::startWaiting() {
   if (waits(at_) && !control_->isLive() && control_->state() != RunState::preflight) startNext();
 }

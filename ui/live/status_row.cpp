@@ -64,7 +64,7 @@ QLabel* StatusRow::addNumber(const QString& object_name, const QString& sample, 
   label->setForegroundRole(QPalette::PlaceholderText);
   label->setToolTip(help);
   label->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-  // Room for the widest number, so that a live one never moves its neighbours.
+  // Reserves space for the widest number, so that a live one never moves its neighbours.
   if (!sample.isEmpty()) label->setMinimumWidth(label->fontMetrics().horizontalAdvance(sample));
   label->setContentsMargins(0, 0, space::inGroup, 0);
   label->hide();
@@ -154,7 +154,7 @@ void StatusRow::fitNumbers() {
   int room = width() - 2 * space::inGroup;
   for (const QWidget* kept : std::initializer_list<QWidget*>{chip_, tag_, chain_, sentence_, other_})
     if (!kept->isHidden()) room -= kept->sizeHint().width() + space::inGroup;
-  // The most important first: where one finds no room, those after it are left out as well.
+  // The most important first: if one does not fit, the following ones are dropped too.
   for (QLabel* label : {progress_, speed_, ranks_, memory_, frames_}) {
     if (label->text().isEmpty()) {
       label->hide();

@@ -16,28 +16,28 @@ class RunSeries;
 class RunTag;
 class StateChip;
 
-/// Who hosts the shown run: this window, another process that takes commands from it, one that it can only watch, or
-/// one whose run was opened and is not followed.
+/// Host of the shown run: this window, another process that takes commands from it, one that it can only watch, or none
+/// that is followed (a run that was only opened).
 enum class RunHost { here, attached, viewed, unfollowed };
 
-/// The bottom line: the state as a sentence, the run's progress, and what it costs. Numbers that find no room beside
-/// the sentence are left out, the least important first.
+/// The bottom line: the state as a sentence, the run's progress, and its cost. Numbers that do not fit beside the
+/// sentence are dropped, the least important first.
 class StatusRow : public QWidget {
   Q_OBJECT
 
  public:
   explicit StatusRow(QWidget* parent = nullptr);
 
-  /// Without a run the row speaks of the set-up; `obstacle` is what keeps that from running, empty if nothing does.
+  /// Without a run the row is about the set-up; `obstacle`: why it cannot run, empty if it can.
   void refresh(const RunSeries* run, RunState state, RunHost host, const QString& backend,
                const QString& obstacle = {});
-  /// The run that trains while another one has the focus; nullptr if there is none.
+  /// Shows the run that trains while another one has the focus; nullptr: none.
   void showOther(const RunSeries* run);
   /// Counts a drawn frame.
   void countFrame();
   QString sentence() const;
   QString word() const;
-  /// For the narrator; empty and hidden until it speaks.
+  /// Label of the narrator; empty and hidden until it speaks.
   ElidedLabel* narration() const { return narration_; }
   QSize minimumSizeHint() const override;
 
@@ -48,7 +48,7 @@ class StatusRow : public QWidget {
  private:
   QLabel* addNumber(const QString& object_name, const QString& sample, const QString& help);
   void showNumbers(const RunSeries& run, const QString& backend);
-  /// Shows the numbers that have a text and find room.
+  /// Shows the numbers that have a text and fit.
   void fitNumbers();
 
   StateChip* chip_;

@@ -9,7 +9,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// More than a hand presses while one micro-step lasts, and soon over where a key was held down.
+/// More than manual presses during one micro-step, and soon finished after a key was held down.
 constexpr std::size_t mostWaiting = 16;
 
 }  // namespace
@@ -23,7 +23,7 @@ void StepQueue::clear() {
   waiting_.clear();
 }
 
-/// Whatever else happens to the run meanwhile, such as a warning or a command from another process, ends the steps.
+/// Any other event of the run, such as a warning or a command from another process, ends the steps.
 std::optional<StepQueue::Step> StepQueue::take(const std::vector<RunEvent>& events) {
   if (!isUnderWay()) return std::nullopt;
   for (const RunEvent& event : events) {

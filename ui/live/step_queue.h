@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// StepQueue: steps that are asked for while one is under way are carried out after it, one by one, so that as many
-// presses of a key make as many steps.
+// StepQueue: queue of steps requested during another step, so that every key press makes one step.
 #pragma once
 
 #include <deque>
@@ -17,7 +16,7 @@ class StepQueue {
  public:
   using Step = void (EngineBridge::*)();
 
-  /// Until the ranks hold again.
+  /// Whether a step is in progress, until the ranks hold again.
   bool isUnderWay() const { return stage_ != Stage::none; }
   int waiting() const { return static_cast<int>(waiting_.size()); }
   /// A run is being started that holds before its first micro-step.
@@ -25,10 +24,10 @@ class StepQueue {
   bool isStarting() const { return stage_ == Stage::starting; }
   /// A step was sent to a run that is paused.
   void begin() { stage_ = Stage::sent; }
-  /// Waits for the one that is under way. A key that is held down fills the queue, which then takes no more.
+  /// Adds a step behind the current one. A key that is held down fills the queue, which then takes no more.
   void add(Step step);
   void clear();
-  /// The step to be sent now: the one before it has ended with these events.
+  /// Returns the step to send now, if these events end the one before it.
   std::optional<Step> take(const std::vector<RunEvent>& events);
 
  private:

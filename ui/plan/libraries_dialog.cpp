@@ -26,7 +26,7 @@ enum Column { library_column, registers_column, written_column, hash_column, col
 
 constexpr qsizetype shown_digits = 12;
 
-/// "custom_loss_function: focal, smooth", a line for each field.
+/// Returns "custom_loss_function: focal, smooth", one line per field.
 QString registered(const PluginFacts& library) {
   QStringList lines;
   std::string field;
@@ -45,7 +45,7 @@ QString registered(const PluginFacts& library) {
   return lines.join(QLatin1Char('\n'));
 }
 
-/// Who owns the file, and when it was written.
+/// Owner of the file, and time of writing.
 QString written(const QFileInfo& file) {
   if (!file.exists()) return {};
   return QStringLiteral("%1\n%2").arg(file.owner(), QLocale().toString(file.lastModified(), QLocale::ShortFormat));

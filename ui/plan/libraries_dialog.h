@@ -20,23 +20,23 @@ namespace accrue::ui {
 class FileDialogs;
 class LibraryProbe;
 
-/// What a choice of plug-in libraries is for.
+/// Purpose of a choice of plug-in libraries.
 struct LibraryQuestion {
-  std::vector<PluginRecord> libraries;  ///< to begin with
-  /// What is still missing with these libraries, as a sentence; empty: nothing.
+  std::vector<PluginRecord> libraries;  ///< initial choice
+  /// Returns what is missing with these libraries, as a sentence; empty: nothing.
   std::function<QString(const std::vector<PluginFacts>&)> missing;
-  bool whole = false;  ///< the choice can be made only when nothing is missing
+  bool whole = false;  ///< the choice is possible only if nothing is missing
 };
 
-/// Which plug-in libraries ranks are to load: what each registers, who wrote it, and what loads it. They are described
-/// by accrue-rank in the background; no library is loaded here.
+/// Choice of the plug-in libraries that ranks load: what each registers, its author, and what loads it. accrue-rank
+/// describes them in the background; no library is loaded here.
 class LibrariesDialog : public QDialog {
   Q_OBJECT
 
  public:
   LibrariesDialog(const std::string& rank_program, LibraryQuestion question, FileDialogs* dialogs, QWidget* parent);
 
-  /// The libraries as they were described.
+  /// Descriptions of the libraries.
   const std::vector<PluginFacts>& described() const { return facts_; }
 
  private:
@@ -51,7 +51,7 @@ class LibrariesDialog : public QDialog {
   FileDialogs* dialogs_;
   std::shared_ptr<LibraryProbe> probe_;
   std::vector<PluginRecord> rows_;
-  std::vector<PluginFacts> facts_;  ///< of the rows, once they are described
+  std::vector<PluginFacts> facts_;  ///< of the rows, once described
   quint64 request_ = 0;
   QTableWidget* table_;
   QLabel* missing_;

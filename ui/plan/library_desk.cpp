@@ -23,7 +23,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// What is missing, beside the list of libraries that shows where.
+/// Sentence about a missing part, beside the list of libraries.
 QString sentenceOf(const Finding& finding) {
   const SpecField* field = find_field(finding.key);
   if (!field) return findingSentence(finding);
@@ -54,7 +54,8 @@ void LibraryDesk::choose() {
     return sentences.join(QLatin1Char('\n'));
   };
   open({parts_.preflight->chosenLibraries(), missing}, [this](std::vector<PluginFacts> chosen) {
-    std::erase_if(chosen, [](const PluginFacts& library) { return library.sha256.empty(); });  // no file was there
+    std::erase_if(chosen,
+                  [](const PluginFacts& library) { return library.sha256.empty(); });  // the file does not exist
     parts_.preflight->chooseLibraries(records_of(chosen));
   });
 }
@@ -87,7 +88,7 @@ void LibraryDesk::chooseAgain(const QString& folder, const std::vector<PluginRec
     return gone.join(QLatin1Char('\n'));
   };
   open({recorded, missing, true}, [this, folder, wanted](std::vector<PluginFacts> chosen) {
-    // The file that is gone may stand beside the one that has its contents now.
+    // The missing file may be beside the one that now has its contents.
     std::erase_if(chosen, [](const PluginFacts& library) { return !library.error.empty(); });
     if (wanted == GoOn::branch) {
       parts_.preflight->chooseLibraries(records_of(chosen));
@@ -99,7 +100,7 @@ void LibraryDesk::chooseAgain(const QString& folder, const std::vector<PluginRec
   });
 }
 
-/// The libraries of its record, where they are no news: the user chose them once, or trains with them here.
+/// Takes the libraries of its record if they are already trusted: the user chose them once, or trains with them here.
 void LibraryDesk::takeRecorded(const RunSeries& run) {
   if (!run.spec() || !namesLibraries(*run.spec()) || parts_.library->isImported(run.folder())) return;
   const bool trains_here = parts_.control->run() == &run && parts_.control->hosting() != Hosting::none;

@@ -28,7 +28,7 @@ class SpecDocument;
 class WindowFiles;
 struct LibraryQuestion;
 
-/// Where the user chooses plug-in libraries: for the set-up, and for a run whose libraries have moved.
+/// Choice of plug-in libraries by the user: for the set-up, and for a run whose libraries have moved.
 class LibraryDesk : public QObject {
   Q_OBJECT
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto group = "libraries";
 
-/// "SHA-256 file", and back.
+/// Writes "SHA-256 file"; the second function reads it.
 QString written(const PluginRecord& library) {
   return QString::fromStdString(library.sha256 + ' ' + library.file);
 }
@@ -50,7 +50,7 @@ QString LibraryMemory::key() const {
   return QLatin1String(group) + document_->filePath();  // absolute: it begins with a slash
 }
 
-/// Another document has its own libraries; one that was saved under another name keeps those that it has.
+/// Another document has its own libraries; one that was saved under another name keeps its own.
 void LibraryMemory::follow() {
   if (std::exchange(opened_, document_->opened()) == document_->opened()) return keep();
   std::vector<PluginRecord> libraries;
@@ -62,7 +62,7 @@ void LibraryMemory::follow() {
 void LibraryMemory::keep() {
   QStringList libraries;
   for (const PluginRecord& library : preflight_->chosenLibraries()) {
-    if (library.sha256.empty()) continue;  // it cannot be read
+    if (library.sha256.empty()) continue;  // unreadable
     libraries << written(library);
     chosen_.insert(QString::fromStdString(library.sha256));
   }

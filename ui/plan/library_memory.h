@@ -16,15 +16,15 @@ namespace accrue::ui {
 class PreflightRunner;
 class SpecDocument;
 
-/// Remembers in the studio's settings which plug-in libraries were chosen for which spec file, by their SHA-256, so
-/// that each is chosen once. A document without a file keeps its choice while it is open. Thread: GUI.
+/// Memory, in the studio's settings, of each spec file's plug-in libraries, by SHA-256. So each is chosen once. A
+/// document without a file keeps its choice while open. Thread: GUI.
 class LibraryMemory : public QObject {
   Q_OBJECT
 
  public:
   LibraryMemory(SpecDocument* document, PreflightRunner* preflight, QSettings* settings, QObject* parent = nullptr);
 
-  /// Whether the user has chosen each of these contents before, for whatever spec.
+  /// Whether the user has chosen each of these contents before, for any spec.
   bool knows(const std::vector<PluginRecord>& libraries) const;
 
  private:
@@ -35,8 +35,8 @@ class LibraryMemory : public QObject {
   SpecDocument* document_;
   PreflightRunner* preflight_;
   QSettings* settings_;
-  quint64 opened_;        ///< the document that the choice is of
-  QSet<QString> chosen_;  ///< SHA-256 of all that were chosen
+  quint64 opened_;        ///< the document of the choice
+  QSet<QString> chosen_;  ///< SHA-256 of all libraries ever chosen
 };
 
 }  // namespace accrue::ui

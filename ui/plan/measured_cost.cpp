@@ -10,7 +10,7 @@ std::int64_t heldBytes(const RankCost& cost) {
 std::optional<RankCost> measuredCost(const std::vector<PlanFigure>& figures) {
   std::optional<RankCost> most;
   RankCost stage;
-  // The figures of ranks that are alike follow one another.
+  // Figures of equal ranks follow one another.
   for (std::size_t i = 0; i < figures.size(); ++i) {
     const PlanFigure& figure = figures[i];
     if (i > 0 && figure.first_rank != figures[i - 1].first_rank) stage = {};

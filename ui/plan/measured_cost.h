@@ -10,9 +10,9 @@
 
 namespace accrue::ui {
 
-/// What a rank holds of the run, without what its process costs in any case.
+/// Memory of a rank without the fixed cost of its process.
 std::int64_t heldBytes(const RankCost& cost);
-/// What the fullest ranks of a run were counted to hold; empty before they were.
+/// Measured memory of the fullest ranks of a run; empty before it is known.
 std::optional<RankCost> measuredCost(const std::vector<PlanFigure>& figures);
 
 }  // namespace accrue::ui

@@ -15,7 +15,7 @@ constexpr int bar_height = 14;
 constexpr int measured_height = 8;
 constexpr int swatch = 9;
 
-/// What a process costs before it holds anything is as large as a small model: it is said, not drawn.
+/// The fixed cost of a process is as large as a small model: it is written, not drawn.
 bool isDrawn(const MemoryKind& kind) {
   return kind.bytes != &RankCost::process;
 }

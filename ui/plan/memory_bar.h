@@ -19,12 +19,12 @@ struct MemoryKind {
   std::int64_t RankCost::*bytes;
 };
 const QList<MemoryKind>& memoryKinds();
-/// Draws what a rank holds, by kind, as a bar that ends at `scale` bytes. The process is left out.
+/// Draws a rank's memory by kind as a bar that ends at `scale` bytes, without the process.
 void paintMemory(QPainter& painter, const QRect& bar, const RankCost& cost, std::int64_t scale,
                  const ThemeColors& colors);
 
-/// What a rank holds, by kind: one bar, and a line for each kind. The bar ends at `scale` bytes, the process left out.
-/// A measured rank is a second bar under it, on the same scale, and a second number in each line.
+/// A rank's memory by kind: one bar, and a line for each kind. The bar ends at `scale` bytes, without the process. A
+/// measured rank is a second bar under it, on the same scale, and a second number in each line.
 class MemoryBar : public QWidget {
   Q_OBJECT
 
@@ -32,9 +32,9 @@ class MemoryBar : public QWidget {
   explicit MemoryBar(QWidget* parent = nullptr);
   void setCost(const RankCost& cost, std::int64_t scale);
   void setMeasured(const std::optional<RankCost>& measured);
-  /// Where the device ends, the process left out; 0 = not known.
+  /// Memory of the device, without the process; 0: unknown.
   void setLimit(std::int64_t bytes);
-  /// "Parameters 1.2 MiB; Gradients ..."
+  /// Returns "Parameters 1.2 MiB; Gradients ..."
   QString text() const;
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override;

@@ -13,10 +13,10 @@ namespace accrue::ui {
 
 namespace {
 
-/// Windows before the newest that may still be on their way from some rank.
+/// Number of windows before the newest that some rank may not have reported yet.
 constexpr std::int64_t windowsOnTheWay = 8;
 
-/// The micro-steps (first, last] of a window; empty if its update or the one before it is not known.
+/// Micro-steps (first, last] of a window; empty if its update or the previous one is unknown.
 std::optional<std::pair<std::int64_t, std::int64_t>> microStepsOf(const RunSeries& run, std::int64_t update) {
   const ClockTable& clocks = run.series(Metric::updateLoss).clocks();
   const std::size_t at = clocks[Clock::update].lowerBound(static_cast<double>(update));
@@ -28,7 +28,7 @@ std::optional<std::pair<std::int64_t, std::int64_t>> microStepsOf(const RunSerie
   return std::pair(number(at - 1, Clock::microStep), number(at, Clock::microStep));
 }
 
-/// The time at which a lane begins the micro-steps after this one.
+/// Time at which a lane begins the micro-steps after this one.
 double beginAfter(const Lane& lane, std::int64_t microStep) {
   const auto after = std::upper_bound(lane.micro.begin(), lane.micro.end(), microStep,
                                       [](std::int64_t m, const MicroPlace& place) { return m < place.microStep; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the pipeline view shows: a window of a run as its stages measured it, and the schedule that is planned for the
-// edited spec, worked out in the background.
+// Data of the pipeline view: a window of a run as its stages measured it, and the planned schedule of the edited spec,
+// computed in the background.
 #pragma once
 
 #include <QObject>
@@ -16,28 +16,28 @@ namespace accrue::ui {
 
 class RunSeries;
 
-/// One window of one pipeline of a run: the ranks of a replica that have the same tensor coordinate.
+/// One window of one pipeline of a run: the ranks of a replica with the same tensor coordinate.
 struct MeasuredPipeline {
-  std::int64_t update = 0;  ///< that the window ends in
+  std::int64_t update = 0;  ///< in which the window ends
   std::int64_t micro_steps = 0;
   PipelineTimeline timeline;                                  ///< seconds from the window's first operation
-  std::vector<std::vector<std::pair<double, double>>> steps;  ///< optimizer steps by stage, begin and end
+  std::vector<std::vector<std::pair<double, double>>> steps;  ///< begin and end of the optimizer steps, by stage
   bool whole = false;                                         ///< every operation of the window was reported
 
-  /// With the optimizer's steps.
+  /// Including the optimizer's steps.
   double end() const;
-  /// What a micro-step would take on each of so many equal stages, on average over what was measured.
+  /// Average measured time of a micro-step on each of `stages` equal stages.
   PipelinePace pace(std::int64_t stages) const;
 };
 
-/// Empty where nothing of the window was reported.
+/// Empty if nothing of the window was reported.
 std::optional<MeasuredPipeline> measuredPipeline(const RunSeries& run, std::int64_t update, std::int64_t replica,
                                                  std::int64_t tensor);
-/// The newest window that all stages have reported; empty before the first. Reports of different ranks arrive one after
-/// another, so it may be some windows old.
+/// Returns the newest window that all stages have reported; empty before the first. Reports of different ranks arrive
+/// one after another, so it may be some windows old.
 std::optional<MeasuredPipeline> newestPipeline(const RunSeries& run, std::int64_t replica, std::int64_t tensor);
 
-/// A schedule with its times, or why there is none.
+/// A schedule with its times, or the reason why there is none.
 struct PlannedPipeline {
   PipelineShape shape;
   PipelinePace pace;
@@ -45,21 +45,21 @@ struct PlannedPipeline {
   QString problem;
 };
 
-/// Thread: GUI; schedules are worked out on a JobRunner.
+/// Thread: GUI; schedules are computed on a JobRunner.
 class PipelinePlanner : public QObject {
   Q_OBJECT
 
  public:
-  /// More blocks than this are not drawn: no screen could show them.
+  /// Maximum number of drawn blocks; no screen could show more.
   static constexpr std::int64_t most_blocks = 100'000;
 
   using QObject::QObject;
 
-  /// finished() follows, unless this is what was planned last. While a schedule is worked out, only the newest of the
-  /// later wishes is kept.
+  /// Plans a schedule; finished() follows, unless it was planned last. During a computation only the newest later
+  /// request is kept.
   void plan(const PipelineShape& shape, const PipelinePace& pace);
   const PlannedPipeline& result() const { return result_; }
-  /// Whether the result is what was asked for last.
+  /// Whether the result is that of the last request.
   bool isCurrent() const { return planned_ == wanted_; }
 
  Q_SIGNALS:

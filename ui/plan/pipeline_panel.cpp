@@ -14,7 +14,6 @@
 #include "accrue/run/accumulation_knobs.h"
 #include "kit/dock_height.h"
 #include "kit/number_text.h"
-#include "kit/scrolled.h"
 #include "kit/text.h"
 #include "kit/theme.h"
 #include "kit/value_drag.h"
@@ -30,7 +29,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// The most that a view can be zoomed in.
+/// Maximum zoom.
 constexpr double most_zoom = 1e4;
 
 QString percentText(double part) {
@@ -185,7 +184,7 @@ void PipelinePanel::showFields() {
   const RunSpec defaults;
   for (const auto& [field, editor] : fields_) {
     editor->show(lowered.spec);
-    // A key that a field of the Megatron-LM plug-in sets is edited there.
+    // A key that a field of the Megatron-LM plug-in sets is edited in that field.
     const LoweredKey* setter = lowered.setter_of(field->key);
     const bool follows = setter && field->get(document_->spec()) == field->get(defaults);
     editor->widget()->setEnabled(editable_ && !follows);
@@ -198,7 +197,7 @@ void PipelinePanel::showFields() {
 void PipelinePanel::setRun(const RunSeries* run) {
   if (run && run == run_) return;
   run_ = run;
-  window_.reset();  // it was the other run's, also while the panel is hidden
+  window_.reset();  // it belonged to the other run, even while the panel was hidden
   newest_->setChecked(true);
   takeWindow();
 }
@@ -234,7 +233,7 @@ void PipelinePanel::shareHeight() {
 
 void PipelinePanel::askForRoom() {
   shareHeight();
-  // After the layout of what has just been shown.
+  // After the layout of the newly shown widgets.
   QTimer::singleShot(0, this, [this] {
     const int needed = halves_->totalMinimumSize().height();
     if (visibleRegion().isEmpty() || needed <= height() || needed <= asked_height_) return;
@@ -330,7 +329,7 @@ void PipelinePanel::showWindow() {
 }
 
 double PipelinePanel::wholeEnd() const {
-  // A plan that is still drawn at another pace does not belong to the window's scale.
+  // A plan that is still drawn at another pace does not match the window's scale.
   const PipelinePace pace = planner_.result().pace;
   const bool together = !window_ || pace == window_->pace(planner_.result().shape.stages);
   return std::max(together ? planned_->timeline().end() : 0.0, window_ ? window_->end() : 0.0);

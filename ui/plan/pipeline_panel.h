@@ -33,7 +33,7 @@ class RunSeries;
 class SpecDocument;
 
 /// The pipeline dock: the schedule of the edited spec's window, with the fields that shape it, and under it a measured
-/// window of the selected run on the same scale. Where there is a measured window, the plan is drawn at its pace.
+/// window of the selected run on the same scale. If there is a measured window, the plan is drawn at its pace.
 class PipelinePanel : public QWidget {
   Q_OBJECT
 
@@ -49,7 +49,7 @@ class PipelinePanel : public QWidget {
   PipelineView* planned() const { return planned_; }
   PipelineView* measured() const { return measured_; }
   const PipelinePlanner& planner() const { return planner_; }
-  /// While a run trains, another window is shown at most this often.
+  /// Minimum interval between two shown windows while a run trains.
   static constexpr std::chrono::milliseconds window_interval{250};
 
  protected:
@@ -72,9 +72,9 @@ class PipelinePanel : public QWidget {
   void light(const std::optional<PipelineSpot>& spot);
   void showHeaders();
   QString textOf(const PipelineView& view, const PipelineSpot& spot) const;
-  /// The end of what both halves show.
+  /// End of the time that both halves show.
   double wholeEnd() const;
-  /// Lanes are equally high in both halves: the ticks below one of them take nothing from its lanes.
+  /// Gives lanes the same height in both halves; the ticks below one half take no height from its lanes.
   void shareHeight();
   void followDock(QDockWidget* dock);
   /// Gives the dock the height that both halves need, once for each number of lanes, while the panel is in sight.

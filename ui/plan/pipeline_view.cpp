@@ -19,10 +19,10 @@ namespace {
 constexpr double leastLane = 14.0;
 constexpr double mostLane = 30.0;
 constexpr int laneSpacing = 2;
-/// A lane with blocks narrower than this on average shows shares of each pixel column's time.
+/// Average block width below which a lane shows shares of each pixel column's time.
 constexpr double leastBlock = 3.0;
 
-/// 1, 2 or 5 times a power of ten, so that there are about so many ticks.
+/// 1, 2 or 5 times a power of ten, for about `ticks` ticks.
 double tickStep(double length, double ticks) {
   const double rough = length / std::max(ticks, 1.0);
   const double decade = std::pow(10.0, std::floor(std::log10(rough)));
@@ -154,7 +154,7 @@ QColor PipelineView::outline(PipelineAction action, const ThemeColors& colors) c
   return action == PipelineAction::forward ? colors.backward : colors.optimizerStep;
 }
 
-/// A stage of several chunks counts what it keeps in chunks.
+/// A stage of several chunks counts its stash in chunks.
 QString PipelineView::keepsText(std::int64_t count) const {
   if (chunks_ > 1) return count == 1 ? tr("keeps 1 chunk") : tr("keeps %1 chunks").arg(count);
   return count == 1 ? tr("keeps 1 micro-step") : tr("keeps %1 micro-steps").arg(count);
@@ -215,7 +215,7 @@ void PipelineView::drawLane(QPainter& painter, std::size_t stage, const ThemeCol
   const QRectF lane = laneRect(stage);
   const double begin = std::max(xOf(timeline_.begin()), lane.left());
   const double end = std::min(xOf(timeline_.end()), lane.right());
-  // What stays hatched is idle.
+  // The remaining hatching is idle time.
   if (end > begin)
     painter.fillRect(QRectF(begin, lane.top(), end - begin, lane.height()), QBrush(colors.waiting, Qt::BDiagPattern));
   const auto& blocks = timeline_.lanes[stage];
@@ -338,7 +338,7 @@ void PipelineView::wheelEvent(QWheelEvent* event) {
   event->accept();
 }
 
-/// Left and right walk along the stage's blocks, up and down to the one that runs at the same time in the next stage.
+/// Left and right move along the stage's blocks, up and down to the block that runs at the same time in the next stage.
 void PipelineView::keyPressEvent(QKeyEvent* event) {
   const int along = event->key() == Qt::Key_Right ? 1 : event->key() == Qt::Key_Left ? -1 : 0;
   const int across = event->key() == Qt::Key_Down ? 1 : event->key() == Qt::Key_Up ? -1 : 0;

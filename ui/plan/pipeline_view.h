@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PipelineView: a pipeline's window as blocks, one lane a stage: a forward or backward with its micro-batch's number, a
-// mark at its foot for the chunk, idle time hatched, beside each lane what the stage keeps at most. A planned window is
-// drawn hollow, a measured one solid.
+// PipelineView: a pipeline's window as blocks, one lane per stage: a forward or backward with its micro-batch's number,
+// a mark at its foot for the chunk, idle time hatched, and beside each lane the maximum stash of the stage. A planned
+// window is hollow, a measured one solid.
 #pragma once
 
 #include <QPixmap>
@@ -15,7 +15,7 @@
 
 namespace accrue::ui {
 
-/// Names a block on both timelines.
+/// Identity of a block on both timelines.
 struct PipelineSpot {
   std::size_t stage = 0;
   PipelineAction action = PipelineAction::forward;
@@ -32,27 +32,27 @@ class PipelineView : public QWidget {
   enum class Kind { planned, measured };
   PipelineView(Kind kind, QWidget* parent = nullptr);
 
-  /// `steps`: the optimizer's steps by stage, begin and end; `timed`: times are seconds, not multiples of a forward.
+  /// `steps`: begin and end of the optimizer's steps by stage; `timed`: times are seconds, not multiples of a forward.
   void setTimeline(const PipelineTimeline& timeline, bool timed,
                    const std::vector<std::vector<std::pair<double, double>>>& steps = {});
-  /// Whether ticks of time stand below the lanes.
+  /// Sets whether time ticks are below the lanes.
   void setShowsAxis(bool on);
   const PipelineTimeline& timeline() const { return timeline_; }
-  /// The stretch of time that the lanes show.
+  /// Sets the time range of the lanes.
   void setRange(double from, double to);
   std::pair<double, double> range() const { return {from_, to_}; }
-  /// The block that is marked, here and in the other half.
+  /// Sets the marked block, here and in the other half.
   void setLit(const std::optional<PipelineSpot>& spot);
   const std::optional<PipelineSpot>& lit() const { return lit_; }
-  /// The block of that name; nullptr where this window has none.
+  /// Returns the block; nullptr if this window has none.
   const PipelineBlock* find(const PipelineSpot& spot) const;
-  /// Where a block is painted, in this widget's pixels.
+  /// Rectangle of a painted block, in this widget's pixels.
   QRectF blockRect(std::size_t stage, const PipelineBlock& block) const;
-  /// What a block is painted with; an outline only where it is drawn hollow.
+  /// Colour of a block; only of its outline if it is hollow.
   QColor fill(PipelineAction action, const ThemeColors& colors) const;
   QColor outline(PipelineAction action, const ThemeColors& colors) const;
   std::int64_t chunks() const { return chunks_; }
-  /// The height of the ticks below the lanes, in logical pixels; 0 without them.
+  /// Height of the ticks below the lanes, in logical pixels; 0 without them.
   int axisHeight() const;
 
   QSize sizeHint() const override;

@@ -36,7 +36,7 @@ std::optional<RankCost> fullest(const std::vector<RankCost>& stages) {
   return *std::ranges::max_element(stages, {}, heldBytes);
 }
 
-/// "data 922.6 KiB, tensor 1.1 MiB": of the rank that sends most; empty where none sends anything.
+/// Returns "data 922.6 KiB, tensor 1.1 MiB" of the rank that sends most; empty if none sends anything.
 QString mostSent(const RunSpec& spec) {
   const auto stages = stage_costs(spec);
   const auto most = std::ranges::max_element(
@@ -49,7 +49,7 @@ QString mostSent(const RunSpec& spec) {
   return axes.join(QStringLiteral(", "));
 }
 
-/// With the micro-batch and N that the plan found: they may follow from a global batch or the memory of a rank.
+/// Fills in the planned micro-batch and N, which may follow from a global batch or the memory of a rank.
 RunSpec plannedSpec(const RunPlan& plan) {
   RunSpec spec = plan.spec;
   spec.accumulation.micro_batch = plan.order.micro_batch;
@@ -57,7 +57,7 @@ RunSpec plannedSpec(const RunPlan& plan) {
   return spec;
 }
 
-/// Of all ranks, along all axes.
+/// Over all ranks and axes.
 std::int64_t allSent(const RunSpec& spec) {
   std::int64_t sum = 0;
   for (const RankCost& cost : rank_costs(spec)) sum = std::reduce(cost.wire.begin(), cost.wire.end(), sum);
@@ -161,7 +161,7 @@ void PlannerPanel::showSplits() {
   const QSignalBlocker quiet(split_);
   split_->setRange(0, static_cast<int>(micros_.size()) - 1);
   split_->setValue(static_cast<int>(at - micros_.begin()));
-  // Where something else decides N or the micro-batch, they are changed there.
+  // If something else determines N or the micro-batch, they are changed there.
   const LoweredMegatron& lowered = preflight_->lowered();
   const AccumulationSpec& written = lowered.spec.accumulation;
   const bool free = spec.accumulation.steps == written.steps && spec.accumulation.micro_batch == written.micro_batch &&
@@ -224,7 +224,7 @@ void PlannerPanel::showMemory(const RunSpec& spec, const RankCost& cost, const s
   title_->setText(tr("What the fullest rank holds"));
   const std::int64_t room = preflight_->result().plan->memory_per_rank;
   const std::int64_t limit = std::max<std::int64_t>(room - cost.process, 0);
-  // Of all splits, so that the bar grows and shrinks while the slider moves; with the limit once it is in sight.
+  // Over all splits, so that the bar grows and shrinks while the slider moves; with the limit once it is visible.
   std::int64_t scale = std::max(heldBytes(cost), measured ? heldBytes(*measured) : 0);
   RunSpec largest = spec;
   largest.accumulation.micro_batch *= largest.accumulation.steps;
@@ -275,7 +275,7 @@ void PlannerPanel::showTime(const RunSpec& spec) {
   const RunPlan& plan = *preflight_->result().plan;
   std::vector<EarlierRun> earlier;
   for (const RunSeries* run : runs()) {
-    // One of a pair had fewer threads than its spec alone would give it.
+    // One run of a pair had fewer threads than its spec alone would give it.
     if (run->plan() && run->plan()->threads_per_rank != plan.threads_per_rank) continue;
     earlier.push_back(
         {run->name().toStdString(), *run->plannedSpec(), run->last().unpausedSeconds, run->last().samples});
@@ -293,7 +293,7 @@ void PlannerPanel::showTime(const RunSpec& spec) {
           : tr("%1, assuming the time per sample of \u201C%2\u201D, which used another micro-batch").arg(about, from));
 }
 
-/// Those with a spec, the newest first.
+/// Runs with a spec, the newest first.
 std::vector<const RunSeries*> PlannerPanel::runs() const {
   std::vector<const RunSeries*> all;
   for (int row = 0; row < library_->table()->rowCount(); ++row)

@@ -22,9 +22,9 @@ class RunLibrary;
 class RunSeries;
 class SpecDocument;
 
-/// The planner dock, before Run: what the fullest rank will hold, beside what the device has; what the rank that sends
-/// most will send along each axis; how long the run will take, by earlier runs; and a slider that divides the samples
-/// of an update among micro-batch and N. After a run, the same bar also shows what was measured.
+/// The planner dock, before Run: memory of the fullest rank against the device's, the greatest traffic of a rank along
+/// each axis, and the duration of the run, estimated from earlier runs. A slider divides the samples of an update
+/// between micro-batch and N. After a run, the same bar also shows the measured values.
 class PlannerPanel : public QWidget {
   Q_OBJECT
 
@@ -41,18 +41,18 @@ class PlannerPanel : public QWidget {
   void refresh();
   void connectSignals(const RunControl* control);
   void showPlan();
-  /// The set-up with the micro-batch and N at the slider's place.
+  /// The set-up with the micro-batch and N of the slider.
   RunSpec specAtSlider() const;
   void showSplits();
   void showSpec(const RunSpec& spec);
-  /// Of a library's model nothing is known before it has run: what was measured stands in place of the plan.
+  /// A library's model is unknown before its first run: measured values replace the plan.
   void showLibraryModel(const std::optional<RankCost>& measured);
   void showMemory(const RunSpec& spec, const RankCost& cost, const std::optional<RankCost>& measured);
   void showMeasured(const RunSeries& run, const RankCost& measured);
   void showSent(const RunSpec& spec);
   void showTime(const RunSpec& spec);
   void commit();
-  /// The newest run that held the same.
+  /// The newest run with the same memory needs.
   const RunSeries* measuredRun(const RunSpec& spec) const;
   std::vector<const RunSeries*> runs() const;
 
@@ -70,7 +70,7 @@ class PlannerPanel : public QWidget {
   QLabel* measured_;
   QLabel* empty_;
   QWidget* content_;
-  std::vector<std::int64_t> micros_;  ///< the micro-batches that divide the samples, ascending
+  std::vector<std::int64_t> micros_;  ///< micro-batches that divide the samples, ascending
 };
 
 }  // namespace accrue::ui

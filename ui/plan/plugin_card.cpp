@@ -24,7 +24,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// The fields of all cards stand in one column.
+/// The fields of all cards are aligned in one column.
 int labelWidth() {
   int width = 0;
   for (const Capability plugin : all_plugins())
@@ -51,7 +51,7 @@ QString byAxis(const RankCost& cost) {
   return lines.join(QLatin1Char('\n'));
 }
 
-/// The palette is the card's: a label gets a changed one only after its parent was told of it.
+/// The palette is the card's: a label gets a changed one only after its parent.
 void showDifference(QLabel* label, const QPalette& palette, const QString& name, std::int64_t bytes,
                     const QString& help, const QString& parts) {
   const ThemeColors colors = themeColors(palette);
@@ -61,7 +61,7 @@ void showDifference(QLabel* label, const QPalette& palette, const QString& name,
   label->setToolTip(parts.isEmpty() ? help : help + QLatin1Char('\n') + parts);
 }
 
-/// What sets the key in the document's place, if anything does.
+/// Returns the field that sets the key instead of the document, if any.
 const LoweredKey* setterShown(const LoweredMegatron& lowered, const RunSpec& document, const SpecField& field) {
   const LoweredKey* setter = lowered.setter_of(field.key);
   return setter && field.get(document) == field.get(RunSpec()) ? setter : nullptr;
@@ -151,7 +151,7 @@ QLabel* PluginCard::addText(const char* object_name) {
 
 void PluginCard::addField(QGridLayout* grid, std::string_view key) {
   const SpecField& field = *find_field(key);
-  // The switch itself edits a field that has no other value.
+  // The switch itself edits a field without other values.
   if (field.type == FieldType::boolean || field.key == "parallel.zero") return;
   const int row = grid->rowCount();
   Row added{&field, new QLabel(fromView(field.label), fields_), FieldEditor::create(field, fields_),
@@ -173,7 +173,7 @@ void PluginCard::addField(QGridLayout* grid, std::string_view key) {
     problem_ = problem;
     showNote();
   });
-  // Text that is no value does not outlive the visit: a run would not obey it.
+  // Invalid text is discarded on leaving, because a run would not use it.
   if (auto* number = qobject_cast<QAbstractSpinBox*>(editor))
     connect(number, &QAbstractSpinBox::editingFinished, added.editor,
             [this, shown = added.editor] { shown->show(preflight_->lowered().spec); });

@@ -19,16 +19,16 @@ class PreflightRunner;
 class SpecDocument;
 class SwitchBox;
 
-/// One plug-in: a switch, the fields that set how it works, what it costs and saves, and why it cannot be switched on.
+/// One plug-in: a switch, its fields, its costs and savings, and the reason if it cannot be switched on.
 class PluginCard : public QWidget {
   Q_OBJECT
 
  public:
   PluginCard(SpecDocument* document, PreflightRunner* preflight, Capability plugin, QWidget* parent);
 
-  /// The spec as it runs. A key that a field of the Megatron-LM plug-in sets is edited there.
+  /// Shows the spec as it runs. A key that a field of the Megatron-LM plug-in sets is edited in that field.
   void showSpec(const LoweredMegatron& lowered);
-  /// nullptr while nothing is known of the current spec.
+  /// nullptr while nothing is known about the current spec.
   void showState(const PluginState* state);
   bool isLocked() const;
   QString reason() const;
@@ -65,12 +65,12 @@ class PluginCard : public QWidget {
   std::optional<RankCost> difference_;
   bool on_ = false;
   bool refused_ = false;  ///< the switch would give a spec that cannot run
-  QString reason_;        ///< why the switch is locked, or why the spec is refused for it
-  QString set_by_;        ///< the field that sets one of its keys
+  QString reason_;        ///< why the switch is locked, or why the spec is refused because of it
+  QString set_by_;        ///< field that sets one of its keys
   QString problem_;       ///< of text in a field
 };
 
-/// "+1.2 MiB", "−20 B", "0 B"
+/// Returns "+1.2 MiB", "−20 B" or "0 B".
 QString signedBytesText(std::int64_t bytes);
 
 }  // namespace accrue::ui

@@ -15,7 +15,7 @@ namespace accrue::ui {
 
 namespace {
 
-constexpr int least_cell = 13, most_cell = 18;  ///< the side
+constexpr int least_cell = 13, most_cell = 18;  ///< side length
 constexpr int rows = static_cast<int>(plugin_count);
 constexpr int columns = static_cast<int>(all_capabilities.size());
 
@@ -174,7 +174,7 @@ void PluginMatrix::paintMark(QPainter& painter, int row, int column) const {
     painter.drawLine(centre + QPointF(-3.5, -3.5), centre + QPointF(3.5, 3.5));
     painter.drawLine(centre + QPointF(-3.5, 3.5), centre + QPointF(3.5, -3.5));
   } else {
-    // From the one that needs to the one that is needed: a filled or a hollow mark.
+    // A filled or a hollow mark, from the one that requires to the required one.
     painter.setPen(QPen(colors.accent, 1.5));
     painter.setBrush(rule->plugin == at(row) ? QBrush(colors.accent) : QBrush(Qt::NoBrush));
     painter.drawEllipse(centre, 3.5, 3.5);

@@ -7,17 +7,17 @@
 
 namespace accrue::ui {
 
-/// Which plug-ins go with which, and with which choices elsewhere: a mark a pair, and a sentence for the pair that is
-/// pointed at or that the arrow keys have reached.
+/// Compatibility of plug-ins with each other and with other choices: a mark per pair, and a sentence for the pair under
+/// the pointer or selected by arrow keys.
 class PluginMatrix : public QWidget {
   Q_OBJECT
 
  public:
   explicit PluginMatrix(QWidget* parent = nullptr);
 
-  /// What is on in the spec stands out.
+  /// Highlights what the spec has switched on.
   void showSpec(const RunSpec& spec);
-  /// Of the current pair.
+  /// Sentence about the current pair.
   QString sentence() const;
   QPoint cellCentre(Capability plugin, Capability other) const;
   QSize sizeHint() const override;
@@ -37,7 +37,7 @@ class PluginMatrix : public QWidget {
  private:
   int side() const;
   QRect cell(int row, int column) const;
-  /// {row, column}; {-1, -1} outside.
+  /// Returns {row, column}; {-1, -1} outside.
   QPoint cellAt(const QPoint& at) const;
   void setCurrent(int row, int column);
   void paintHeads(QPainter& painter) const;
@@ -50,7 +50,7 @@ class PluginMatrix : public QWidget {
   int heads_height_ = 0;
 };
 
-/// "ZeRO excludes exactness checks: evaluate.exactness_every needs ..."
+/// Returns for example "ZeRO excludes exactness checks: evaluate.exactness_every needs ..."
 QString pairText(Capability plugin, Capability other);
 
 }  // namespace accrue::ui

@@ -25,10 +25,10 @@ namespace accrue::ui {
 
 namespace {
 
-/// What each plug-in costs and saves in the current spec, and why one cannot be switched on.
+/// Computes the cost and savings of each plug-in in the current spec, and why one cannot be switched on.
 PluginComparison pluginsOf(const PlanFollower::Question& asked) {
-  // As it runs, and without the fields: they would bring back what is switched off. A model of one's own, which sets
-  // none, stays what is trained.
+  // As it runs, and without the fields, which would restore what is switched off. A user's model, which sets none, is
+  // still trained.
   RunSpec effective = lower_megatron(asked.spec, environment_of(asked.host), asked.libraries).spec;
   effective.megatron = {.custom_model_provider_function = std::move(effective.megatron.custom_model_provider_function)};
   return compare_plugins(effective, asked.host, *asked.data, asked.base_dir, asked.libraries);
@@ -88,7 +88,7 @@ QWidget* PluginRack::buildMatrix(QWidget* parent) {
   sentence->setFont(textFont(TextSize::small));
   sentence->setWordWrap(true);
   sentence->setAlignment(Qt::AlignLeft | Qt::AlignTop);
-  // Room for three lines, so that the pairs do not move while they are walked through.
+  // Reserves three lines, so that the pairs do not move under the cursor.
   sentence->setMinimumHeight(3 * QFontMetrics(sentence->font()).lineSpacing());
   auto* legend =
       new QLabel(tr("\u2715 excludes, \u25CF needs, \u25CB is needed by, \u00B7 go together; bold: on"), body);

@@ -18,8 +18,8 @@ class PluginMatrix;
 class PreflightRunner;
 class SpecDocument;
 
-/// The plug-ins dock: a card for each way in which ranks share the run or spare memory, and the matrix of what goes
-/// with what.
+/// The plug-ins dock: a card for each way in which ranks share the run or save memory, and the matrix of their
+/// compatibility.
 class PluginRack : public QWidget {
   Q_OBJECT
 

@@ -22,7 +22,7 @@ constexpr int least_width = 24;
 constexpr int memory_height = 4;
 constexpr int letter_width = 36;  ///< of a cell with room for an axis's first letter
 
-/// Axes are told apart by more than their colour.
+/// Axes differ by more than their colour.
 Qt::PenStyle axisLine(Axis axis) {
   return axis == Axis::tensor ? Qt::SolidLine : axis == Axis::data ? Qt::DashLine : Qt::DotLine;
 }
@@ -87,8 +87,8 @@ void RankCells::setCurrent(std::int64_t rank) {
   update();
 }
 
-/// Stages below one another, their replicas side by side, wrapped where the width ends. Where a stage is one rank,
-/// stages stand side by side.
+/// Stages are below one another, with their replicas side by side, wrapped at the width. If a stage is one rank, stages
+/// are side by side.
 std::vector<QRect> RankCells::arranged(int width) const {
   const std::int64_t drawn = std::min(grid_.world(), most_drawn);
   const bool single = grid_.tensor * grid_.data == 1;
@@ -103,7 +103,7 @@ std::vector<QRect> RankCells::arranged(int width) const {
     const GridCoordinate at = grid_.coordinate(rank);
     const bool new_stage = rank > 0 && !single && at.pipeline != grid_.coordinate(rank - 1).pipeline;
     if (rank > 0 && !new_stage) x += wide + (at.tensor == 0 ? group_gap : gap);
-    // A tensor group stays in one line if a line holds it.
+    // A tensor group stays in one line if it fits.
     const std::int64_t together = at.tensor == 0 && grid_.tensor * (wide + gap) <= width ? grid_.tensor : 1;
     const bool full = x > 0 && x + static_cast<int>(together) * (wide + gap) - gap > width;
     if (new_stage || full) {
@@ -178,7 +178,7 @@ void RankCells::focusOutEvent(QFocusEvent* event) {
   update();
 }
 
-/// To the nearest cell in a direction.
+/// Moves to the nearest cell in a direction.
 void RankCells::moveTo(int dx, int dy) {
   const QPoint from = cellRect(current_).center();
   std::int64_t best = current_;
@@ -212,7 +212,7 @@ void RankCells::keyPressEvent(QKeyEvent* event) {
   }
 }
 
-/// The axis along which a lit rank belongs to the current one.
+/// Axis along which a highlighted rank belongs to the current one.
 std::optional<Axis> RankCells::axisTo(std::int64_t rank) const {
   for (const Axis axis : sharedAxes(grid_)) {
     const RankList group = lit(axis);

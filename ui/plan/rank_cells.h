@@ -14,29 +14,29 @@ namespace accrue::ui {
 
 struct ThemeColors;
 
-/// The ranks of a run as cells: the hue says the stage, the shade the tensor rank, a bar at the top what the rank holds
-/// by kind, where the fullest rank's ends at the cell's edge, and one at the bottom what it does now.
-/// The cell that is pointed at, or that the arrow keys have reached, lights its groups along every axis.
+/// Ranks of a run as cells: the hue shows the stage, the shade the tensor rank, a bar at the top the memory by kind
+/// (full width is the fullest rank), and one at the bottom the current activity.
+/// The cell under the pointer, or selected by arrow keys, highlights its groups along every axis.
 class RankCells : public QWidget {
   Q_OBJECT
 
  public:
   static constexpr std::int64_t most_drawn = 64;
-  /// Beyond it the groups of a rank are too long to be looked for.
+  /// Maximum number of ranks; beyond it groups are too long to search.
   static constexpr std::int64_t most_grouped = 4096;
 
   explicit RankCells(QWidget* parent = nullptr);
 
   void setGrid(const RankGrid& grid);
   const RankGrid& grid() const { return grid_; }
-  /// What the ranks of each stage hold by the plan.
+  /// Sets the planned memory of each stage's ranks.
   void setMemory(const std::vector<RankCost>& stages);
-  /// What the ranks of a live run do; empty without one.
+  /// Sets the activity of a live run's ranks; empty without one.
   void setStates(const std::map<std::int64_t, RankStatus>& states);
-  /// The rank pointed at; else the one that was last.
+  /// The rank under the pointer; else the last one.
   std::int64_t current() const { return hovered_.value_or(current_); }
   void setCurrent(std::int64_t rank);
-  /// The drawn ranks of the current one's group along an axis, as long as they are lit.
+  /// Drawn ranks of the current one's group along an axis, while highlighted.
   RankList lit(Axis axis) const;
   QRect cellRect(std::int64_t rank) const;
   QSize sizeHint() const override;
@@ -57,7 +57,7 @@ class RankCells : public QWidget {
 
  private:
   std::vector<QRect> arranged(int width) const;
-  /// Places the cells and takes the height that they need.
+  /// Arranges the cells and takes the necessary height.
   void arrange();
   std::optional<std::int64_t> rankAt(const QPoint& at) const;
   void hover(std::optional<std::int64_t> rank);
@@ -69,15 +69,15 @@ class RankCells : public QWidget {
   RankGrid grid_;
   std::vector<QRect> cells_;      ///< by rank
   std::vector<RankCost> memory_;  ///< by stage
-  std::int64_t fullest_ = 0;      ///< bytes of the fullest rank, its process left out
+  std::int64_t fullest_ = 0;      ///< bytes of the fullest rank, without its process
   std::map<std::int64_t, RankStatus> states_;
   std::int64_t current_ = 0;
   std::optional<std::int64_t> hovered_;
 };
 
-/// The colour of a rank's cell.
+/// Colour of a rank's cell.
 QColor rankColor(const ThemeColors& colors, const RankGrid& grid, const GridCoordinate& at);
-/// The axes along which a rank of a grid has others.
+/// Axes along which a rank of the grid has peers.
 std::vector<Axis> sharedAxes(const RankGrid& grid);
 
 }  // namespace accrue::ui

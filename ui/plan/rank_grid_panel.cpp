@@ -119,7 +119,7 @@ const RunSeries* RankGridPanel::liveRun() const {
   return run_ && run_ == control_->run() && control_->isLive() ? run_.data() : nullptr;
 }
 
-/// The plan of the focused run while it trains; else that of the set-up.
+/// Shows the plan of the focused run while it trains; else that of the set-up.
 void RankGridPanel::showPlan() {
   const RunSeries* run = liveRun();
   const std::optional<RunPlan>& plan = run && run->plan() ? run->plan() : preflight_->result().plan;

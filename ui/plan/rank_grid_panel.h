@@ -18,8 +18,8 @@ class PreflightRunner;
 class RankCells;
 class RunControl;
 
-/// The ranks dock: the grid of the set-up, or of the focused run while it trains, and of one rank its place, its groups
-/// and what it holds.
+/// The ranks dock: the grid of the set-up, or of the focused run while it trains, and for one rank its place, its
+/// groups and its memory.
 class RankGridPanel : public QWidget {
   Q_OBJECT
 
@@ -27,7 +27,7 @@ class RankGridPanel : public QWidget {
   RankGridPanel(PreflightRunner* preflight, RunControl* control, QWidget* parent = nullptr);
   DockPanel dock();
   void setRun(RunSeries* run);
-  /// The focused run while its grid is shown; nullptr while that of the set-up is.
+  /// The focused run while its grid is shown; nullptr while the set-up's is.
   const RunSeries* liveRun() const;
   /// Call at most once per frame.
   void refresh();
@@ -60,7 +60,7 @@ class RankGridPanel : public QWidget {
   QWidget* detail_;
   QLabel* empty_;
   std::optional<Shown> shown_;
-  QString shown_run_;  ///< folder of the run whose grid it is; empty: that of the set-up
+  QString shown_run_;  ///< folder of the run whose grid is shown; empty: the set-up's
 };
 
 }  // namespace accrue::ui

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Places and labels of ticks: thin spaces, SI steps, powers of ten, minutes for long times.
+// Positions and labels of ticks: thin spaces, SI steps, powers of ten, minutes for long times.
 #pragma once
 
 #include <limits>
@@ -49,14 +49,14 @@ class BinaryTicker : public QCPAxisTicker {
   QString getTickLabel(double tick, const QLocale& locale, QChar formatChar, int precision) override;
 };
 
-/// Positions on a clock: whole numbers for counts, minutes and hours for long times.
+/// Positions on a clock: integers for counts, minutes and hours for long times.
 class ClockTicker : public QCPAxisTicker {
  public:
   ClockTicker();
   void setClock(Clock clock) { clock_ = clock; }
-  /// What stands at a tick.
+  /// Label of a tick.
   QString labelOf(double tick) { return getTickLabel(tick, {}, u'g', 6); }
-  /// Ticks beyond it have no label: the axis title stands there.
+  /// Ticks beyond this position have no label, because the axis title is there.
   void setLastLabel(double position) { lastLabel_ = position; }
 
  protected:

@@ -11,7 +11,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// Coordinates far outside the picture overflow the rasteriser; they are clamped, which is invisible.
+/// Coordinates far outside the picture overflow the rasteriser; clamping them is invisible.
 constexpr double farOutside = 1e5;
 
 double bounded(double pixel) {
@@ -66,7 +66,7 @@ void CurveLayer::draw(QCPPainter* painter) {
     drawHalos(painter, i);
     drawLine(painter, lines_[i]);
   }
-  // A mark at the edge of the plot is whole.
+  // A mark at the edge of the plot is not clipped.
   painter->setClipRect(clipRect().adjusted(-8, -8, 8, 8));
   for (const MarkerItem& markers : markers_) drawMarkers(painter, markers);
   for (const LeavingItem& item : leaving_) drawLeaving(painter, item);
@@ -101,7 +101,7 @@ void CurveLayer::drawArea(QCPPainter* painter, const AreaItem& area) {
 void CurveLayer::drawBand(QCPPainter* painter, const BandItem& band) {
   const bool logarithmic = value_->scaleType() == QCPAxis::stLogarithmic;
   const double floor = value_->range().lower;
-  // Edges lie between the pixels of the device, which are smaller than the plot's where its ratio is above 1.
+  // Edges are between device pixels, which are smaller than the plot's if its ratio is above 1.
   const double ratio = painter->device() == nullptr ? 1.0 : painter->device()->devicePixelRatioF();
   const double pixel = 1.0 / ratio;
   const auto before = [ratio](double at) { return std::floor(at * ratio) / ratio; };
@@ -114,7 +114,7 @@ void CurveLayer::drawBand(QCPPainter* painter, const BandItem& band) {
     const double top = bounded(before(value_->coordToPixel(column.high)));
     const double bottom = std::max(bounded(after(value_->coordToPixel(low))), top + pixel);
     const double end = before(key_->coordToPixel(column.x + band.width / 2.0));
-    // In the pixel of the one before; a pixel of its own would move all that follow.
+    // Share the pixel of the previous bar; a pixel of its own would shift all that follow.
     if (!bars_.isEmpty() && end <= previousRight) {
       QRectF& shared = bars_.back();
       shared.setTop(std::min(shared.top(), top));
@@ -192,7 +192,7 @@ void CurveLayer::cutIntoDashes(const QPen& pen) {
     const qreal length = segment.length();
     const QRectF box = QRectF(segment.p1(), segment.p2()).normalized().adjusted(-1, -1, 1, 1);
     const bool seen = box.intersects(visible);
-    // Out of sight only the place within the pattern counts.
+    // Outside the visible area only the place within the pattern matters.
     const qreal end = seen ? length : std::fmod(length, period);
     for (qreal at = 0.0; at < end;) {
       const qreal step = std::min(left, end - at);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// CurveLayer: all curves of a plot as one QCPLayerable. Its data are already reduced (at most two points a pixel), and
-// its cost depends only on the width of the plot: hairlines are painted as cosmetic polylines, wider lines segment by
-// segment, because outlining a whole wide polyline takes seconds.
+// CurveLayer: all curves of a plot as one QCPLayerable. Its data are already reduced (at most two points per pixel),
+// and its cost depends only on the width of the plot. Hairlines are painted as cosmetic polylines; wider lines segment
+// by segment, because outlining a whole wide polyline takes seconds.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,9 @@
 
 namespace accrue::ui {
 
-/// Lines break at NaN; a single point between gaps is painted as a dot. The pen's width is in logical pixels; on screen
-/// a width of up to 1 is one device pixel at every pixel ratio, in an exported picture it scales with the picture.
+/// A line that breaks at NaN; a single point between gaps is painted as a dot. The pen's width is in logical pixels. On
+/// screen a width of up to 1 is one device pixel at every pixel ratio; in an exported picture it scales with the
+/// picture.
 struct LineItem {
   ReducedLine line;
   QPen pen;
@@ -24,25 +25,25 @@ struct BandItem {
   double width = 0.0;  ///< of a bin, in data units
   QColor color;
 };
-/// What lies between two lines over the same points: filled, without an edge.
+/// Area between two lines over the same points: filled, without an edge.
 struct AreaItem {
   ReducedLine low;
   ReducedLine high;
   QColor color;
 };
-/// Measured points that stand alone, such as evaluations; or a run's markers along its line.
+/// Single measured points, such as evaluations, or a run's markers along its line.
 struct MarkerItem {
   std::vector<double> x;
   std::vector<double> y;
   int seriesIndex = 0;
   qreal size = 7.0;
   QColor color;
-  QColor halo = {};              ///< if valid, painted around the marker to set it off from the lines of other runs
-  std::size_t ownLinesFrom = 0;  ///< how many lines lie beneath that halo: not the run's own
+  QColor halo = {};              ///< if valid, painted around the marker to separate it from other runs' lines
+  std::size_t ownLinesFrom = 0;  ///< number of lines beneath that halo; excludes the run's own
   QColor inside = {};            ///< if valid, the marker is an outline around it
 };
 
-/// Where a line leaves the plot at its upper edge: a sign there, in the line's colour.
+/// Sign at the upper edge of the plot, in the line's colour, for a line that leaves there.
 struct LeavingItem {
   double x = 0.0;
   QColor color;
@@ -55,7 +56,7 @@ class CurveLayer final : public QCPLayerable {
   CurveLayer(QCPAxis* key, QCPAxis* value, const QString& layer);
 
   void clear();
-  // Painted in this order: areas, bands, lines with halos between them, markers, signs of what leaves; each in the
+  // Painted in this order: areas, bands, lines with halos between them, markers, signs of leaving lines; each in the
   // order of adding.
   void add(AreaItem area) { areas_.push_back(std::move(area)); }
   void add(BandItem band) { bands_.push_back(std::move(band)); }
@@ -80,7 +81,7 @@ class CurveLayer final : public QCPLayerable {
   void drawHalos(QCPPainter* painter, std::size_t line) const;
   void drawLeaving(QCPPainter* painter, const LeavingItem& item) const;
   void drawMarkers(QCPPainter* painter, const MarkerItem& item) const;
-  /// Where a point of an item is painted; empty if it is not.
+  /// Painted position of a point of an item; empty if it is not painted.
   std::optional<QPointF> placeOf(const MarkerItem& item, std::size_t point) const;
   void flush(QCPPainter* painter, const QPen& pen);
   void stroke(QCPPainter* painter, const QPen& pen);

@@ -9,16 +9,16 @@
 
 namespace accrue::ui {
 
-/// The difference of two runs' losses, the second's less the first's, on an axis of its own around zero.
-/// Equal runs draw a straight line at 0.
+/// Difference of two runs' losses, second minus first, on its own axis around zero.
+/// Equal runs give a straight line at 0.
 class DifferencePlot : public QWidget {
   Q_OBJECT
 
  public:
   explicit DifferencePlot(QWidget* parent = nullptr);
-  /// Positions rise; differences that are not finite leave gaps.
+  /// Positions ascend; non-finite differences leave gaps.
   void setPoints(const std::vector<SharedPoint>& points);
-  /// Who is subtracted from whom, and over which clock, stands above the line.
+  /// Sets the line above the plot: the two runs and the clock.
   void setRuns(const QString& first, const QString& second, Clock clock);
   /// The largest distance from zero; 0 for equal runs.
   double extent() const { return extent_; }

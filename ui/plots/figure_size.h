@@ -6,15 +6,15 @@
 
 namespace accrue::ui {
 
-/// Of a figure on paper.
+/// Size of a figure on paper.
 struct FigureSize {
   double widthMm = 160.0;
   double heightMm = 120.0;
-  double fontPoints = 8.0;  ///< of tick labels and legend; titles are larger in proportion
+  double fontPoints = 8.0;  ///< of tick labels and legend; titles are proportionally larger
   bool operator==(const FigureSize&) const = default;
 };
 
-/// Why a figure cannot be drawn at a size, as a sentence; empty where it can.
+/// Returns why a figure cannot be drawn at a size, as a sentence; empty if it can.
 using FigureCheck = std::function<QString(const FigureSize&)>;
 
 }  // namespace accrue::ui

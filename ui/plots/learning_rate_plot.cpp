@@ -34,7 +34,7 @@ void LearningRatePlot::addBeneath(const RunSeries& run, double pixels, MinMax& e
     line.y.push_back(rate);
     if (at >= x.low && at <= x.high) extent.add(i, rate);
   }
-  // Dots: dashes are those of the ninth run and on.
+  // Dots, because dashes mark the ninth and later runs.
   const ThemeColors& colors = canvas().colors();
   QPen dotted(mixed(seriesColor(colors, run.colorIndex()), colors.surface, plannedOpacity), 1.0);
   dotted.setDashPattern({1.0, 3.0});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// LearningRatePlot: the planned curve in dots, and over it, as a line, the rate that each update used.
+// LearningRatePlot: the planned curve in dots, and over it, as a line, the rate of each update.
 #pragma once
 
 #include "metric_plot.h"

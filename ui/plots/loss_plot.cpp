@@ -19,11 +19,11 @@ constexpr double traceOpacity = 0.38;
 constexpr double rawUnderSmooth = 0.5;
 constexpr double focusedWidth = 2.0;        // pixels; other runs and the trace of micro-steps have one
 constexpr double markerSpacing = 132.0;     // pixels
-constexpr double evaluationSpacing = 24.0;  // pixels, at least
+constexpr double evaluationSpacing = 24.0;  // minimum in pixels
 constexpr double evaluationMark = 10.0;     // pixels; a run's own marks are smaller and filled
-constexpr int leastHeight = 96;             // pixels, at the usual size of text; with more, plots are scrolled to
-constexpr std::size_t beginning = 8;        // losses of which the highest says where a run began
-constexpr double divergence = 10.0;         // a loss this many times as high as at the beginning
+constexpr int leastHeight = 96;             // pixels, at the normal text size; with more plots, the area scrolls
+constexpr std::size_t beginning = 8;        // first losses whose maximum is a run's initial loss
+constexpr double divergence = 10.0;         // factor of the initial loss that counts as divergence
 
 QPen thinPen(const QColor& color) {
   QPen pen(color, 1.0);
@@ -112,7 +112,7 @@ void LossPlot::addRun(RunSeries& run, double pixels) {
   addAccount(run);
 }
 
-/// Its micro-steps.
+/// Adds its micro-steps.
 void LossPlot::addTrace(const RunSeries& run, double pixels) {
   const Span x = hub().x();
   const ThemeColors& colors = canvas().colors();
@@ -121,7 +121,7 @@ void LossPlot::addTrace(const RunSeries& run, double pixels) {
   take(view);
   const std::size_t points = pointsWithin(view, x.low, x.high);
   account_.stored += points;
-  // With more than two points a pixel a line would become a filled area, so a band is drawn.
+  // With more than two points per pixel a line would become a filled area, so a band is drawn.
   if (static_cast<double>(points) > 2.0 * pixels) {
     account_.reduced = true;
     const double column = binWidth(x.size(), 2.0 * pixels);
@@ -227,7 +227,7 @@ void LossPlot::addGroup(const GroupCurve& group, double pixels) {
 void LossPlot::addMarkers(const RunSeries& run, const SeriesView& view, double spacing) {
   if (view.size() == 0 || !(spacing > 0.0)) return;
   MarkerItem item{{}, {}, run.colorIndex(), 6.0, seriesColor(canvas().colors(), run.colorIndex()), {}};
-  // Anchored in data space at a spacing that changes seldom; shifted between runs so that markers do not coincide.
+  // Anchored in data space at a spacing that changes rarely; shifted between runs so that markers do not coincide.
   const double step = niceCeiling(spacing);
   const double shift = std::fmod(0.37 * (run.colorIndex() + 1), 1.0);
   const Span x = hub().x();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// LossPlot: the loss of each micro-step pale (a line, or a min-max band if there are more points than pixels), over it
-// the loss of each update, smoothed on request, and evaluations as points. Of several seeds of one set-up the mean, and
-// a band from the least to the most; the seeds themselves are thin, but for the focused one.
+// LossPlot: the pale loss of each micro-step (a line, or a min-max band if there are more points than pixels), over it
+// the loss of each update, optionally smoothed, and evaluations as points. For several seeds of one set-up it shows the
+// mean and a band from the least to the greatest; the seeds are thin, except the focused one.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class LossPlot final : public PlotView {
   void rebuild(double pixels) override;
   Readout readout(double x) const override;
   std::vector<HeaderItem> legend() const override;
-  /// In a figure the loss is what the other plots explain.
+  /// In a figure the other plots explain the loss, so it is larger.
   int leastArea(bool) const override { return 2 * leastDrawing; }
 
  private:
@@ -44,12 +44,12 @@ class LossPlot final : public PlotView {
       any = true;
     }
   };
-  /// What a run, or a group of seeds, takes of Y in sight.
+  /// Visible range of Y of a run or a group of seeds.
   struct Reach {
     Extent extent;
-    double begun = 0.0;    ///< the highest of its first losses
-    double risen = 0.0;    ///< its highest loss in sight
-    std::size_t line = 0;  ///< its line among the curves
+    double begun = 0.0;    ///< the greatest of its first losses
+    double risen = 0.0;    ///< its greatest visible loss
+    std::size_t line = 0;  ///< index of its line among the curves
     QColor color;
   };
   struct Account {
@@ -57,12 +57,12 @@ class LossPlot final : public PlotView {
     bool reduced = false;
     std::size_t notFinite = 0;
     std::size_t notPositive = 0;
-    std::int64_t notDrawn = 0;  ///< traces left out because the studio was too slow
-    std::size_t leaving = 0;    ///< runs that rise out of the axis
+    std::int64_t notDrawn = 0;  ///< traces dropped because the studio was too slow
+    std::size_t leaving = 0;    ///< runs that leave the axis at the top
   };
   using Groups = std::vector<std::shared_ptr<const GroupCurve>>;
   void addRun(RunSeries& run, double pixels);
-  /// A run that is drawn as one of several seeds.
+  /// Adds a run as one of several seeds.
   void addSeed(RunSeries& run, double pixels);
   void addTrace(const RunSeries& run, double pixels);
   void addUpdates(const SeriesView& view, const QPen& pen, double pixels);
@@ -71,18 +71,17 @@ class LossPlot final : public PlotView {
   void addGroup(const GroupCurve& group, double pixels);
   /// Whether a run is drawn as one of several seeds.
   bool isSeed(const RunSeries& run, const Groups& groups) const;
-  /// Smooths the groups that are not yet, and forgets those that are gone.
+  /// Smooths new groups, and forgets those that are gone.
   void smoothGroups(const Groups& groups);
-  /// What is drawn of a group: it, or what became of it smoothed.
+  /// Returns the drawn form of a group: itself, or smoothed.
   const GroupCurve& drawn(const std::shared_ptr<const GroupCurve>& group) const;
   void addMarkers(const RunSeries& run, const SeriesView& view, double spacing);
-  /// Begins the account of one run's range with these losses, by which the run is judged.
+  /// Begins one run's range with these losses, by which the run is judged.
   void beginReach(const SeriesView& losses, int colorIndex);
-  /// Adds what is in sight of a curve to the range of the run whose account was begun last; its lowest and highest
-  /// value.
+  /// Adds the visible part of a curve to the range begun last; returns its least and greatest value.
   MinMax take(const SeriesView& view);
-  /// Sets the range of Y. A run that diverged does not stretch a linear axis until the others are flat: its curve is
-  /// cut at the upper edge, with a sign where it first leaves.
+  /// Sets the range of Y. A diverged run does not stretch a linear axis until the others are flat: its curve is cut at
+  /// the upper edge, with a sign where it first leaves.
   void fitY();
   SmoothedSeries& smoothed(RunSeries& run);
   void updateBadge(double pixels);
@@ -93,7 +92,7 @@ class LossPlot final : public PlotView {
   QSharedPointer<QCPAxisTicker> linear_;
   QSharedPointer<QCPAxisTicker> logarithmic_;
   std::map<const QObject*, std::unique_ptr<SmoothedSeries>> smoothed_;
-  /// Keyed by what keeps the group: no other one takes its place in memory meanwhile.
+  /// The key keeps the group alive, so no other group gets its address.
   std::map<std::shared_ptr<const GroupCurve>, std::shared_ptr<const GroupCurve>> smoothedGroups_;
   std::vector<Reach> reaches_;
   Account account_;

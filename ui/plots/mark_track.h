@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// MarkTrack: marks the points where a series was not finite. A cross (NaN) or an arrow (infinite) at the top of the
-// plot over a hairline; marks that fall on one pixel are painted once.
+// MarkTrack: marks the non-finite points of a series: a cross (NaN) or an arrow (infinite) at the top of the plot over
+// a hairline. Marks on the same pixel are painted once.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ class MarkTrack final : public QCPLayerable {
  public:
   MarkTrack(QCPAxis* key, const QString& layer);
   void clear() { marks_.clear(); }
-  /// The marks of a series within the axis' range.
+  /// Adds the marks of a series within the axis' range.
   void add(const SeriesStore& store, Clock clock, const QColor& color);
 
  protected:

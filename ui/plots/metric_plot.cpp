@@ -19,7 +19,7 @@ constexpr double paleness = 0.55;
 constexpr double skippedSize = 9.0;
 constexpr double evaluatedSize = 5.0;
 
-/// The first part has the dash of the run, every other one dot more between its dashes.
+/// The first part has the run's dash; every further one has one dot more between its dashes.
 QPen penOf(QPen ofRun, int part) {
   if (part == 0) return ofRun;
   QList<qreal> dashes{8.0, 3.0};
@@ -28,7 +28,7 @@ QPen penOf(QPen ofRun, int part) {
   return ofRun;
 }
 
-/// The points in sight; none if they would touch each other.
+/// Visible points; none if they would touch each other.
 MarkerItem pointsOf(const SeriesView& view, Span x, double pixels, int seriesIndex, const QColor& ink) {
   MarkerItem points{{}, {}, seriesIndex, evaluatedSize, ink};
   const std::size_t from = view.clock->lowerBound(x.low);
@@ -244,7 +244,7 @@ void LossScalePlot::addAbove(const RunSeries& run) {
 
 void LossScalePlot::fitY(const MinMax& extent) {
   const bool usable = !extent.empty() && extent.low > 0.0;
-  // Half a power of two more: a scale that stays lies in the middle.
+  // Half a power of two more, so that a constant scale is in the middle.
   const double air = std::sqrt(2.0);
   setYRange(usable ? fittedY(extent.low / air, extent.high * air, true) : fittedY(1.0, 65536.0, true));
 }

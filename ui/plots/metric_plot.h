@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// MetricPlot: one measured quantity of every shown run, a line each; of every rank where ranks report it. Its axis
-// starts at zero; values that are not finite are marked.
+// MetricPlot: one measured quantity of every shown run, one line each, or one line per rank if ranks report it. Its
+// axis starts at zero; non-finite values are marked.
 #pragma once
 
 #include <vector>
@@ -17,7 +17,7 @@ class MetricPlot : public PlotView {
   Q_OBJECT
 
  public:
-  /// What the plot is called, and its quantity in a sentence: "gradient norm".
+  /// Name of the plot, and its quantity in a sentence: "gradient norm".
   struct Words {
     QString title;
     QString unit;
@@ -36,16 +36,16 @@ class MetricPlot : public PlotView {
     const SeriesStore* store = nullptr;
     QString name = {};
     int part = 0;            ///< lines of different parts have different dashes
-    bool evaluated = false;  ///< paler, and its points are marked
+    bool evaluated = false;  ///< paler, with marked points
   };
   virtual std::vector<Curve> curvesOf(const RunSeries& run) const;
-  /// A line a name, with the same of evaluations.
+  /// Returns one line per name, and the same for evaluations.
   static std::vector<Curve> namedCurves(const PartSeries& ofUpdates, const PartSeries& ofEvaluations);
-  /// Adds what lies beneath a run's lines, and takes it into the range of Y.
+  /// Adds items beneath a run's lines, and extends the range of Y by them.
   virtual void addBeneath(const RunSeries&, double, MinMax&) {}
-  /// Adds what lies on a run's lines.
+  /// Adds items above a run's lines.
   virtual void addAbove(const RunSeries&) {}
-  /// Sets the range of Y for what is drawn; empty: nothing. It begins at 0.
+  /// Sets the range of Y for the drawn values; empty: none. It begins at 0.
   virtual void fitY(const MinMax& extent);
   void rebuild(double pixels) override;
   Readout readout(double x) const override;
@@ -54,7 +54,7 @@ class MetricPlot : public PlotView {
 
  private:
   QString cellText(const Curve& curve, double x) const;
-  /// Whether the run made updates that do not say what every update of a run that was trained here says.
+  /// Whether the run's updates lack a value that all updates of runs trained here have.
   bool isUnlogged(const RunSeries& run) const;
 
   CurveLayer* curves_;
@@ -64,7 +64,7 @@ class MetricPlot : public PlotView {
   std::size_t notFinite_ = 0;  ///< values of the shown runs
 };
 
-/// Memory of each rank: of its device, or resident where it computes on the CPU.
+/// Memory of each rank: of its device, or resident memory if it computes on the CPU.
 class MemoryPlot final : public MetricPlot {
   Q_OBJECT
 
@@ -75,7 +75,7 @@ class MemoryPlot final : public MetricPlot {
   std::vector<Curve> curvesOf(const RunSeries& run) const override;
 };
 
-/// What a loss is the sum of, a line a part, and the parts of evaluations.
+/// Parts of the loss, one line per part, and the parts of evaluations.
 class LossPartsPlot final : public MetricPlot {
   Q_OBJECT
 
@@ -86,7 +86,7 @@ class LossPartsPlot final : public MetricPlot {
   std::vector<Curve> curvesOf(const RunSeries& run) const override;
 };
 
-/// What a program measures besides the loss, a line a name.
+/// A program's other measurements, one line per name.
 class ScalarsPlot final : public MetricPlot {
   Q_OBJECT
 
@@ -97,7 +97,7 @@ class ScalarsPlot final : public MetricPlot {
   std::vector<Curve> curvesOf(const RunSeries& run) const override;
 };
 
-/// The loss scale after each update, on an axis of powers of two; updates that were left out are marked.
+/// Loss scale after each update, on an axis of powers of two; skipped updates are marked.
 class LossScalePlot final : public MetricPlot {
   Q_OBJECT
 

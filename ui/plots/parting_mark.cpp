@@ -11,7 +11,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// More chips than these become one that counts the rest.
+/// Maximum number of chips; one more counts the rest.
 constexpr int most_chips = 3;
 constexpr int chip_gap = space::base;
 

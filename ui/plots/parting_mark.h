@@ -11,15 +11,16 @@ namespace accrue::ui {
 
 class PlotCanvas;
 
-/// A dotted line where two curves part, with a chip for each key that differs. Lies over a plot and takes no clicks.
+/// A dotted line at the point where two curves part, with a chip for each differing key. Lies over a plot and ignores
+/// clicks.
 class PartingMark : public QWidget {
   Q_OBJECT
 
  public:
   explicit PartingMark(PlotCanvas* canvas);
-  /// `at`: where the curves part on every clock; empty hides the mark. Chips stand at the line.
+  /// `at`: the point on every clock; empty hides the mark. The chips are beside the line.
   void setParting(const std::optional<ClockPoint>& at, const QStringList& chips);
-  /// Follows the plot's view; call after it was drawn.
+  /// Follows the plot's view; call it after drawing.
   void place(Clock clock);
 
  protected:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A plot for assistive technology: a chart with a name, a sentence that sums it up, and the values at the cursor.
+// A plot for assistive technology: a chart with a name, a summary sentence, and the values at the cursor.
 #pragma once
 
 namespace accrue::ui {

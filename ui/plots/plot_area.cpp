@@ -42,7 +42,7 @@ constexpr double farPan = 0.5;
 constexpr int exportWidth = 960;
 constexpr int leastAreaHeight = 240;
 
-/// How high a plot is beside the others: of `allHeight`.
+/// Relative height of a plot, out of `allHeight`.
 constexpr int allHeight = 1000;
 constexpr int stretchUnit = 50;  // QSplitter takes factors up to 255
 int standardHeight(const PlotView& view) {
@@ -50,7 +50,7 @@ int standardHeight(const PlotView& view) {
   return qobject_cast<const SyncStrip*>(&view) ? 350 : 200;
 }
 
-/// More plots than fit are scrolled to. Keys are the plots'.
+/// Scroll area for plots that do not fit. Keys belong to the plots.
 class ScrolledPlots final : public QScrollArea {
  public:
   ScrolledPlots(QWidget* plots, QWidget* parent) : QScrollArea(parent) {
@@ -211,7 +211,7 @@ void PlotArea::movePlot(PlotView* view, int by) {
 }
 
 void PlotArea::arrange() {
-  // Those that were there keep their heights, as far as a new one leaves them.
+  // Existing plots keep their heights, as far as a new one allows.
   std::map<const QWidget*, int> heights;
   const int whole = splitter_->isVisible() ? splitter_->height() : allHeight;
   for (const PlotView* view : all_)
@@ -359,7 +359,7 @@ void PlotArea::drawAll() {
   for (PlotView* view : shown_) view->refreshIfNeeded();
 }
 
-/// A frame that comes before the last plot's turn does not begin anew, else the last would never be drawn.
+/// A frame that comes before the last plot's turn does not restart, or the last would never be drawn.
 void PlotArea::drawNext() {
   while (next_ < shown_.size())
     if (shown_[next_++]->refreshIfNeeded()) return;
@@ -466,16 +466,16 @@ Figure PlotArea::figure(const FigureSize& size) const {
     for (const auto& curve : hub_->groups())
       figure.legend.push_back({HeaderItem::Swatch::run, curve->colorIndex(), {}, curve->name()});
   figure.title = names.join(QStringLiteral(", "));
-  std::optional<RunSpec> planned;  // a single run's settings are what it trains with
+  std::optional<RunSpec> planned;  // settings of a single run, as planned
   if (runs.size() == 1 && (planned = runs.front()->plannedSpec())) specs.front().spec = &*planned;
   const QString settings = differencesText(specs);
   QStringList sentences;
-  // The title has the name of a single run.
+  // The title already has the name of a single run.
   if (runs.size() == 1 && !settings.isEmpty()) figure.legend.front().text = settings;
   if (runs.size() > 1 && !settings.isEmpty()) sentences << tr("The runs differ: %1.").arg(settings);
   if (grouped)
     sentences << tr("Loss: thick line, mean over seeds; band, minimum to maximum; thin lines, single seeds.");
-  // The loss alone is smoothed.
+  // Only the loss is smoothed.
   const bool smoothed = hub_->smoothing() > 0.0 && isPlotShown(all_.front()) &&
                         std::ranges::any_of(runs, [](auto* run) { return !run->series(Metric::updateLoss).empty(); });
   if (smoothed)

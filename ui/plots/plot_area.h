@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PlotArea: plots stacked on one X axis; at first loss, learning rate and sync strip. The window sets the runs to show
-// and calls tick() once per frame; the area draws what changed.
+// PlotArea: plots stacked on one X axis; initially loss, learning rate and sync strip. The window sets the shown runs
+// and calls tick() once per frame; the area draws changes.
 #pragma once
 
 #include <QBasicTimer>
@@ -31,7 +31,7 @@ class PartingMark;
 class PlotHub;
 class RunKey;
 
-/// Object name of the plot of how far updates move the weights.
+/// Object name of the plot of update norms.
 inline constexpr const char* updateNormPlot = "updateNormPlot";
 
 /// Thread: GUI.
@@ -42,28 +42,28 @@ class PlotArea : public QWidget {
   explicit PlotArea(QWidget* parent = nullptr);
   ~PlotArea() override;
 
-  /// The visible overlays, bottom first.
+  /// Sets the visible overlays, bottom first.
   void setRuns(const QList<RunSeries*>& runs);
   QList<RunSeries*> runs() const;
-  /// The run that the sync strip shows and whose curves are on top.
+  /// Sets the run of the sync strip, whose curves are on top.
   void setFocusedRun(RunSeries* run);
   RunSeries* focusedRun() const;
 
-  /// Every plot there is, by its object name; the shown ones by theirs, from the top.
   const std::vector<PlotView*>& allViews() const { return all_; }
+  /// Returns the object names of the shown plots, from the top.
   QStringList shownPlots() const;
-  /// Names that no plot has are passed over; without a known one the first plots are shown.
+  /// Ignores unknown names; without a known one the first plots are shown.
   void setShownPlots(const QStringList& names);
-  /// Adds a plot under the loss, if it is not shown yet; a name that no plot has is passed over.
+  /// Adds a plot below the loss, unless it is shown already; ignores an unknown name.
   void showBesideLoss(const QString& name);
   bool isPlotShown(const PlotView* view) const;
-  /// A new plot comes last. The last one that is shown stays.
+  /// A new plot comes last. The last shown plot cannot be hidden.
   void setPlotShown(PlotView* view, bool on);
-  /// Up by a negative number of places.
+  /// Moves a plot; a negative number moves it up.
   void movePlot(PlotView* view, int by);
-  /// A plot as a table, in a window of its own.
+  /// Opens a plot as a table, in its own window.
   void showTable(PlotView* view);
-  /// Gives the shown plots the heights that they have at first.
+  /// Restores the initial heights of the shown plots.
   void resetHeights();
   /// The plot with the focus, else the first.
   PlotView* currentView() const;
@@ -72,10 +72,10 @@ class PlotArea : public QWidget {
   Clock clock() const;
   void setLogY(bool on);
   bool logY() const;
-  /// The weight of the past, 0 (off) to 0.999.
+  /// Weight of the past, 0 (off) to 0.999.
   void setSmoothing(double weight);
   double smoothing() const;
-  /// Whether the loss of several seeds is drawn as one curve and a band.
+  /// Sets whether the loss of several seeds is drawn as one curve with a band.
   void setGroupSeeds(bool on);
   bool groupSeeds() const;
   void setFollowLive(bool on);
@@ -92,38 +92,38 @@ class PlotArea : public QWidget {
   /// Brings a position into view and puts the cursor on it.
   void goTo(double x);
 
-  /// Marks where two curves part, with what differs between their runs; empty takes the mark away.
+  /// Marks the point where two curves part, with the differences of their runs; empty removes the mark.
   void setParting(const std::optional<ClockPoint>& at, const QStringList& chips);
 
-  /// Says above the plots which colour is which run, while no table of runs does.
+  /// Shows a key of run colours above the plots, for a window without a table of runs.
   void setKeyShown(bool on);
 
-  /// Called once per frame by the window's 33 ms timer. Draws only visible plots whose data or view changed: all of
-  /// them at once after a change of the view, so that their axes agree on the screen; after new data alone one in each
-  /// turn of the event loop, so that no input waits for more than one.
+  /// Called once per frame by the window's 33 ms timer. Draws only visible plots whose data or view changed. After a
+  /// change of the view it draws all at once, so that their axes agree on screen. After new data alone it draws one per
+  /// turn of the event loop, so that input waits for one plot at most.
   void tick();
-  /// Draws at once whatever changed.
+  /// Draws all changed plots at once.
   void drawAll();
 
   /// All plots as one picture, at a pixel ratio.
   QImage renderImage(qreal devicePixelRatio = 1.0) const;
   /// All plots with title, legend and caption, for a file or the clipboard.
   Figure figure(const FigureSize& size) const;
-  /// Every point of the visible runs on every clock, to be written as text; smoothed too.
+  /// All points of the visible runs on every clock, also smoothed, for writing as text.
   SeriesSnapshot snapshot() const;
-  /// The cursor's position and a line per visible run: "update 20", "Demo  loss 2.311  learning rate 0.003"; empty
+  /// Position of the cursor and a line per visible run: "update 20", "Demo loss 2.311 learning rate 0.003"; empty
   /// without a cursor.
   QStringList readOut() const;
-  /// To the clipboard. False without a cursor.
+  /// Copies it to the clipboard. Returns false without a cursor.
   bool copyReadOut() const;
-  /// One sentence a plot, for assistive technology and the narrator.
+  /// One sentence per plot, for assistive technology and the narrator.
   QStringList summaries() const;
   QString emptyText() const;
   void setEmptyText(const QString& text);
 
  Q_SIGNALS:
   void shownPlotsChanged();
-  /// A plot's menu is wanted at a place on the screen.
+  /// Requests a plot's menu at a place on the screen.
   void menuRequested(accrue::ui::PlotView* view, const QPoint& at);
   /// The user changed these with a key or the mouse; a tool bar mirrors them.
   void clockChanged(accrue::ui::Clock clock);
@@ -144,7 +144,7 @@ class PlotArea : public QWidget {
   void showEmptyState();
   void refreshKey();
   void buildViews();
-  /// Puts the shown plots in their order; only the lowest carries the axis.
+  /// Arranges the shown plots in order; only the lowest has the axis.
   void arrange();
   std::vector<ExportPart> exportParts() const;
   int exportWidthNow() const;
@@ -159,8 +159,8 @@ class PlotArea : public QWidget {
   std::vector<PlotView*> all_;      ///< the loss first
   std::vector<PlotView*> shown_;    ///< from the top
   PartingMark* parting_ = nullptr;  ///< in the loss plot
-  QBasicTimer turn_;                ///< runs while plots of this frame wait for their turn
-  std::size_t next_ = 0;            ///< of the shown plots, the one whose turn it is
+  QBasicTimer turn_;                ///< runs while plots of this frame wait to be drawn
+  std::size_t next_ = 0;            ///< index of the next shown plot to draw
 };
 
 }  // namespace accrue::ui

@@ -37,7 +37,7 @@ QString weightText(double weight) {
   return QLocale::c().toString(weight, 'g', 3);
 }
 
-/// As wide as its widest text at any size of text, so that nothing beside it moves.
+/// As wide as its widest text at any text size, so that its neighbours do not move.
 class WeightLabel final : public QLabel {
  public:
   explicit WeightLabel(QWidget* parent) : QLabel(parent) { setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Preferred); }
@@ -87,7 +87,7 @@ void PlotBar::addControls(QToolBar* bar) {
   smoothing_->setRange(0, slider_steps);
   smoothing_->setFixedWidth(112);
   WheelGuard::protect(clock_);
-  clock_->setFocusPolicy(Qt::TabFocus);  // after a choice with the mouse the keys stay the plots'
+  clock_->setFocusPolicy(Qt::TabFocus);  // after a choice with the mouse the plots keep the keys
   WheelGuard::protect(smoothing_);
   bar->addWidget(caption(tr("X"), clock_, bar));
   bar->addWidget(clock_);

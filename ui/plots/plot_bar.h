@@ -13,7 +13,7 @@ namespace accrue::ui {
 class Actions;
 class PlotArea;
 
-/// The plots' controls in the tool bar and the Plot menu: clock, smoothing, log y, fit, follow. Mirrors changes made by
+/// Controls of the plots in the tool bar and the Plot menu: clock, smoothing, log y, fit, follow. Mirrors changes by
 /// the plots' own keys.
 class PlotBar : public QObject {
   Q_OBJECT

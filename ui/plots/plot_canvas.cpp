@@ -10,7 +10,7 @@
 
 namespace accrue::ui {
 
-/// The title of X beside its tick labels, where an axis label of QCustomPlot would take a row of its own.
+/// The title of X beside its tick labels; an axis label of QCustomPlot would take a separate row.
 class AxisTitle final : public QCPLayerable {
  public:
   explicit AxisTitle(QCustomPlot* plot) : QCPLayerable(plot, QStringLiteral("axes")) {}

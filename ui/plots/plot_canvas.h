@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PlotCanvas: a QCustomPlot with our policies: margins that no data move, one-pixel pens, queued replots, the studio's
-// palette, and these mouse controls: wheel zooms, drag draws a zoom box, drag with Shift or the middle button pans,
-// double click fits, or shows the window under it.
+// PlotCanvas: a QCustomPlot with the studio's policies: margins independent of data, one-pixel pens, queued replots and
+// the studio's palette. Mouse controls: the wheel zooms, a drag draws a zoom box, a drag with Shift or the middle
+// button pans, a double click fits, or shows the window under it.
 #pragma once
 
 #include <optional>
@@ -20,34 +20,34 @@ class PlotCanvas final : public QCustomPlot {
   Q_OBJECT
 
  public:
-  // Margins grow with the text that stands in them.
+  // Margins grow with their text.
   static int leftMargin() { return scaled(72); }
   static int rightMargin() { return scaled(20); }
   static int topMargin() { return scaled(6); }
   static int bottomMargin() { return scaled(8); }
-  /// Below the plot that carries the X axis: tick labels and its title, one row.
+  /// Margin below the plot with the X axis: tick labels and title in one row.
   static int axisMargin() { return scaled(26); }
 
   PlotCanvas(PlotHub& hub, int plotNumber, QWidget* parent = nullptr);
 
   QCPAxis* x() const { return xAxis; }
   QCPAxis* y() const { return yAxis; }
-  /// Whether this plot carries the labels and title of X.
+  /// Sets whether this plot has the labels and title of X.
   void setShowsClock(bool on);
   bool showsClock() const { return showsClock_; }
-  /// What X counts, in the row of tick labels: between the last two, or at the right end. Returns up to which pixel it
-  /// leaves room for them. After layOut().
+  /// Sets the unit of X in the row of tick labels: between the last two, or at the right end. Returns the last pixel
+  /// available for labels. Call after layOut().
   double setClockTitle(const QString& title);
-  /// For paper, until it is called with nothing: more room at the right, for a label at the end of X, and a row of its
-  /// own for the title of X.
+  /// For paper, until it is called without arguments: more space at the right, for a label at the end of X, and a
+  /// separate row for the title of X.
   void giveRoom(int right = 0, bool rowForTitle = false);
   /// Lays the axes out for a size in logical pixels: the widget's, or a picture's.
   void layOut(const QSize& size);
-  /// In pixels at the usual size of text; it grows with it.
+  /// In pixels at the normal text size; grows with it.
   void setLeastHeight(int height);
-  /// Whether drag and wheel change Y, too.
+  /// Sets whether drag and wheel also change Y.
   void setZoomsY(bool on) { zoomsY_ = on; }
-  /// A double click shows the window under it instead of all data.
+  /// Makes a double click show the window under it instead of all data.
   void setZoomsToWindow(bool on) { zoomsToWindow_ = on; }
   const ThemeColors& colors() const { return colors_; }
   /// Paints in these colours until the theme is applied again.
@@ -56,14 +56,14 @@ class PlotCanvas final : public QCustomPlot {
   void applyTheme();
   /// Width of the drawing area for a canvas of some width.
   static int areaWidth(int canvasWidth) { return std::max(canvasWidth - leftMargin() - rightMargin(), 1); }
-  /// The points at the cursor, in data coordinates, with their run's marker and colour.
+  /// Points at the cursor, in data coordinates, with their run's marker and colour.
   struct CursorDot {
     double x = 0.0;
     double y = 0.0;
     int seriesIndex = 0;
   };
   void showCursor(std::optional<double> x, std::vector<CursorDot> dots);
-  /// Paints everything but the cursor into a painter, at (0, 0) of its coordinates.
+  /// Paints everything except the cursor, at (0, 0) of the painter's coordinates.
   void paintInto(QCPPainter* painter, int width, int height);
 
  Q_SIGNALS:
@@ -87,7 +87,7 @@ class PlotCanvas final : public QCustomPlot {
 
  private:
   enum class Drag { none, box, pan };
-  /// A length at the usual size of text, at the present one.
+  /// Scales a length from the normal text size to the current one.
   static int scaled(int length);
   void updateMargins();
   void finishBox(const QRect& box);

@@ -23,30 +23,30 @@ namespace accrue::ui {
 
 namespace {
 
-constexpr double printDots = 300.0;   // pixels an inch
-constexpr double logicalDots = 96.0;  // a logical pixel
-constexpr double millimetres = 25.4;  // an inch
+constexpr double printDots = 300.0;   // pixels per inch
+constexpr double logicalDots = 96.0;  // per logical pixel
+constexpr double millimetres = 25.4;  // per inch
 constexpr int legendSwatch = 20;
-constexpr int leastWidth = 60;  // a plot that is less wide than this beside its axis cannot be read
+constexpr int leastWidth = 60;  // a narrower plot beside its axis is unreadable
 constexpr int wrappedLeft = Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap;
 
 QString text(const char* source) {
   return QCoreApplication::translate("PlotExport", source);
 }
 
-/// How much larger the figure is than its layout, which is made with the studio's fonts.
+/// Factor of the figure to its layout, which uses the studio's fonts.
 double scaleOf(const FigureSize& size) {
   return size.fontPoints / QFontInfo(textFont(TextSize::small)).pointSizeF();
 }
 
-/// Of the layout, in logical pixels.
+/// Size of the layout, in logical pixels.
 QSize layoutOf(const FigureSize& size) {
   const double pixels = logicalDots / millimetres / scaleOf(size);
   return {std::max(static_cast<int>(std::lround(size.widthMm * pixels)), 1),
           std::max(static_cast<int>(std::lround(size.heightMm * pixels)), 1)};
 }
 
-/// Places the legend's items in rows; paints them if there is a painter. Returns the height they take.
+/// Places the legend's items in rows, and paints them if there is a painter. Returns their height.
 int layLegend(const std::vector<HeaderItem>& items, const QRect& area, QPainter* painter) {
   const QFontMetrics metrics(textFont(TextSize::small));
   const int row = metrics.height() + space::base;
@@ -74,7 +74,7 @@ int layLegend(const std::vector<HeaderItem>& items, const QRect& area, QPainter*
   return items.empty() ? 0 : top + row - area.top();
 }
 
-/// Where all that is not a plot stands, in the coordinates of the layout; the plots have what is left.
+/// Places of everything except the plots, in the coordinates of the layout; the plots get the rest.
 struct Places {
   QRect title;
   QRect legend;
@@ -103,7 +103,7 @@ Places placesOf(const Figure& figure) {
   return places;
 }
 
-/// The least heights of the parts in a figure of this width: with every lane, if that leaves room for all parts.
+/// Minimum heights of the parts in a figure of this width: with every lane, if that leaves room for all parts.
 std::vector<int> leastHeights(const Figure& figure, const QRect& area) {
   std::vector<int> heights;
   for (const bool whole : {true, false}) {
@@ -114,7 +114,7 @@ std::vector<int> leastHeights(const Figure& figure, const QRect& area) {
   return heights;
 }
 
-/// Shares a height out by the parts' own heights; none gets less than its least.
+/// Divides a height in proportion to the parts' own heights; none gets less than its minimum.
 std::vector<int> sharedOut(const std::vector<ExportPart>& parts, const std::vector<int>& least, int height) {
   std::vector<int> heights(parts.size(), 0);
   for (bool again = true; again;) {
@@ -137,7 +137,7 @@ std::vector<int> sharedOut(const std::vector<ExportPart>& parts, const std::vect
   return heights;
 }
 
-/// In the colours on screen.
+/// Uses the colours on screen.
 void paintParts(QCPPainter& painter, const std::vector<ExportPart>& parts, const QRect& area) {
   double wanted = 0.0;
   for (const ExportPart& part : parts) wanted += part.height;
@@ -152,7 +152,7 @@ void paintParts(QCPPainter& painter, const std::vector<ExportPart>& parts, const
   }
 }
 
-/// In the coordinates of the layout.
+/// Uses the coordinates of the layout.
 void paint(QCPPainter& painter, const Figure& figure) {
   const Places places = placesOf(figure);
   painter.fillRect(QRect(QPoint(), layoutOf(figure.size)), lightColors().surface);
@@ -230,7 +230,7 @@ QImage paintFigure(const Figure& figure, double dotsPerInch) {
   QCPPainter painter(&image);
   paint(painter, figure);
   painter.end();
-  // Not before: it is by these that a painter scales fonts.
+  // Not earlier: a painter scales fonts by these.
   const int dotsPerMetre = static_cast<int>(std::lround(dotsPerInch / millimetres * 1000.0));
   image.setDotsPerMeterX(dotsPerMetre);
   image.setDotsPerMeterY(dotsPerMetre);

@@ -16,7 +16,7 @@ namespace accrue::ui {
 
 class PlotView;
 
-/// One plot and its part of the height.
+/// A plot and its share of the height.
 struct ExportPart {
   PlotView* view = nullptr;
   int height = 0;
@@ -25,31 +25,30 @@ struct ExportPart {
 struct Figure {
   std::vector<ExportPart> parts;
   QString title;
-  std::vector<HeaderItem> legend;  ///< one run each
+  std::vector<HeaderItem> legend;  ///< one entry per run
   QString caption;
   FigureSize size;
 };
 
-/// The plots alone, as on screen.
+/// Paints the plots alone, as on screen.
 QImage paintImage(const std::vector<ExportPart>& parts, int width, qreal devicePixelRatio);
-/// The figure with so many pixels an inch.
+/// Paints the figure at a resolution.
 QImage paintFigure(const Figure& figure, double dotsPerInch);
 QByteArray svgOf(const Figure& figure);
 QByteArray pdfOf(const Figure& figure);
-/// In millimetres: the figure's own height, or the least one that its plots take at its width; none where it is too
-/// narrow.
+/// In millimetres: the figure's own height, or the minimum for its plots at its width; none if it is too narrow.
 std::optional<double> heightWithRoom(const Figure& figure);
-/// Why the figure cannot be drawn at its size, and what to do; empty if it can.
+/// Reason why the figure cannot be drawn at its size, with advice; empty if it can.
 QString figureProblem(const Figure& figure);
-/// A figure as a file will hold it.
+/// A figure in the form of a file.
 struct PaintedFigure {
-  QImage image;      ///< of a PNG, which is encoded when it is written
-  QByteArray bytes;  ///< of any other format
-  QString problem;   ///< why there is none, and what to do; else empty
+  QImage image;      ///< for a PNG, which is encoded when it is written
+  QByteArray bytes;  ///< for any other format
+  QString problem;   ///< reason for a failure, with advice; else empty
 };
-/// Thread: GUI. The file's suffix decides the format: png (300 pixels an inch), svg, pdf.
+/// Thread: GUI. The file's suffix selects the format: png (300 pixels per inch), svg, pdf.
 PaintedFigure paintFor(const Figure& figure, const QString& file);
-/// Any thread. Returns empty on success, else what went wrong and what to do. On failure the file is as it was before.
+/// Any thread. Returns empty on success, else the problem with advice. On failure the file is unchanged.
 QString writePainted(const PaintedFigure& painted, const QString& file);
 
 }  // namespace accrue::ui

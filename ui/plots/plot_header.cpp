@@ -29,7 +29,7 @@ HeaderItem briefly(HeaderItem item) {
   return item;
 }
 
-/// As many whole parts as fit; the first one is shortened where not even it does.
+/// As many whole parts as fit; the first one is shortened if necessary.
 QString fittingParts(QString text, const QFontMetrics& metrics, int room) {
   while (metrics.horizontalAdvance(text) > room) {
     const qsizetype end = std::max(text.lastIndexOf(QStringLiteral("; ")), text.lastIndexOf(QStringLiteral(" · ")));
@@ -55,7 +55,7 @@ void PlotHeader::setTitle(const QString& title, const QString& unit) {
 void PlotHeader::setItems(std::vector<HeaderItem> items) {
   const bool had = hasLegend();
   items_ = std::move(items);
-  // Values at the cursor come with every move of the mouse and are not in the tooltip.
+  // Values at the cursor change with every mouse move and are not in the tooltip.
   if (had || hasLegend())
     explain();
   else
@@ -92,7 +92,7 @@ void PlotHeader::setBadgeBelow(bool below) {
 }
 
 void PlotHeader::explain() {
-  QStringList all{unit_, badge(), badge_help_};  // what does not fit the line
+  QStringList all{unit_, badge(), badge_help_};  // text that does not fit the line
   if (hasLegend()) {
     QStringList names;
     for (const HeaderItem& item : items_) names.append(item.text);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PlotHeader: the line above a plot. Left the title and unit, in the middle the values at the cursor (or a legend),
-// right a badge that says what was reduced or left out. Painted, not laid out: nothing moves when numbers change.
+// PlotHeader: the line above a plot. On the left the title and unit, in the middle the values at the cursor (or a
+// legend), on the right a badge about reduced or dropped data. It is painted, not laid out, so nothing moves when
+// numbers change.
 #pragma once
 
 #include <QColor>
@@ -19,8 +20,8 @@ struct HeaderItem {
   int seriesIndex = 0;  ///< of a run
   QColor color;         ///< of a block, hatch, bar, outline of a mark, or mark at a block's foot
   QString text;
-  QColor outline = {};  ///< of a block that is drawn hollow
-  QString brief = {};   ///< in place of the text where the line has no room for all texts; empty: there is none
+  QColor outline = {};  ///< of a hollow block
+  QString brief = {};   ///< replaces the text if the line has no room for all texts; empty: none
   bool operator==(const HeaderItem&) const = default;
 };
 
@@ -31,19 +32,19 @@ class PlotHeader final : public QWidget {
   explicit PlotHeader(QWidget* parent = nullptr);
   void setTitle(const QString& title, const QString& unit);
   void setItems(std::vector<HeaderItem> items);
-  /// Where it does not fit, its last parts are left out, which semicolons or dots divide; the tooltip has it whole.
-  /// help: for the tooltip, below what the header says.
+  /// If the badge does not fit, its last parts, separated by semicolons or dots, are dropped; the tooltip has all of
+  /// it. help: tooltip text below the header's.
   void setBadge(const QString& badge, const QString& help = {});
-  /// Before the badge: how many points the curves have, and into how many columns of pixels they were reduced, 0 for
-  /// none. Paper has no pixels: it says that extremes were kept, and nothing where each point is drawn.
+  /// Shown before the badge: number of points of the curves, and of pixel columns after reduction, 0 for none. Paper
+  /// has no pixels: it says that extremes were kept, or nothing if each point is drawn.
   void setDrawn(std::size_t points, double columns);
-  /// Gives the badge a line of its own, whether there is one or not: nothing moves.
+  /// Reserves a separate line for the badge, even if there is none, so that nothing moves.
   void setBadgeBelow(bool below);
   QString title() const { return title_; }
   QString badge() const { return whole(drawn_); }
   const std::vector<HeaderItem>& items() const { return items_; }
   void paintInto(QPainter& painter, const QRect& rect, const ThemeColors& colors) const;
-  /// On paper all of it is painted, in as many lines as that takes.
+  /// Height on paper, where everything is painted, on as many lines as necessary.
   int heightOnPaper(int width) const;
   void paintOnPaper(QPainter& painter, const QRect& rect) const;
   QSize sizeHint() const override;
@@ -54,15 +55,14 @@ class PlotHeader final : public QWidget {
 
  private:
   void explain();
-  /// The badge with what is said of the points before it.
+  /// The badge after the text about points.
   QString whole(const QString& drawn) const;
   void paintLine(QPainter& painter, const QRect& rect, const ThemeColors& colors, const QString& badge) const;
   bool hasLegend() const;
   int lineHeight() const;
-  /// Whether one line, and one for a badge that stands below, hold all of it.
+  /// Whether one line, plus one for a badge below, holds everything.
   bool fitsLine(int width) const;
-  /// Places title, unit, items and badge one after the other, and paints them if there is a painter. Returns their
-  /// height.
+  /// Places title, unit, items and badge in a row, and paints them if there is a painter. Returns their height.
   int flow(QPainter* painter, const QRect& area) const;
   int paintItem(QPainter& painter, const HeaderItem& item, int left, const QRect& rect,
                 const ThemeColors& colors) const;

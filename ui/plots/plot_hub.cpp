@@ -15,10 +15,10 @@ namespace {
 /// Limits of a span: beyond them an axis shows nothing useful.
 constexpr double smallestSpan = 1e-6;
 constexpr double largestSpan = 1e15;
-/// Part of the plan's length from which on a live plot shows the whole plan.
+/// Fraction of the plan's length from which a live plot shows the whole plan.
 constexpr double showWholePlanFrom = 0.1;
 constexpr std::size_t longestHistory = 100;
-/// Part of a window's length that is shown on both sides of it.
+/// Fraction of a window's length that is shown on both sides of it.
 constexpr double aroundWindow = 0.06;
 
 }  // namespace
@@ -270,7 +270,7 @@ bool PlotHub::zoomToWindow(double x) {
 void PlotHub::stepWindow(int direction) {
   const auto here = windowAt((x_.low + x_.high) / 2.0);
   if (!here) return;
-  // A view that shows many windows goes to one of them first.
+  // A view of many windows first goes to one of them.
   const bool zoomed = x_.size() < 1.9 * windowSpan(*here).size();
   const std::size_t last = leading()->series(Metric::updateLoss).size() - 1;
   if (!zoomed)

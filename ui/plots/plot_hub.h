@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PlotHub: what stacked plots share: the runs they show, the clock and range of X, the cursor, and how they are drawn.
+// PlotHub: shared state of stacked plots: the shown runs, the clock and range of X, the cursor, and drawing options.
 // Plots read it and request changes from it; it draws nothing.
 #pragma once
 
@@ -39,7 +39,7 @@ class PlotHub : public QObject {
   QList<RunSeries*> runs() const;
   void setFocused(RunSeries* run);
   RunSeries* focused() const { return focused_; }
-  /// The run that windows and the sync strip are of: the focused one, shown or not; else the last that is shown.
+  /// Run of the windows and the sync strip: the focused one, shown or not; else the last shown one.
   const RunSeries* leading() const;
   bool anyLive() const;
 
@@ -49,37 +49,37 @@ class PlotHub : public QObject {
   bool logY() const { return logY_; }
   void setSmoothing(double weight);
   double smoothing() const { return smoothing_; }
-  /// Whether the loss of several seeds is drawn as one curve and a band.
+  /// Sets whether the loss of several seeds is drawn as one curve with a band.
   void setGroupSeeds(bool on);
   bool groupSeeds() const { return groupSeeds_; }
-  /// The shown runs that have finished and differ by their seed alone; empty where seeds are not grouped. A curve stays
-  /// as long as its runs do; fetch the list once where many runs are looked up in it.
+  /// Groups of shown, finished runs that differ only by seed; empty if seeds are not grouped. A curve lives as long as
+  /// its runs; fetch the list once for many look-ups.
   const std::vector<std::shared_ptr<const GroupCurve>>& groups() const;
   void setFollow(bool on);
   bool follow() const { return follow_; }
 
   Span x() const { return x_; }
-  /// The range of Y a user chose for a plot; empty = fitted to the data.
+  /// Range of Y that the user chose for a plot; empty: fitted to the data.
   std::optional<Span> y(int plot) const;
-  /// Sets the range for the user: recorded for zoomBack(), and the view no longer follows.
+  /// Sets the range for the user: recorded for zoomBack(), and the view stops following.
   void zoomTo(const Span& x, int plot = -1, std::optional<Span> y = {});
-  /// Continues the last user change (wheel, drag) without a new step in the history.
+  /// Continues the last user change (wheel, drag) without a new history entry.
   void moveTo(const Span& x);
   void scaleX(double factor, double around);
   void scaleX(double factor) { scaleX(factor, (x_.low + x_.high) / 2.0); }
   void panX(double fraction);
   void fit();
-  /// Shows the window of the focused run that a position lies in, or everything where that window is shown already.
-  /// False if the run has none.
+  /// Shows the window of the focused run at a position, or everything if that window is shown already. Returns false if
+  /// the run has none.
   bool zoomToWindow(double x);
-  /// Shows the next or previous window; the first time the one in the middle of the view.
+  /// Shows the next or previous window; the first call shows the one in the middle of the view.
   void stepWindow(int direction);
   void zoomBack();
   void zoomForward();
-  /// Follows live data: called once per frame.
+  /// Follows live data; called once per frame.
   void advance();
 
-  /// Position of the shared cursor on the clock; empty if it is hidden.
+  /// Position of the shared cursor on the clock; empty if hidden.
   std::optional<double> cursor() const { return cursor_; }
   void setCursor(std::optional<double> x);
   /// Moves the cursor to the next recorded point of the focused run.
@@ -87,7 +87,7 @@ class PlotHub : public QObject {
 
   /// Changes with everything that affects the plots, except measured data.
   std::uint64_t revision() const { return revision_; }
-  /// The sum of the runs' revisions: grows when any of them changes.
+  /// Sum of the runs' revisions: grows when any of them changes.
   std::uint64_t dataRevision() const;
 
  Q_SIGNALS:
@@ -107,13 +107,13 @@ class PlotHub : public QObject {
   void remember();
   void show(const View& view);
   void setX(const Span& x);
-  /// What the shown runs are called, or what they train, has changed.
+  /// Call when names or set-ups of the shown runs have changed.
   void regroup();
   Span fittedX() const;
-  /// Which of its updates ends the window at a position; none if it has no update.
+  /// Index of the update that ends the window at a position; none if there is no update.
   std::optional<std::size_t> windowAt(double x) const;
   Span windowSpan(std::size_t window) const;
-  /// With air around it.
+  /// Range of a window with margins.
   Span viewOfWindow(std::size_t window) const;
   void showWindow(std::size_t window);
   double newest() const;
@@ -135,17 +135,17 @@ class PlotHub : public QObject {
   std::uint64_t revision_ = 1;
   bool groupSeeds_ = true;
   mutable bool regroup_ = true;
-  /// A finished run, how many updates it has, and how often they were truncated.
+  /// A finished run, its number of updates, and its number of truncations.
   using Finished = std::tuple<QPointer<RunSeries>, std::size_t, std::uint64_t>;
-  mutable std::vector<Finished> grouped_;  ///< among which the groups were looked for
+  mutable std::vector<Finished> grouped_;  ///< the runs that were searched for groups
   mutable std::vector<std::shared_ptr<const GroupCurve>> groups_;
 };
 
-/// The smallest of 1, 2, 5, 10, ... that is not below a value.
+/// Returns the smallest of 1, 2, 5, 10, ... that is at least `value`.
 double niceCeiling(double value);
-/// A range that shows [low, high] with a small margin; for a constant the margin follows its magnitude.
+/// Returns [low, high] with a small margin; for a constant the margin follows its magnitude.
 Span padded(double low, double high, bool logarithmic);
-/// It failed before anything was measured: no plot can show it.
+/// Whether it failed before any measurement, so that no plot can show it.
 bool failedUnmeasured(const RunSeries& run);
 /// Keeps a range as long as it fits its data well enough, so that a live axis does not change in every frame.
 Span settled(const Span& current, const Span& wanted, bool logarithmic);

@@ -13,7 +13,7 @@ class PlotArea;
 class PlotView;
 class Actions;
 
-/// Which plots are shown and in which order: a submenu of the Plot menu, and each plot's own menu. Both are remembered.
+/// Choice and order of the shown plots: a submenu of the Plot menu, and each plot's own menu. Both are remembered.
 class PlotMenu : public QObject {
   Q_OBJECT
 
@@ -21,7 +21,7 @@ class PlotMenu : public QObject {
   PlotMenu(const Actions& actions, PlotArea* plots, QMenu* plot_menu, QSettings* settings, QObject* parent = nullptr);
 
  private:
-  /// One entry a plot, checked where it is shown.
+  /// Adds one entry per plot, checked if shown.
   void fill(QMenu* menu);
   void showMenu(PlotView* view, const QPoint& at);
 

@@ -23,7 +23,7 @@ namespace accrue::ui {
 namespace {
 
 constexpr int refreshEvery = 1000;  // milliseconds
-/// Rows beyond this many are measured for the width of a column by their first.
+/// Rows beyond this number do not affect the width of a column.
 constexpr int measuredRows = 50;
 constexpr int leastColumnWidth = 80;
 

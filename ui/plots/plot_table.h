@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A plot as a table, for those who read rather than look, and the window that shows it.
+// A plot as a table, for people who prefer numbers, and its window.
 #pragma once
 
 #include <QAbstractTableModel>
@@ -25,14 +25,14 @@ struct PlotTable {
   std::function<QString(std::size_t row, int column)> cell;
 };
 
-/// A column of values; empty where its run has no point at a row's position.
+/// A column of values; empty at rows for which its run has no point.
 struct TableSeries {
   QPointer<RunSeries> run;
   const SeriesStore* store = nullptr;
   QString name;
-  std::shared_ptr<const void> keeps = {};  ///< what the store is part of, if not of the run
+  std::shared_ptr<const void> keeps = {};  ///< owner of the store, if not the run
 };
-/// A row for every position at which one of the series has a point.
+/// Makes a row for every position at which one of the series has a point.
 PlotTable tableOf(Clock clock, std::vector<TableSeries> columns);
 
 class PlotTableModel final : public QAbstractTableModel {
@@ -40,7 +40,7 @@ class PlotTableModel final : public QAbstractTableModel {
 
  public:
   using QAbstractTableModel::QAbstractTableModel;
-  /// Rows are added where the table only grew; else everything is new.
+  /// Adds rows if the table only grew; otherwise replaces everything.
   void setTable(PlotTable table);
   int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& parent = {}) const override;
@@ -51,7 +51,7 @@ class PlotTableModel final : public QAbstractTableModel {
   PlotTable table_;
 };
 
-/// Follows a run: a second after a new point it has its row. Ctrl+C copies the selected rows.
+/// Table that follows a run: a new point appears within a second. Ctrl+C copies the selected rows.
 class PlotTableWindow final : public QDialog {
   Q_OBJECT
 

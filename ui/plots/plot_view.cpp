@@ -83,7 +83,7 @@ void PlotView::prepareAxis(const QSize& size) {
   canvas_->layOut(size);
   const QVector<double> ticks = canvas_->x()->tickVector();
   if (onPaper_ && !ticks.isEmpty()) {
-    // A label that does not lie in the picture whole is not painted. Every plot of the stack makes the same room.
+    // A label that does not fit into the picture is not painted. Every plot of the stack has the same margin.
     const QFontMetricsF numbers(canvas_->x()->tickLabelFont());
     const double half = numbers.horizontalAdvance(clockTicker_->labelOf(ticks.last())) / 2.0 + 2.0;
     const double beyond = canvas_->x()->coordToPixel(ticks.last()) + half - size.width();
@@ -148,7 +148,7 @@ void PlotView::renderInto(QCPPainter& painter, const QRect& rect, const ThemeCol
 int PlotView::prepareOnPaper(const QSize& size, double ratio) {
   onPaper_ = true;
   canvas_->useColors(lightColors());
-  // What the header says may depend on the room that it leaves.
+  // The header's text may depend on the space that it leaves.
   int header = headerHeight();
   for (int pass = 0; pass < 3; ++pass) {
     prepare(QSize(size.width(), std::max(size.height() - header, 1)), ratio);
@@ -173,7 +173,7 @@ void PlotView::renderOnPaper(QCPPainter& painter, const QRect& rect) {
 int PlotView::leastOnPaper(int width, bool whole) {
   std::vector<HeaderItem> atCursor = header_->items();
   int least = 10'000;
-  for (int pass = 0; pass < (whole ? 1 : 2); ++pass) {  // what is not whole says so, which takes its room
+  for (int pass = 0; pass < (whole ? 1 : 2); ++pass) {  // shortened text says so, which takes space
     const int header = prepareOnPaper(QSize(width, least), 1.0);
     const QMargins margins = canvas_->axisRect()->margins();
     least = header + margins.top() + margins.bottom() + leastArea(whole);

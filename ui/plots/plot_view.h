@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PlotView: one plot of the stack: its header, its canvas, and when it must be drawn. Subclasses decide what is drawn.
+// PlotView: one plot of the stack: header, canvas, and the decision when to draw. Subclasses decide what is drawn.
 #pragma once
 
 #include <QString>
@@ -29,36 +29,36 @@ class PlotView : public QWidget {
   const PlotHeader& header() const { return *header_; }
   void setShowsClock(bool on);
 
-  /// Something else than data changed since the plot was drawn, and it is visible.
+  /// Whether something other than data changed since the last drawing, and the plot is visible.
   bool viewChanged() const;
-  /// Data or view changed.
+  /// Whether data or view changed.
   bool outdated() const;
-  /// Draws if it is outdated. True if it drew.
+  /// Draws if outdated; returns whether it drew.
   bool refreshIfNeeded();
   void markStale() { stale_ = true; }
-  /// One sentence: what the plot shows.
+  /// Returns one sentence about the plot's contents.
   virtual QString summary() const = 0;
-  /// A run's value at a position: "loss 2.311"; empty if it has none.
+  /// Returns a run's value at a position: "loss 2.311"; empty if it has none.
   virtual QString valueAt(const RunSeries& run, double x) const = 0;
 
-  /// What the plot shows as a table.
+  /// Returns the plot's contents as a table.
   virtual PlotTable table() const = 0;
-  /// Changes with what the table shows.
+  /// Changes with the table's contents.
   std::uint64_t contentRevision() const { return hub_.revision() + hub_.dataRevision(); }
 
   /// Paints header and plot into a rectangle in these colours, without the cursor, reduced for its width. The next
   /// refresh() draws for the window again.
   void renderInto(QCPPainter& painter, const QRect& rect, const ThemeColors& colors);
-  /// The same for paper: nothing is left out for want of room, but header and axis take more lines.
+  /// Does the same for paper: nothing is dropped for lack of space; header and axis use more lines instead.
   void renderOnPaper(QCPPainter& painter, const QRect& rect);
-  /// The least height that this needs at a width; `whole`: with all that can be scrolled to on screen.
+  /// Minimum height at a width; `whole`: including everything that can be scrolled to on screen.
   int leastOnPaper(int width, bool whole);
   int headerHeight() const;
-  /// Where the plot's menu opens by key, on the screen.
+  /// Screen position at which a key opens the plot's menu.
   QPoint menuPlace() const { return header_->mapToGlobal(header_->rect().bottomLeft()); }
 
  Q_SIGNALS:
-  /// The plot's menu is wanted at a place on the screen.
+  /// Requests the plot's menu at a place on the screen.
   void menuRequested(const QPoint& at);
 
  protected:
@@ -69,19 +69,19 @@ class PlotView : public QWidget {
   /// Fills the layers for a drawing area of this many device pixels and sets the range of Y.
   virtual void rebuild(double pixels) = 0;
   virtual Readout readout(double x) const = 0;
-  /// Sets what the header shows without a cursor.
+  /// Returns the header's items without a cursor.
   virtual std::vector<HeaderItem> legend() const { return {}; }
 
   const PlotHub& hub() const { return hub_; }
   PlotHub& hub() { return hub_; }
   int number() const { return number_; }
   void setYRange(const Span& wanted);
-  /// The least height of the drawing area on paper.
+  /// Minimum height of the drawing area on paper.
   virtual int leastArea(bool) const { return leastDrawing; }
   static constexpr int leastDrawing = 30;
-  /// What is drawn now is for paper, where nothing can be scrolled.
+  /// Whether the current drawing is for paper, where nothing can be scrolled.
   bool onPaper() const { return onPaper_; }
-  /// The range of Y that an axis not set by the user keeps from frame to frame.
+  /// Range of Y that an automatic axis keeps from frame to frame.
   Span fittedY(double low, double high, bool logarithmic);
 
   void contextMenuEvent(QContextMenuEvent* event) override;
@@ -94,10 +94,10 @@ class PlotView : public QWidget {
   void prepare(const QSize& size, double ratio);
   void showCursor();
   void prepareAxis(const QSize& size);
-  /// Draws for paper of this size, header included, and returns the height of the header.
+  /// Draws for paper of this size, including the header, and returns the header's height.
   int prepareOnPaper(const QSize& size, double ratio);
   void paintCanvas(QCPPainter& painter, const QRect& canvas);
-  /// Back to the window's size and colours.
+  /// Returns to the window's size and colours.
   void leavePicture();
 
   PlotHub& hub_;

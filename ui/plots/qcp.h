@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// QCustomPlot's header uses Qt's keywords, which the studio is built without; they are defined only while it is
-// included.
+// QCustomPlot's header uses Qt's keywords, which the studio disables; they are defined only while it is included.
 #pragma once
 
 #include <QObject>

@@ -73,7 +73,7 @@ int RunKey::lay(int width, QPainter* painter) const {
     const int swatch = keySwatch + space::base;
     const QString name = elidedRunName(items_[i].text, metrics, std::max(right - first - swatch, 0));
     const int taken = swatch + metrics.horizontalAdvance(name);
-    // In the last row what does not fit is counted.
+    // The last row counts what does not fit.
     const bool last = i + 1 == items_.size();
     const int beside = row + 1 < keyRows || last ? 0 : space::betweenGroups + metrics.horizontalAdvance(more);
     if (left > first && left + taken + beside > right) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// RunKey: which colour is which run, for a window that does not show the table of runs. Painted in a few rows.
+// RunKey: key of run colours for a window without the table of runs. Painted in a few rows.
 #pragma once
 
 #include <QWidget>
@@ -14,7 +14,7 @@ class RunKey final : public QWidget {
 
  public:
   explicit RunKey(QWidget* parent = nullptr);
-  /// Of runs only.
+  /// Sets the items, one per run.
   void setItems(std::vector<HeaderItem> items);
   const std::vector<HeaderItem>& items() const { return items_; }
   QSize sizeHint() const override;
@@ -27,7 +27,7 @@ class RunKey final : public QWidget {
   void changeEvent(QEvent* event) override;
 
  private:
-  /// Places the items in rows; paints them if there is a painter. Returns the height that they take.
+  /// Places the items in rows, and paints them if there is a painter. Returns their height.
   int lay(int width, QPainter* painter) const;
 
   std::vector<HeaderItem> items_;

@@ -23,7 +23,7 @@ QPolygonF polygon(const QPointF& centre, qreal radius, int corners, qreal turn) 
   return shape;
 }
 
-/// Two bars, upright and level or turned by an eighth.
+/// Two bars, upright and level, or turned by an eighth.
 QPainterPath cross(const QPointF& centre, qreal radius, qreal half, qreal degrees) {
   QPainterPath bars;
   bars.addRect(QRectF(-radius, -half, 2.0 * radius, 2.0 * half));
@@ -97,7 +97,7 @@ QString elidedRunName(const QString& name, const QFontMetrics& metrics, int widt
     const QString own = name.left(at);
     const QString rest = name.mid(at);
     const int left = width - metrics.horizontalAdvance(rest);
-    constexpr qsizetype least = 3;  // letters of its own
+    constexpr qsizetype least = 3;  // minimum letters of its own
     if (left >= metrics.horizontalAdvance(own.left(least) + QChar(0x2026)))
       return metrics.elidedText(own, Qt::ElideRight, left) + rest;
   }

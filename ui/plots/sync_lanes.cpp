@@ -9,21 +9,21 @@ namespace accrue::ui {
 
 namespace {
 
-/// A micro-step narrower than this is not painted as a block.
+/// Width below which a micro-step is not painted as a block.
 constexpr double smallestBlock = 4.0;
 constexpr double boundarySpacing = 14.0;
 constexpr double tallestLane = 30.0;
-/// The smallest collective has this part of the lane's height.
+/// Fraction of the lane's height of the smallest collective.
 constexpr double shortestBar = 0.35;
-/// A collective stands out of its lane by this much.
+/// Distance by which a collective exceeds its lane.
 constexpr double standsOut = 3.0;
-/// A collective as wide as this has a frame, which tells it from what is computed without its colour.
+/// Width from which a collective has a frame, which distinguishes it from computation without colour.
 constexpr double leastFramed = 4.0;
-/// A column of shares is at least this wide, and a window wider than this is divided.
+/// Minimum width of a column of shares; wider windows are divided.
 constexpr double leastColumn = 6.0;
 constexpr double widestColumn = 48.0;
 
-/// The smallest power of two that is not below a number.
+/// The smallest power of two that is at least `least`.
 std::size_t powerOfTwo(double least) {
   std::size_t power = 1;
   while (static_cast<double>(power) < least && power < (std::size_t{1} << 40)) power *= 2;
@@ -70,7 +70,7 @@ bool SyncLanes::isDense(const LaneClock& clock) const {
   const auto [first, last] = clock.spansWithin(key_->range().lower, key_->range().upper);
   if (last <= first) return false;
   if (clock.isPast(first)) return true;
-  // By the width that the spans cover: a young run beside a long one has few of the plot's pixels.
+  // By the width of the spans: a young run beside a long one has few of the plot's pixels.
   const double from = std::max(clock.toX(clock.period(first).first), key_->range().lower);
   const double to = std::min(clock.toX(clock.period(last - 1).second), key_->range().upper);
   return static_cast<double>(last - first) * smallestBlock > key_->coordToPixel(to) - key_->coordToPixel(from);
@@ -82,12 +82,12 @@ std::vector<double> SyncLanes::columnEdges(const LaneClock& clock) const {
   if (windowsPerColumn_ > 0) {
     const ClockColumn& updates = run_->series(Metric::updateLoss).clock(clock_);
     const std::size_t first = updates.lowerBound(range.lower);
-    // Counted from the run's first window, so that columns stay as they are when the view moves.
+    // Counted from the run's first window, so that columns do not change when the view moves.
     for (std::size_t i = first - first % windowsPerColumn_;; i += windowsPerColumn_) {
       edges.push_back(i == 0 ? clock.toX(0.0) : updates[std::min(i, updates.size()) - 1]);
       if (i >= updates.size() || edges.back() > range.upper) break;
     }
-    edges.push_back(std::numeric_limits<double>::infinity());  // the window that is open
+    edges.push_back(std::numeric_limits<double>::infinity());  // the open window
     return edges;
   }
   const auto [first, last] = clock.spansWithin(range.lower, range.upper);
@@ -105,7 +105,7 @@ QRectF SyncLanes::laneRect(int lane) const {
   const double top = value_->coordToPixel(lane);
   const double bottom = value_->coordToPixel(lane + 1);
   const double height = std::max(std::min(bottom - top - laneGap, tallestLane), 2.0);
-  const double middle = (top + bottom - standsOut) / 2.0;  // in the lowest lane, too, what stands out is drawn whole
+  const double middle = (top + bottom - standsOut) / 2.0;  // the protruding part is fully drawn in the lowest lane, too
   return {static_cast<double>(area.left()), std::round(middle - height / 2.0), static_cast<double>(area.width()),
           std::round(height)};
 }
@@ -130,7 +130,7 @@ void SyncLanes::draw(QCPPainter* painter) {
 
 void SyncLanes::drawRow(QCPPainter* painter, const Row& row, const QRectF& rect) {
   const LaneClock clock = clockOf(*row.lane);
-  // The hatching below stays visible where the rank neither computed nor communicated.
+  // The hatching below stays visible while the rank neither computed nor communicated.
   if (row.use == nullptr) hatch(painter, row.lane->begin(), row.lane->end(), clock, rect);
   if (shares_) {
     drawShares(painter, row, clock, rect);
@@ -164,7 +164,7 @@ void SyncLanes::drawBlocks(QCPPainter* painter, const Lane& lane, const LaneCloc
   drawSpans(painter, lane.forward, colors_.forward, clock, rect);
   drawSpans(painter, lane.backward, colors_.backward, clock, rect);
   drawSpans(painter, lane.step, colors_.optimizerStep, clock, rect);
-  // Adjacent micro-steps are separated by a gap if there is room for one.
+  // A gap separates adjacent micro-steps if there is room for one.
   const auto [first, last] = clock.spansWithin(key_->range().lower, key_->range().upper);
   for (std::size_t i = first; i < last; ++i) {
     const auto [begin, end] = clock.period(i);

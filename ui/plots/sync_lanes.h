@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// SyncLanes: all spans of all ranks as one QCPLayerable. A rank has one lane; where ranks communicate over more than
-// one axis, it has a lane for what it computes and under it one for each axis. Spans that are wide enough are painted
-// as blocks; if many fall on one pixel, each pixel column shows shares of its time, so that the cost depends on the
-// number of pixels.
+// SyncLanes: all spans of all ranks as one QCPLayerable. A rank has one lane. If ranks communicate over more than one
+// axis, it has a lane for computation and under it one for each axis. Wide spans are painted as blocks. If many fall on
+// one pixel, each pixel column shows shares of its time, so the cost depends on the number of pixels.
 #pragma once
 
 #include <QPointer>
@@ -23,20 +22,20 @@ class SyncLanes final : public QCPLayerable {
   struct Row {
     std::int64_t rank = 0;
     const Lane* lane = nullptr;
-    const AxisUse* use = nullptr;  ///< what is shown is the communication over this axis; none: everything else
+    const AxisUse* use = nullptr;  ///< shows communication over this axis; none: everything else
   };
-  /// The lanes of a run, by rank and then axis; they point into its timeline as it is now.
+  /// Lanes of a run, by rank and then axis; they point into its current timeline.
   static std::vector<Row> rowsOf(const RunSeries& run);
 
   void show(const RunSeries* run, Clock clock, const ThemeColors& colors);
-  /// Lane i lies between i and i + 1 of Y, the first on top.
+  /// Lane i is between i and i + 1 of Y, the first on top.
   int laneCount() const { return run_ ? static_cast<int>(rowsOf(*run_).size()) : 0; }
-  /// A lane is never lower than `leastLane`; with the space under it, it takes this much.
+  /// Minimum height of a lane; with the space under it, it takes this much.
   static constexpr double leastLane = 14.0;
   static constexpr double laneGap = 4.0;
-  /// True while columns show shares of their time instead of blocks.
+  /// Whether columns show shares of their time instead of blocks.
   bool showsShares() const { return shares_; }
-  /// Windows that such a column stands for; 0 where it stands for micro-steps.
+  /// Number of windows per such column; 0 if it represents micro-steps.
   std::size_t windowsPerColumn() const { return windowsPerColumn_; }
 
  protected:
@@ -52,16 +51,16 @@ class SyncLanes final : public QCPLayerable {
   void drawRow(QCPPainter* painter, const Row& row, const QRectF& rect);
   void drawBlocks(QCPPainter* painter, const Lane& lane, const LaneClock& clock, const QRectF& rect);
   void drawShares(QCPPainter* painter, const Row& row, const LaneClock& clock, const QRectF& rect);
-  /// Micro-steps are too narrow on this lane to be told apart as blocks.
+  /// Whether micro-steps on this lane are too narrow for separate blocks.
   bool isDense(const LaneClock& clock) const;
-  /// Where columns of shares begin and end, on the clock.
+  /// Edges of the columns of shares, on the clock.
   std::vector<double> columnEdges(const LaneClock& clock) const;
   void drawCollectives(QCPPainter* painter, const Row& row, const LaneClock& clock, const QRectF& rect);
   void hatch(QCPPainter* painter, double fromTime, double toTime, const LaneClock& clock, const QRectF& rect);
-  /// Lanes of their own show what is communicated.
+  /// Whether communication has its own lanes.
   bool byAxis() const { return run_ && run_->timeline().axes().size() > 1; }
   void drawBoundaries(QCPPainter* painter);
-  /// What was painted; empty where nothing of it is in the lane.
+  /// Returns the painted rectangle; empty if none of it is in the lane.
   QRectF fill(QCPPainter* painter, const QColor& color, double fromTime, double toTime, const LaneClock& clock,
               const QRectF& rect);
 

@@ -17,9 +17,9 @@ namespace accrue::ui {
 
 namespace {
 
-/// A micro-step's operations are searched among this many after its first.
+/// Number of operations after a micro-step's first that are searched.
 constexpr int furthest = 1024;
-/// The strip asks for the height of so many lanes, of fewer in a window that is lower than this.
+/// Number of lanes whose height the strip requests; fewer in a low window.
 constexpr int lanesWanted = 4;
 constexpr int lanesWantedLow = 3;
 constexpr int lowWindow = 560;

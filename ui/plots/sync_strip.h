@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // SyncStrip: one lane per rank: forward, backward and optimizer in three tints, collectives in a second hue with a
-// height by bytes, those that train no weights low and grey, waiting hatched, windows separated by hairlines. Where
-// ranks communicate over more than one axis, each axis has lanes of its own, in its shade. Lanes that do not fit are
-// reached by a scroll bar.
+// height by bytes, those that train no weights low and grey, waiting hatched, windows separated by hairlines. If ranks
+// communicate over more than one axis, each axis has its own lanes, in its shade. A scroll bar reaches lanes that do
+// not fit.
 #pragma once
 
 #include "plot_view.h"
@@ -16,13 +16,13 @@ class SyncStrip final : public PlotView {
   Q_OBJECT
 
  public:
-  /// Whose ranks: the focused run's, or those of the run shown before it, to set the two above each other.
+  /// Run whose ranks are shown: the focused one, or the one shown before it, for a comparison one above the other.
   enum class Whose { focused, other };
 
   SyncStrip(PlotHub& hub, int number, const QString& objectName, Whose whose, QWidget* parent = nullptr);
   QString summary() const override;
   QString valueAt(const RunSeries& run, double x) const override;
-  /// A row for every window and rank: how long it computed, transferred and waited.
+  /// Returns a row for every window and rank: its compute, transfer and wait times.
   PlotTable table() const override;
 
  protected:
@@ -33,13 +33,13 @@ class SyncStrip final : public PlotView {
 
  private:
   const RunSeries* shown() const;
-  /// Whether the header has to say whose lanes these are: another run is shown, or this one is not among the shown.
+  /// Whether the header must name the run of these lanes: another run is shown, or this one is not among the shown.
   bool isNamed(const RunSeries* run) const;
   QString title() const;
-  /// How often gradients were reduced and what that sent, and what another way of reducing would have sent; "no
+  /// Returns how often gradients were reduced, the bytes sent, and the bytes of another way of reducing; or "no
   /// gradient reductions".
   QString reductions(const RunSeries& run) const;
-  /// The same, then everything else that was sent.
+  /// Returns the same, followed by all other communication.
   QString badge(const RunSeries& run) const;
   QString badgeHelp(const RunSeries& run) const;
   QString laneText(const RunSeries& run, const SyncLanes::Row& row, double x) const;

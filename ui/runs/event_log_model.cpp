@@ -20,7 +20,7 @@ bool isTraceBody(const accrue::EventBody& body) {
   return std::holds_alternative<accrue::MicroSteps>(body) || std::holds_alternative<accrue::Sync>(body);
 }
 
-/// Kinds without a sentence: they have no row.
+/// Kinds without a sentence, which have no row.
 bool isSilent(const accrue::EventBody& body) {
   return std::holds_alternative<accrue::Heartbeat>(body) || std::holds_alternative<accrue::Gauge>(body) ||
          std::holds_alternative<accrue::Measured>(body) || std::holds_alternative<accrue::Operations>(body) ||
@@ -34,7 +34,7 @@ bool EventLogModel::isTrace(const QString& kind) {
 }
 
 void EventLogModel::append(const QString& runId, const std::vector<accrue::RunEvent>& events) {
-  // Events of the batch beyond the ring's capacity would be displaced at once: they are counted, not put into words.
+  // Events beyond the ring's capacity would be displaced at once: they are counted, not put into words.
   std::array<std::int64_t, 2> surplus = {-capacity_, -capacity_};
   for (const accrue::RunEvent& event : events)
     if (!isSilent(event.body)) ++surplus[isTraceBody(event.body)];

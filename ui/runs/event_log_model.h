@@ -24,9 +24,9 @@ class EventLogModel : public QAbstractTableModel {
  public:
   enum Column { timeColumn, rankColumn, kindColumn, textColumn, columns };
   enum Role {
-    kindRole = Qt::UserRole + 1,  ///< as the file spells it
-    rankRole,                     ///< -1 = supervisor
-    updateRole,                   ///< update the event belongs to, 0 = none: what a plot should show
+    kindRole = Qt::UserRole + 1,  ///< as spelled in the file
+    rankRole,                     ///< -1: supervisor
+    updateRole,                   ///< update of the event, for the plots to show; 0: none
     severityRole,                 ///< 0 plain, 1 warning, 2 failure
     secondsRole,
     runIdRole,
@@ -38,15 +38,15 @@ class EventLogModel : public QAbstractTableModel {
   /// Appends the events that have a sentence (heartbeats and gauges have none).
   void append(const QString& runId, const std::vector<accrue::RunEvent>& events);
   void clear();
-  /// Removes a run's events, before they are read again.
+  /// Removes a run's events before they are read again.
   void removeRun(const QString& runId);
-  /// Rows of each ring.
+  /// Number of rows of each ring.
   int capacity() const { return capacity_; }
-  /// Whether events of a kind, as the file spells it, are kept in the ring of traces.
+  /// Whether events of a kind, as spelled in the file, go to the ring of traces.
   static bool isTrace(const QString& kind);
-  /// Rows that have left the rings; the run folder still has them.
+  /// Number of rows that have left the rings; the run folder still has them.
   std::int64_t dropped() const;
-  /// Those of one run: its traces, or its other events.
+  /// The same for one run: its traces, or its other events.
   std::int64_t dropped(const QString& runId, bool traces) const;
   /// A row as one line, tab separated (Copy).
   QString textOf(int row) const;
@@ -81,19 +81,19 @@ class EventLogModel : public QAbstractTableModel {
   std::int64_t next_order_ = 0;
 };
 
-/// Filters by words (all must occur), kinds, rank and run, and shows the events in the order in which they came.
+/// Filter by words (all must occur), kinds, rank and run; shows the events in order of arrival.
 class EventLogFilter : public QSortFilterProxyModel {
   Q_OBJECT
 
  public:
   explicit EventLogFilter(QObject* parent = nullptr);
   void setText(const QString& text);
-  /// Empty = every kind.
+  /// Empty: every kind.
   void setKinds(const QSet<QString>& kinds);
   void hideKinds(const QSet<QString>& kinds);
-  /// Negative below -1 = every rank; -1 = the supervisor.
+  /// -1: the supervisor; below -1: every rank.
   void setRank(int rank);
-  /// Empty = every run.
+  /// Empty: every run.
   void setRun(const QString& runId);
   static constexpr int everyRank = -2;
 

@@ -28,7 +28,7 @@ EventsPanel::EventsPanel(EventLogModel* log, QWidget* parent)
       view_(new QTreeView(this)) {
   setObjectName(QStringLiteral("eventsPanel"));
   filter_->setSourceModel(log);
-  // One line a micro-step would bury all other events; the filter can show them.
+  // One line per micro-step would bury all other events; the filter can show them.
   filter_->hideKinds({QStringLiteral("micro_steps"), QStringLiteral("sync")});
   search_->setObjectName(QStringLiteral("eventsFilter"));
   search_->setPlaceholderText(tr("Filter"));

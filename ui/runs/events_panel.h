@@ -16,7 +16,7 @@ struct DockPanel;
 class EventLogFilter;
 class EventLogModel;
 
-/// The events of the focused run as sentences, with a filter; follows the newest while it is scrolled to the end.
+/// Events of the focused run as sentences, with a filter; follows the newest while scrolled to the end.
 class EventsPanel : public QWidget {
   Q_OBJECT
 
@@ -24,11 +24,11 @@ class EventsPanel : public QWidget {
   explicit EventsPanel(EventLogModel* log, QWidget* parent = nullptr);
   DockPanel dock();
   void setRun(const RunSeries* run);
-  /// The controls for the dock's title.
+  /// Controls for the dock's title.
   QWidget* titleControl() const;
 
  Q_SIGNALS:
-  /// A row was opened: the update that the plots should show.
+  /// A row was opened: the plots should show its update.
   void updateRequested(qint64 update);
 
  protected:
@@ -36,7 +36,7 @@ class EventsPanel : public QWidget {
 
  private:
   void followEnd();
-  /// Shows how many of the run's events are no longer in the log.
+  /// Shows the number of the run's events that are no longer in the log.
   void showOlder();
   void noteScroll();
   void copySelected();

@@ -14,7 +14,7 @@ class RunsPanel;
 class RunTrash;
 class Actions;
 
-/// The commands on runs of the table: rename, notes, star, baseline, delete and undo.
+/// Commands on runs of the table: rename, notes, star, baseline, delete and undo.
 class RunCommands : public QObject {
   Q_OBJECT
 
@@ -24,7 +24,7 @@ class RunCommands : public QObject {
   void showEnabled();
 
  protected:
-  /// Undo, in the panel of the runs, brings back what was deleted; elsewhere it is the set-up's.
+  /// Undo in the runs panel restores deleted runs; elsewhere it belongs to the set-up.
   bool eventFilter(QObject* object, QEvent* event) override;
 
  private:

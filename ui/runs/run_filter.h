@@ -10,19 +10,19 @@ namespace accrue::ui {
 class RunSeries;
 class RunTableModel;
 
-/// The rows of a RunTableModel that have every word of a text: in the name, the state or the notes; "#word" asks for a
-/// tag, "*" for a star. Sorts by the columns' values.
+/// Filter of a RunTableModel: keeps the rows that have every word of a text in the name, the state or the notes;
+/// "#word" matches a tag, "*" a star. Sorts by the columns' values.
 class RunFilter : public QSortFilterProxyModel {
   Q_OBJECT
 
  public:
   explicit RunFilter(QObject* parent = nullptr);
   void setText(const QString& text);
-  /// A run that stays listed whatever the text: a filter does not take the focus away.
+  /// Keeps a run listed for any text, so that a filter does not move the focus.
   void setKept(const RunSeries* run);
-  /// Marks the name of a run that is listed although it does not have the words.
+  /// Marks the name of a run that is listed although it does not match.
   QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
-  /// Whether any run has the words, the kept one counting like the others.
+  /// Whether any run matches, including the kept one.
   bool matches() const;
 
  protected:
@@ -31,11 +31,11 @@ class RunFilter : public QSortFilterProxyModel {
  private:
   const RunTableModel& runs() const;
   bool hasWords(int row) const;
-  /// The kept run's mark may have changed.
+  /// Call when the kept run's mark may have changed.
   void refreshKept();
 
   QStringList words_;
-  const RunSeries* kept_ = nullptr;  ///< compared only
+  const RunSeries* kept_ = nullptr;  ///< only compared
 };
 
 }  // namespace accrue::ui

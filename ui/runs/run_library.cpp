@@ -36,7 +36,7 @@ std::optional<RunPlan> readPlan(const std::filesystem::path& dir) {
   return std::move(order->plan);
 }
 
-/// The next events of a file, so many that reading on takes longer than they need; empty at its end.
+/// The next events of a file, in a block large enough to hide the reading time; empty at its end.
 std::vector<RunEvent> nextBlock(EventFile& file) {
   std::vector<RunEvent> events;
   do events = file.poll();
@@ -69,9 +69,9 @@ struct RunLibrary::History {
   QString folder;
   Result<RunSummary> summary;
   std::optional<RunPlan> plan;
-  std::shared_ptr<EventFile> file;  ///< null once it has been read to its end
-  std::vector<RunEvent> events;     ///< a block of them
-  std::vector<RunEvent> next;       ///< the block after it; empty while that is being read
+  std::shared_ptr<EventFile> file;  ///< null once read to its end
+  std::vector<RunEvent> events;     ///< one block
+  std::vector<RunEvent> next;       ///< the next block; empty while it is being read
   bool reading = false;
   QString problem;
   std::size_t fed = 0;  ///< of the first block
@@ -107,7 +107,7 @@ void RunLibrary::refresh() {
       [this](const Listing& listing) { takeListing(listing); });
 }
 
-/// A first session begins before there is a runs folder: then the nearest folder above it is watched until there is.
+/// A first session begins without a runs folder: then the nearest existing parent is watched.
 void RunLibrary::watchFolder() {
   QString nearest = QDir::cleanPath(QFileInfo(runs_dir_).absoluteFilePath());
   while (!QFileInfo(nearest).isDir() && nearest != QDir::rootPath()) nearest = QFileInfo(nearest).absolutePath();
@@ -119,7 +119,7 @@ void RunLibrary::watchFolder() {
 
 void RunLibrary::takeListing(const Listing& listing) {
   listing_ = false;
-  // Runs from elsewhere on disk are in no listing: watchLive() checks them.
+  // Runs elsewhere on disk are in no listing: watchLive() checks them.
   const QStringList before = std::exchange(live_elsewhere_, {});
   interrupted_.clear();
   QSet<QString> listed;
@@ -156,7 +156,7 @@ void RunLibrary::takeSummary(RunSummary summary) {
   if (reread) load(run);
 }
 
-/// What of a folder's summary is no matter of its series.
+/// Takes facts from a folder's summary that do not belong to its series.
 void RunLibrary::takeFacts(const QString& folder, const RunSummary& summary) {
   checkpoints_.insert(folder, QString::fromStdString(summary.last_checkpoint));
   if (summary.imported)
@@ -337,7 +337,7 @@ void RunLibrary::feedSlice() {
   }
   History& history = *histories_.front();
   if (hosted_.contains(history.run)) {
-    // Its events come from its host now.
+    // Its events now come from its host.
     histories_.pop_front();
     return;
   }
@@ -366,7 +366,7 @@ void RunLibrary::feedSlice() {
   Q_EMIT loaded(run);
 }
 
-/// One block ahead of what is fed: a long history is never in memory as a whole.
+/// Reads one block ahead of the delivered one, so that a long history is never in memory as a whole.
 void RunLibrary::readOn(History& history) {
   if (!history.file || history.reading) return;
   history.reading = true;
@@ -374,7 +374,7 @@ void RunLibrary::readOn(History& history) {
              dir = std::filesystem::path(history.folder.toStdString())] { return readBlock(*file, dir); },
             [this, file = history.file](Block block) {
               const auto found = std::ranges::find(histories_, file, [](const auto& each) { return each->file; });
-              if (found == histories_.end()) return;  // given up meanwhile
+              if (found == histories_.end()) return;  // abandoned meanwhile
               History& read = **found;
               read.reading = false;
               read.next = std::move(block.events);
@@ -402,7 +402,7 @@ void RunLibrary::assignColors(const QList<RunSeries*>& shown) {
   }
 }
 
-/// An index that no shown run has; that of a hidden run rather than a dash.
+/// Returns an index that no shown run has; that of a hidden run rather than another dash.
 int RunLibrary::freeColor() const {
   std::map<int, int> held;
   std::array<int, RunSeries::colors> uses{};
@@ -413,7 +413,7 @@ int RunLibrary::freeColor() const {
     if (shown) ++uses[static_cast<std::size_t>(run->colorIndex() % RunSeries::colors)];
   }
   const auto fewest = std::ranges::min(uses);
-  // The indices of a colour are solid, then in one dash after another: one for each shown run of it and a free one.
+  // The indices of a colour are solid, then one dash after another: one for each shown run of it and a free one.
   for (int dash = 0;; ++dash) {
     int best = -1;
     for (int color = 0; color < RunSeries::colors; ++color) {

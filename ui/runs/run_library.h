@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// RunLibrary: every run the studio knows, live and from disk, with its table and its log. Folders are listed and read
-// in the background; their events are delivered one slice a frame.
+// RunLibrary: all runs of the studio, live and from disk, with their table and log. Folders are listed and read in the
+// background; their events are delivered one slice per frame.
 #pragma once
 
 #include <QHash>
@@ -33,9 +33,9 @@ class RunLibrary : public QObject {
   Q_OBJECT
 
  public:
-  /// Events handed to a run per frame while its history is read.
+  /// Events delivered to a run per frame while its history is read.
   static constexpr std::size_t slice = 4000;
-  /// How many runs of the folder are listed, newest first.
+  /// Maximum number of listed runs of the folder, newest first.
   static constexpr std::size_t listed_runs = 500;
 
   enum class Past { keep, forget };
@@ -49,41 +49,43 @@ class RunLibrary : public QObject {
 
   /// Lists the runs folder in the background, and again whenever it changes.
   void refresh();
-  /// A run that is hosted or attached here from now on. Its measured data are kept (a resume continues them) or cleared
-  /// (an attach delivers the whole history again).
+  /// Adds a run that is hosted or attached here from now on. Its measured data are kept (a resume continues them) or
+  /// cleared (an attach delivers the whole history again).
   RunSeries* addLive(const QString& folder, const std::optional<RunPlan>& plan, Past past);
   /// Adds the run of a folder, anywhere on disk, and reads it; opened() or openFailed() follows.
   void open(const QString& folder);
   /// Reads a listed run's events unless they have been read.
   void load(RunSeries* run);
-  /// How often runs that another process hosts are checked, in the background.
+  /// Interval of background checks of runs that another process hosts.
   static constexpr std::chrono::milliseconds watch_interval{3000};
-  /// True once a run's events are all there, or come from its host.
+  /// Whether all events of a run have arrived, or come from its host.
   bool isLoaded(const RunSeries* run) const;
   RunSeries* find(const QString& folder) const;
-  /// Takes a run whose folder was moved away out of the table, and puts it back. It lives on, with what it holds.
+  /// Removes a run whose folder was moved away from the table; the second function puts it back. The object stays alive
+  /// with its data.
   void takeOut(RunSeries* run);
   void putBack(RunSeries* run);
 
-  /// Gives each run that is shown for the first time a colour index: of the colour that the fewest shown runs have,
-  /// and one that no run has while there is such a one. A run keeps its index while it is shown; one that was hidden
-  /// gets another if a shown run has taken it.
+  /// Gives each run that is shown for the first time a colour index: the colour that the fewest shown runs have, and an
+  /// index that no run has if possible. A run keeps its index while shown; a hidden run gets another one if a shown run
+  /// has taken it.
   void assignColors(const QList<RunSeries*>& shown);
-  /// Hands a live batch to the run and the log.
+  /// Passes a live batch to the run and the log.
   void append(RunSeries* run, const std::vector<RunEvent>& events);
-  /// Folders (canonical) whose runs ended without a last event, newest first; and those that another process hosts.
+  /// Folders (canonical) of runs that ended without a last event, newest first. The second function: those that another
+  /// process hosts.
   QStringList interrupted() const { return interrupted_; }
   QStringList liveElsewhere() const { return live_elsewhere_; }
-  /// The update a listed run could go on from; 0 = from its start.
+  /// Update from which a listed run could continue; 0: from its start.
   std::int64_t resumeUpdate(const QString& folder) const;
-  /// Whether a run came in a bundle: it is shown and compared, and neither resumed nor branched.
+  /// Whether a run came in a bundle: it can be shown and compared, but neither resumed nor branched.
   bool isImported(const QString& folder) const;
 
  Q_SIGNALS:
   void refreshed();
-  /// Follows open() alone; a run that is read because it is shown does not emit it.
+  /// Emitted only for open(), not for a run that is read because it is shown.
   void opened(accrue::ui::RunSeries* run);
-  /// A run that was read turned out to be hosted by another process.
+  /// Another process turned out to host a run that was read.
   void liveFound(accrue::ui::RunSeries* run);
   void openFailed(const QString& folder, const QString& message);
   void loaded(accrue::ui::RunSeries* run);
@@ -109,12 +111,12 @@ class RunLibrary : public QObject {
   RunTableModel table_;
   EventLogModel log_;
   QHash<QString, RunSeries*> by_folder_;
-  QSet<const RunSeries*> hosted_;   ///< their events come from a bridge
-  QSet<const RunSeries*> loading_;  ///< their events are being read, or have been
-  QSet<const RunSeries*> loaded_;   ///< their events have been read
+  QSet<const RunSeries*> hosted_;   ///< whose events come from a bridge
+  QSet<const RunSeries*> loading_;  ///< whose events are being read, or were read
+  QSet<const RunSeries*> loaded_;   ///< whose events were read
   QHash<QString, QString> checkpoints_;
-  QSet<const RunSeries*> shown_;  ///< that have their colour index
-  QSet<QString> imported_;        ///< folders of runs that came in a bundle
+  QSet<const RunSeries*> shown_;  ///< that have a colour index
+  QSet<QString> imported_;        ///< folders of runs from bundles
   QStringList interrupted_;
   QStringList live_elsewhere_;
   std::deque<std::unique_ptr<History>> histories_;
@@ -123,7 +125,7 @@ class RunLibrary : public QObject {
   QTimer watch_timer_;
   QFileSystemWatcher* watcher_;
   QSet<QString> reading_;  ///< folders that are being read
-  QSet<QString> asked_;    ///< of them, those that open() waits for
+  QSet<QString> asked_;    ///< those for which open() waits
   bool listing_ = false;
   bool watching_ = false;
   JobRunner jobs_;

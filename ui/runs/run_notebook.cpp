@@ -19,7 +19,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// The "runs" of a file; nullopt if it is there and cannot be read.
+/// The "runs" of a file; nullopt if it exists and cannot be read.
 std::optional<QJsonObject> readRuns(const QString& path) {
   QFile file(path);
   if (!file.exists()) return QJsonObject();
@@ -35,7 +35,7 @@ QString unreadable(const QString& path) {
       .arg(path);
 }
 
-/// Into the file as it is now: another studio may have written to it. Empty on success.
+/// Writes into the current file, which another studio may have changed. Empty on success.
 QString writeChanges(const QString& path, const QHash<QString, RunNotes>& changed) {
   QDir().mkpath(QFileInfo(path).absolutePath());
   QLockFile lock(path + QStringLiteral(".lock"));
@@ -111,7 +111,7 @@ void RunNotebook::write() {
       [this](const std::pair<QString, QHash<QString, RunNotes>>& written) {
         const auto& [why, changed] = written;
         if (why.isEmpty()) return;
-        // They go with the next note.
+        // They are written with the next note.
         for (auto run = changed.begin(); run != changed.end(); ++run)
           if (!changed_.contains(run.key())) changed_.insert(run.key(), *run);
         Q_EMIT failed(why);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// RunNotebook: what runs are called and what the user says of them, in one file of the studio's own data, which the
-// studios that are open share. A run's folder is never written.
+// RunNotebook: names and notes of runs, in one file of the studio's data that all open studios share. It never writes
+// to a run's folder.
 #pragma once
 
 #include <QHash>
@@ -16,27 +16,27 @@ namespace accrue::ui {
 
 class RunTableModel;
 
-/// Thread: GUI; the file is written in the background. Gives its notes to every run that the table gets.
+/// Thread: GUI; the file is written in the background. Gives each new run of the table its notes.
 class RunNotebook : public QObject {
   Q_OBJECT
 
  public:
   RunNotebook(RunTableModel* table, QString file, QObject* parent = nullptr);
-  /// Writes what has not been written yet.
+  /// Writes pending changes.
   ~RunNotebook() override;
 
   void setNotes(RunSeries* run, const RunNotes& notes);
-  /// The notes on a run that is not in the table yet, unless there are some.
+  /// Stores notes for a run that is not yet in the table, unless it has some.
   void takeOver(const QString& id, const RunNotes& notes);
   void rename(RunSeries* run, const QString& name);
   void toggleStar(RunSeries* run);
 
-  /// As the file has them.
+  /// Notes in the form of the file.
   static QJsonObject toJson(const RunNotes& notes);
   static RunNotes fromJson(const QJsonObject& noted);
 
  Q_SIGNALS:
-  /// The file could not be read or written; what was noted holds until the studio ends.
+  /// The file could not be read or written; notes are kept until the studio ends.
   void failed(const QString& why);
 
  private:
@@ -46,9 +46,9 @@ class RunNotebook : public QObject {
 
   QString file_;
   QHash<QString, RunNotes> notes_;    ///< by run id
-  QHash<QString, RunNotes> changed_;  ///< not yet written; an empty note is one to be taken out
+  QHash<QString, RunNotes> changed_;  ///< not yet written; an empty note removes the entry
   QTimer delay_;
-  bool readable_ = true;  ///< a file that cannot be read is not written over
+  bool readable_ = true;  ///< an unreadable file is not overwritten
   JobRunner jobs_;
 };
 

@@ -24,7 +24,7 @@ RunNotesSheet::RunNotesSheet(RunNotebook* notebook, QWidget* parent)
       text_(new QPlainTextEdit(this)) {
   setObjectName(QStringLiteral("runNotesSheet"));
   name_->setObjectName(QStringLiteral("runNotesName"));
-  name_->setMinimumWidth(fontMetrics().averageCharWidth() * 32);  // the name that a run without one has
+  name_->setMinimumWidth(fontMetrics().averageCharWidth() * 32);  // the name of an unnamed run
   tags_->setObjectName(QStringLiteral("runNotesTags"));
   star_->setObjectName(QStringLiteral("runNotesStar"));
   text_->setObjectName(QStringLiteral("runNotesText"));

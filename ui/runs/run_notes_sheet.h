@@ -14,7 +14,7 @@ namespace accrue::ui {
 
 class RunNotebook;
 
-/// Name, tags, star and notes of one run. What is typed holds at once.
+/// Name, tags, star and notes of one run. Edits apply at once.
 class RunNotesSheet : public QDialog {
   Q_OBJECT
 

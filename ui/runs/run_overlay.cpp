@@ -17,7 +17,7 @@ namespace {
 
 constexpr auto message_id = "overlay";
 
-/// The label of what makes the losses incomparable; empty if they can be compared.
+/// Label of the key that makes the losses incomparable; empty if they can be compared.
 QString difference_of(const RunSeries& one, const RunSeries& other) {
   if (!one.spec() || !other.spec()) return {};
   const std::string key = loss_difference(*one.spec(), *other.spec());

@@ -10,8 +10,8 @@ class MessageBar;
 class RunSeries;
 class RunsPanel;
 
-/// Shows a run that begins over those shown runs whose losses can be compared with its own. The others go, and the
-/// message bar offers to show them, too. Thread: GUI.
+/// Overlay of a starting run over those shown runs whose losses can be compared with its own. The others are hidden,
+/// and the message bar offers to show them too. Thread: GUI.
 class RunOverlay : public QObject {
   Q_OBJECT
 
@@ -24,7 +24,7 @@ class RunOverlay : public QObject {
 
   RunsPanel* runs_;
   MessageBar* bar_;
-  QList<RunSeries*> offered_over_;  ///< what is shown while the offer stands
+  QList<RunSeries*> offered_over_;  ///< runs shown while the offer stands
 };
 
 }  // namespace accrue::ui

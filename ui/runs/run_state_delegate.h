@@ -5,7 +5,7 @@
 
 namespace accrue::ui {
 
-/// Draws a run's state as icon and word.
+/// Delegate that draws a run's state as icon and word.
 class RunStateDelegate : public QStyledItemDelegate {
   Q_OBJECT
 

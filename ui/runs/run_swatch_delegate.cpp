@@ -16,7 +16,7 @@ namespace {
 static_assert(RunSeries::colors == seriesColorCount);
 constexpr int swatch_width = 28;
 constexpr int eye_width = space::inGroup + space::icon + space::base;
-/// An eye that is open in passing, and one that is closed.
+/// An eye that is temporarily open, and a closed one.
 constexpr double passing_eye = 0.45;
 constexpr double closed_eye = 0.6;
 
@@ -27,7 +27,7 @@ void paintEye(QPainter& painter, const QRect& area, Qt::CheckState shown) {
   painter.setOpacity(1.0);
 }
 
-/// What a hidden run's swatch is drawn in: its dash and marker, without its colour.
+/// Colours of a hidden run's swatch: dash and marker in grey.
 ThemeColors greyed(ThemeColors colors) {
   colors.series.fill(mixed(colors.muted, colors.surface, 0.6));
   return colors;

@@ -5,9 +5,9 @@
 
 namespace accrue::ui {
 
-/// Draws an eye, a run's colour and dash, its name, and the words that mark it: the legend of the plots. The eye is
-/// open while the run is shown; a hidden run keeps its dash and marker in grey. A run that was never shown has no
-/// swatch.
+/// Delegate that draws an eye, a run's colour and dash, its name, and its marking words: the legend of the plots. The
+/// eye is open while the run is shown; a hidden run keeps its dash and marker in grey. A run that was never shown has
+/// no swatch.
 class RunSwatchDelegate : public QStyledItemDelegate {
   Q_OBJECT
 
@@ -17,7 +17,7 @@ class RunSwatchDelegate : public QStyledItemDelegate {
   QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override;
   void updateEditorGeometry(QWidget* editor, const QStyleOptionViewItem& option,
                             const QModelIndex& index) const override;
-  /// Where the eye of a cell is; the whole area that takes a click.
+  /// Area of a cell's eye that takes clicks.
   static QRect eyeRect(const QRect& cell);
 };
 

@@ -33,7 +33,7 @@ QString stepsText(const RunSeries& run) {
 const std::vector<int> everyColumn = {
     RunTableModel::stateColumn, RunTableModel::nameColumn, RunTableModel::stepsColumn, RunTableModel::microBatchColumn,
     RunTableModel::ranksColumn, RunTableModel::lossColumn, RunTableModel::rateColumn,  RunTableModel::updatesColumn};
-/// The columns that differing keys replace: N, micro, ranks.
+/// Columns that differing keys replace: N, micro, ranks.
 constexpr int firstSetUp = 2;
 constexpr int lastSetUp = 4;
 
@@ -51,7 +51,7 @@ Qt::CheckState checkState(Shown shown) {
   return shown == Shown::no ? Qt::Unchecked : Qt::PartiallyChecked;
 }
 
-/// A key's value as the spec writes it, without quotation marks.
+/// A key's value as written in the spec, without quotation marks.
 QString valueOf(const RunSeries& run, std::string_view key) {
   const accrue::SpecField* field = accrue::find_field(key);
   if (field == nullptr || !run.spec()) return {};
@@ -65,7 +65,7 @@ QString bugName(const RunSeries& run) {
   return run.spec() && run.spec()->teaching.bug != accrue::Bug::none ? valueOf(run, "teaching.bug") : QString();
 }
 
-/// What makes a run unusual, in a word each.
+/// Words for unusual properties of a run.
 QStringList marksOf(const RunSeries& run) {
   QStringList marks;
   if (!bugName(run).isEmpty()) marks << RunTableModel::tr("bug");
@@ -73,7 +73,7 @@ QStringList marksOf(const RunSeries& run) {
   return marks;
 }
 
-/// The run's folder, for a branch where it began, and what its marks mean.
+/// The run's folder, a branch's origin, and the meaning of its marks.
 QString originText(const RunSeries& run, const std::vector<RunSeries*>& known) {
   QString text = run.folder();
   if (run.name() != run.givenName()) text.prepend(run.name() + QLatin1Char('\n'));  // a narrow column may cut it
@@ -102,7 +102,7 @@ RunTableModel::RunTableModel(QObject* parent) : QAbstractTableModel(parent), sho
 
 void RunTableModel::addRun(RunSeries* run) {
   if (run == nullptr || rowOf(run) >= 0) return;
-  // Runs of one second stand in the order of their folders, as after a restart.
+  // Runs of the same second are in folder order, as after a restart.
   const auto start = [](const RunSeries& of) { return std::pair(of.startedAt(), of.folder()); };
   const auto place = std::ranges::find_if(runs_, [&](const RunSeries* other) { return start(*other) < start(*run); });
   const auto row = static_cast<int>(place - runs_.begin());
@@ -181,7 +181,7 @@ int RunTableModel::rowOf(const RunSeries* run) const {
 void RunTableModel::setOnlyDiffering(bool on) {
   if (on == onlyDiffering_) return;
   onlyDiffering_ = on;
-  // No reset: that would clear the selection and the focus.
+  // No reset, which would clear the selection and the focus.
   if (on) {
     beginRemoveColumns({}, firstSetUp, lastSetUp);
     std::erase_if(shown_, isSetUp);

@@ -13,8 +13,8 @@
 
 namespace accrue::ui {
 
-/// Thread: GUI. Does not own the runs; a run that is destroyed leaves the table. Runs of one name get names of their
-/// own once control is back in the event loop, and keep them.
+/// Thread: GUI. Does not own the runs; a destroyed run leaves the table. Runs of the same name get distinct names at
+/// the next turn of the event loop, and keep them.
 class RunTableModel : public QAbstractTableModel {
   Q_OBJECT
 
@@ -26,10 +26,10 @@ class RunTableModel : public QAbstractTableModel {
     microBatchColumn,
     ranksColumn,
     lossColumn,
-    deltaColumn,    ///< there only while there is a baseline
-    changesColumn,  ///< likewise
-    exactColumn,    ///< there only while a shown run was checked against one batch
-    weightsColumn,  ///< there only while a shown run recorded its weights
+    deltaColumn,    ///< only with a baseline
+    changesColumn,  ///< only with a baseline
+    exactColumn,    ///< only while a shown run was checked against one batch
+    weightsColumn,  ///< only while a shown run recorded its weights
     rateColumn,
     updatesColumn,
     fixedColumns
@@ -39,15 +39,15 @@ class RunTableModel : public QAbstractTableModel {
     stateRole,       ///< int(RunState)
     colorIndexRole,  ///< int, for the swatch
     iconNameRole,    ///< name of the state's icon in resources/icons
-    sortRole,        ///< the value to sort the column by
+    sortRole,        ///< sort value of the column
     fieldKeyRole,    ///< header: dotted key of a differing column
-    tagsRole,        ///< of a name: the user's tags, each with its "#"
-    marksRole,       ///< of a name: words for what makes the run unusual, e.g. "bug", "N changed"
+    tagsRole,        ///< for a name: the user's tags, each with its "#"
+    marksRole,       ///< for a name: words for unusual runs, e.g. "bug", "N changed"
   };
 
   explicit RunTableModel(QObject* parent = nullptr);
 
-  /// Runs stand in the order of their start, the newest first; one whose start is not known stands last.
+  /// Runs are in order of their start, the newest first; those with an unknown start are last.
   void addRun(RunSeries* run);
   void removeRun(RunSeries* run);
   QList<RunSeries*> runs() const;
@@ -55,14 +55,14 @@ class RunTableModel : public QAbstractTableModel {
   RunSeries* run(const QModelIndex& index) const { return index.isValid() ? run(index.row()) : nullptr; }
   int rowOf(const RunSeries* run) const;
 
-  /// Where a fixed column stands now; -1 if it is not there.
+  /// Current section of a fixed column; -1 if it is hidden.
   int sectionOf(Column column) const;
-  /// On: one column per differing key, in place of the fixed set-up columns (N, micro, ranks).
+  /// On: one column per differing key instead of the fixed set-up columns (N, micro, ranks).
   void setOnlyDiffering(bool on);
   bool onlyDiffering() const { return onlyDiffering_; }
   /// The runs that the differing columns compare; with fewer than two, all runs.
   void setCompared(const QList<RunSeries*>& runs);
-  /// The run to which the others are compared, in columns of their own; nullptr = none.
+  /// Sets the run to which the others are compared, in columns of their own; nullptr: none.
   void setBaseline(RunSeries* run);
   RunSeries* baseline() const { return baseline_; }
   /// Dotted keys in which the compared runs differ, in the order of a spec file.
@@ -72,15 +72,15 @@ class RunTableModel : public QAbstractTableModel {
   int columnCount(const QModelIndex& parent = {}) const override;
   QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
   Qt::ItemFlags flags(const QModelIndex& index) const override;
-  /// Of a name. Qt::CheckStateRole: Checked shows the run, Unchecked hides it. Qt::EditRole: renamed() follows.
+  /// For a name. Qt::CheckStateRole: Checked shows the run, Unchecked hides it. Qt::EditRole: renamed() follows.
   bool setData(const QModelIndex& index, const QVariant& value, int role = Qt::EditRole) override;
   QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
 
  Q_SIGNALS:
   void baselineChanged();
-  /// The user typed another name; who keeps the names decides.
+  /// The user typed another name; the receiver decides about it.
   void renamed(accrue::ui::RunSeries* run, const QString& name);
-  /// A run got what tells it from the others of its name.
+  /// A run got a distinct name among runs of the same name.
   void called(accrue::ui::RunSeries* run);
 
  private:
@@ -91,7 +91,7 @@ class RunTableModel : public QAbstractTableModel {
   void refreshColumns();
   void nameRuns();
   void showKeys(std::vector<std::string> keys);
-  /// Shows or hides the weights column to suit the shown runs.
+  /// Shows or hides the weights column, as the shown runs require.
   void refreshOptional();
   bool anyHas(Column column) const;
   QVariant fixedText(const RunSeries& run, int column) const;
@@ -103,11 +103,11 @@ class RunTableModel : public QAbstractTableModel {
 
   std::vector<RunSeries*> runs_;
   std::vector<int> shown_;         ///< fixed columns in order
-  std::vector<std::string> keys_;  ///< differing keys, in columns after them
+  std::vector<std::string> keys_;  ///< differing keys, in the columns after them
   std::vector<const RunSeries*> compared_;
   RunSeries* baseline_ = nullptr;
   bool onlyDiffering_ = false;
-  QTimer naming_;  ///< once for however many runs have come
+  QTimer naming_;  ///< merges the naming of many new runs
 };
 
 /// Name of a state's icon in resources/icons: "state-running", ...

@@ -10,7 +10,7 @@ class QDockWidget;
 
 namespace accrue::ui {
 
-/// A run's swatch and name, at the top of a panel that speaks of it; hidden without one.
+/// A run's swatch and name, at the top of a panel about it; hidden without a run.
 class RunTag : public QWidget {
   Q_OBJECT
 

@@ -15,7 +15,7 @@ RunTrash::RunTrash(RunLibrary* library, QObject* parent) : QObject(parent), libr
 
 RunTrash::Moved RunTrash::move(Moved run) {
   const auto summary = read_run(run.folder.toStdString());
-  // The lock of the folder decides: another process may train it.
+  // The folder's lock decides: another process may train it.
   if (summary && summary->state == "running") {
     run.why = tr("%1 is training. Stop it before it is deleted").arg(run.name);
   } else if (!QFileInfo::exists(run.folder)) {
@@ -36,7 +36,7 @@ RunTrash::Moved RunTrash::bring_back(Moved run) {
     run.why = tr("%1 could not be brought back from %2").arg(run.name, run.in_trash);
     return run;
   }
-  // What the desktop remembers of it: Trash/files/NAME has Trash/info/NAME.trashinfo.
+  // The desktop's record of it: Trash/files/NAME has Trash/info/NAME.trashinfo.
   const QFileInfo trashed(run.in_trash);
   QFile::remove(QDir(trashed.absolutePath() + QStringLiteral("/../info")).filePath(trashed.fileName()) +
                 QStringLiteral(".trashinfo"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// RunTrash: moves run folders to the desktop's trash, and back. The runs leave the table and return to it as they were.
+// RunTrash: moves run folders to the desktop's trash and back. The runs leave the table and return unchanged.
 #pragma once
 
 #include <QList>
@@ -20,9 +20,9 @@ class RunTrash : public QObject {
 
  public:
   explicit RunTrash(RunLibrary* library, QObject* parent = nullptr);
-  /// Runs that train, here or elsewhere, are refused. moved() follows, failed() or both.
+  /// Refuses runs that train, here or elsewhere. moved() or failed() follows, or both.
   void remove(const QList<RunSeries*>& runs);
-  /// Brings back what was removed last.
+  /// Restores the runs of the last removal.
   void undo();
   bool canUndo() const { return !last_.isEmpty(); }
 

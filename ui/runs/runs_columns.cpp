@@ -31,23 +31,23 @@ constexpr ColumnWidth fixed_widths[] = {
     {RunTableModel::weightsColumn, 84, 84, true},    {RunTableModel::stateColumn, 112, 88, false},
     {RunTableModel::nameColumn, 256, 150, false},    {RunTableModel::lossColumn, 84, 64, false},
     {RunTableModel::deltaColumn, 84, 64, false},     {RunTableModel::changesColumn, 220, 110, false}};
-/// Of a key in which runs differ.
+/// Column of a differing key.
 constexpr int key_usual = 84;
 constexpr int key_least = 60;
 constexpr int narrowest = 32;
-/// The columns that are as wide as their texts, within limits. Four weights of ten digits are more than this, and the
-/// tooltip's.
+/// Columns that are as wide as their texts, within limits. Four weights of ten digits exceed them; the tooltip shows
+/// these.
 struct TextWidth {
   RunTableModel::Column column;
   int most;
-  int kept;  ///< so much of what it needs stays where there is little room
+  int kept;  ///< fraction of the needed width that is kept if space is short
   bool is_text;
 };
 constexpr TextWidth text_widths[] = {{RunTableModel::stateColumn, 160, 112, true},
                                      {RunTableModel::nameColumn, 420, 220, true},
                                      {RunTableModel::exactColumn, 180, 144, true},
                                      {RunTableModel::weightsColumn, 240, 84, false}};
-/// Rows that are measured, from the first in sight.
+/// Maximum number of measured rows, from the first visible one.
 constexpr int most_measured = 100;
 constexpr std::chrono::milliseconds widen_after{100};
 
@@ -74,9 +74,9 @@ RunsColumns::RunsColumns(QTreeView* view, const RunTableModel* table) : QObject(
   connect(shown, &QAbstractItemModel::columnsAboutToBeRemoved, this, begin_change);
   connect(shown, &QAbstractItemModel::columnsInserted, this, end_change);
   connect(shown, &QAbstractItemModel::columnsRemoved, this, end_change);
-  // What sorts the table has removed a column before the table itself has.
+  // The sort proxy removes a column before the table itself does.
   connect(table, &QAbstractItemModel::columnsRemoved, this, &RunsColumns::fit);
-  // Later: a run that says so may be about to go, and a live one says so all the time.
+  // Later: a run that reports may be about to disappear, and a live one reports all the time.
   widening_.setSingleShot(true);
   widening_.setInterval(widen_after);
   connect(&widening_, &QTimer::timeout, this, &RunsColumns::widen);
@@ -100,8 +100,8 @@ QString RunsColumns::nameOf(int section) const {
   return table_->headerData(section, Qt::Horizontal, RunTableModel::fieldKeyRole).toString();
 }
 
-/// The last section takes what the others leave, and the header makes room itself while columns come and go; that says
-/// nothing.
+/// The last section takes the remaining space, and the header changes widths itself while columns are added or removed;
+/// neither is the user's choice.
 void RunsColumns::keepOwn(int section, int width) {
   if (fitting_ || changing_) return;
   const QHeaderView* header = view_->header();
@@ -112,7 +112,7 @@ void RunsColumns::keepOwn(int section, int width) {
   giveNameTheRest(wanted());
 }
 
-/// A name is what is cut first, so it takes what the others leave, unless a user has said how wide it is.
+/// A name is shortened first, so it takes the remaining space, unless the user has set its width.
 void RunsColumns::giveNameTheRest(const std::vector<Width>& widths) {
   QHeaderView* header = view_->header();
   const int name = table_->sectionOf(RunTableModel::nameColumn);

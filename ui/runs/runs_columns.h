@@ -12,14 +12,14 @@ namespace accrue::ui {
 
 class RunTableModel;
 
-/// How wide the columns of the runs table are: as usual, or as a user made them, while there is room; what is left is
-/// the name's. Names, states, verdicts and weights get what they need. Where there is less room the columns become
-/// narrower, names last, and those that tell least are hidden, so that the table need not be scrolled sideways.
+/// Column widths of the runs table: defaults, or the user's widths, while there is space; the name gets the rest.
+/// Names, states, verdicts and weights get the width of their text. If space is short, columns become narrower, names
+/// last, and the least informative are hidden, so that no horizontal scrolling is necessary.
 class RunsColumns : public QObject {
   Q_OBJECT
 
  public:
-  /// view shows the table, through whatever sorts it.
+  /// view shows the table through any sort proxy.
   RunsColumns(QTreeView* view, const RunTableModel* table);
 
  protected:
@@ -28,26 +28,26 @@ class RunsColumns : public QObject {
  private:
   struct Width {
     int usual, least;
-    bool is_text = false;  ///< becomes narrower only where the others cannot
+    bool is_text = false;  ///< becomes narrower only after the others
     bool hidden = false;
   };
 
   void fit();
-  /// Of all sections, before there is too little room.
+  /// Widths of all sections with enough space.
   std::vector<Width> wanted() const;
   void giveNameTheRest(const std::vector<Width>& widths);
-  /// What the columns need whose texts are as long as they come.
+  /// Measures columns with texts of variable length.
   void measure();
-  /// Makes room where texts have grown longer than they were when measured.
+  /// Widens columns whose texts have grown since they were measured.
   void widen();
   void keepOwn(int section, int width);
-  /// The same while columns beside it come and go.
+  /// Name of a column that stays the same while others are added or removed.
   QString nameOf(int section) const;
 
   QTreeView* view_;
   const RunTableModel* table_;
-  QHash<QString, double> own_;  ///< widths that a user gave, at the normal size of text
-  QHash<int, int> needs_;       ///< by column, as measured last
+  QHash<QString, double> own_;  ///< widths set by the user, at the normal text size
+  QHash<int, int> needs_;       ///< by column, as last measured
   QTimer widening_;
   bool fitting_ = false;
   bool changing_ = false;  ///< columns are being inserted or removed

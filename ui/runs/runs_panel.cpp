@@ -102,7 +102,7 @@ void RunsPanel::connectSignals() {
   connect(library_->table(), &QAbstractItemModel::rowsInserted, this,
           [this](const QModelIndex&, int first, int last) { watch(first, last); });
   watch(0, library_->table()->rowCount() - 1);
-  // A run that was hidden while it had the focus is looked at again.
+  // A run that was hidden while focused is shown again.
   connect(view_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
     if (RunSeries* run = runAt(index); run && run->shown() == Shown::no) run->setShown(Shown::whileFocused);
     Q_EMIT lookedAt();
@@ -112,7 +112,7 @@ void RunsPanel::connectSignals() {
       this, &RunsPanel::shownRunsChanged, this, [this] { library_->table()->setCompared(shownRuns()); },
       Qt::QueuedConnection);
   connect(sorted_, &QAbstractItemModel::columnsInserted, this, [this] {
-    // A selected row is one in all its columns, those that came later too.
+    // A selected row is selected in all its columns, including later ones.
     view_->selectionModel()->select(view_->selectionModel()->selection(),
                                     QItemSelectionModel::Select | QItemSelectionModel::Rows);
   });
@@ -141,7 +141,7 @@ void RunsPanel::toggleEye(const QModelIndex& index) {
 
 void RunsPanel::moveFocus(RunSeries* from, RunSeries* to) {
   if (from == to) return;
-  // Queued: rows must not go while the focus moves.
+  // Queued: rows must not be removed while the focus moves.
   QMetaObject::invokeMethod(
       this, [this] { sorted_->setKept(currentRun()); }, Qt::QueuedConnection);
   {
@@ -161,7 +161,7 @@ void RunsPanel::showEmptyState() {
   QWidget* const now = none || !sorted_->matches() ? static_cast<QWidget*>(empty_) : view_;
   const bool has_focus = stack_->currentWidget()->hasFocus();
   stack_->setCurrentWidget(now);
-  if (has_focus) now->setFocus(Qt::OtherFocusReason);  // the last run has gone, or the first one has come
+  if (has_focus) now->setFocus(Qt::OtherFocusReason);  // the last run was removed, or the first one was added
 }
 
 RunSeries* RunsPanel::runAt(const QModelIndex& index) const {

@@ -20,9 +20,9 @@ class RunNotebook;
 class RunSeries;
 class RunsTableView;
 
-/// The runs table: the legend of the plots and the list of runs. Every run has an eye: open, it is drawn. One run has
-/// the focus: all panels speak of it, and it is drawn even with a closed eye until the focus goes on. The selection is
-/// what commands on several runs act upon.
+/// The runs table: legend of the plots and list of runs. Every run has an eye; if it is open, the run is drawn. One run
+/// has the focus: all panels show it, and it is drawn even with a closed eye until it loses the focus. Commands on
+/// several runs act on the selection.
 class RunsPanel : public QWidget {
   Q_OBJECT
 
@@ -30,28 +30,28 @@ class RunsPanel : public QWidget {
   explicit RunsPanel(RunLibrary* library, QWidget* parent = nullptr);
   DockPanel dock();
 
-  /// The drawn runs in the table's order, the focused one last (on top).
+  /// Returns the drawn runs in table order, the focused one last (on top).
   QList<RunSeries*> shownRuns() const;
-  /// The one that has the focus; nullptr if none has.
+  /// Returns the focused run; nullptr if there is none.
   RunSeries* currentRun() const;
-  /// The one that a command is meant for: while the context menu is open that of its row, else the focused one.
+  /// Returns the run for a command: while the context menu is open that of its row, else the focused one.
   RunSeries* addressedRun() const;
-  /// In the table's order.
+  /// In table order.
   QList<RunSeries*> selectedRuns() const;
   /// Opens a run's eye and gives it the focus.
   void showAlso(RunSeries* run);
-  /// Closes all other eyes; the last of these gets the focus.
+  /// Closes all other eyes; the last of `runs` gets the focus.
   void showOnly(const QList<RunSeries*>& runs);
   void focusTable();
-  /// While a run is live here no other can go on, be branched or be followed.
+  /// While a run is live here, no other can be resumed, branched or followed.
   void setBusy(bool busy) { busy_ = busy; }
   /// Edits the addressed run's name in its row.
   void editName();
-  /// Commands on the selected runs, for the context menu; their keys act while the table has the focus.
+  /// Sets commands on the selected runs for the context menu; their keys act while the table has the focus.
   void setCommands(const QList<QAction*>& commands);
   void addBelow(QWidget* widget);
   RunNotebook* notebook() const { return notebook_; }
-  /// The controls for the dock's title.
+  /// Controls for the dock's title.
   QWidget* titleControl() const;
 
  Q_SIGNALS:
@@ -61,26 +61,26 @@ class RunsPanel : public QWidget {
   void branchRequested(accrue::ui::RunSeries* run);
   void attachRequested(accrue::ui::RunSeries* run);
   void folderRequested(accrue::ui::RunSeries* run);
-  /// A click on a row, or an eye that opens: whatever lies over the plots goes.
+  /// A row was clicked, or an eye was opened: overlays of the plots should close.
   void lookedAt();
-  /// Double click or Enter: look at this run alone.
+  /// Double click or Enter: show this run alone.
   void activated(accrue::ui::RunSeries* run);
 
  private:
   void connectSignals();
   void showEmptyState();
   void toggleEye(const QModelIndex& index);
-  /// Draws the run that gets the focus, and no longer one that was drawn for its focus only.
+  /// Draws the newly focused run, and stops drawing one that was drawn only for its focus.
   void moveFocus(RunSeries* from, RunSeries* to);
   void focusRun(RunSeries* run);
   void watch(int first, int last);
-  /// Announces a change once, however many runs it concerns.
+  /// Announces a change once, for any number of runs.
   void noteShown();
   void showMenu(const QPoint& at);
   void activate(const QModelIndex& index);
   void showAlone(RunSeries* run);
   RunSeries* runAt(const QModelIndex& index) const;
-  /// Of the run's name; invalid if the run is not listed.
+  /// Index of the run's name; invalid if the run is not listed.
   QModelIndex indexOf(const RunSeries* run) const;
 
   RunLibrary* library_;
@@ -93,8 +93,8 @@ class RunsPanel : public QWidget {
   QLabel* empty_;
   QStackedLayout* stack_;
   QList<QAction*> commands_;
-  QPointer<RunSeries> menu_run_;  ///< while its context menu is open
-  bool changing_ = false;         ///< several runs at once
+  QPointer<RunSeries> menu_run_;  ///< set while its context menu is open
+  bool changing_ = false;         ///< several runs are being changed at once
   bool busy_ = false;
 };
 

@@ -50,7 +50,7 @@ void RunsTableView::mousePressEvent(QMouseEvent* event) {
 }
 
 void RunsTableView::mouseReleaseEvent(QMouseEvent* event) {
-  // For the view it would be a click on the cell that was pressed before.
+  // The view would take it for a click on the previously pressed cell.
   if (!std::exchange(eye_pressed_, false)) QTreeView::mouseReleaseEvent(event);
 }
 

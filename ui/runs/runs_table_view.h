@@ -6,8 +6,8 @@
 namespace accrue::ui {
 
 /// The runs as rows: selected ones tinted, the focused one with a bar at its left, and an eye on each that shows or
-/// hides its curves without moving the focus. A tooltip says what a cell has no room for, and that of a name what
-/// hidden columns hold.
+/// hides its curves without moving the focus. A tooltip shows shortened text of a cell, and for a name the hidden
+/// columns.
 class RunsTableView final : public QTreeView {
   Q_OBJECT
 
@@ -24,15 +24,15 @@ class RunsTableView final : public QTreeView {
   void mouseReleaseEvent(QMouseEvent* event) override;
   void mouseDoubleClickEvent(QMouseEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
-  /// Letters are keys of the menus; the filter finds a run.
+  /// Disabled, because letters are menu keys; the filter finds a run.
   void keyboardSearch(const QString&) override {}
   bool viewportEvent(QEvent* event) override;
 
  private:
-  /// A context menu acts on its row, or on the selected ones if that is among them; the focus stays where it is.
+  /// A context menu acts on its row, or on the selection if it contains the row; the focus does not move.
   void selectFor(const QModelIndex& menu_row);
   QString tipOf(const QModelIndex& cell) const;
-  /// The name cell whose eye is there; invalid if there is none.
+  /// Returns the name cell whose eye is at a point; invalid if there is none.
   QModelIndex eyeAt(const QPoint& at) const;
 
   bool eye_pressed_ = false;  ///< until the button is released

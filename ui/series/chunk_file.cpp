@@ -26,7 +26,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// A file without a name; -1 and errno if there is none to be had.
+/// Opens a file without a name; -1 and errno if that is impossible.
 int openNameless(const QByteArray& folder) {
   const int made = ::open(folder.constData(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (made >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return made;
@@ -36,14 +36,14 @@ int openNameless(const QByteArray& folder) {
   return named;
 }
 
-/// Memory gains nothing there, and what is mapped over a network may be gone when it is read. The last three are CIFS,
-/// SMB 2 and FUSE, which older kernel headers do not name.
+/// A file in memory saves nothing, and mapped data over a network may be gone when read. The last three are CIFS, SMB 2
+/// and FUSE, which older kernel headers lack.
 constexpr std::uint32_t unsuitable[] = {TMPFS_MAGIC, RAMFS_MAGIC, NFS_SUPER_MAGIC, SMB_SUPER_MAGIC,
                                         0xFF534D42,  0xFE534D42,  0x65735546};
 
 }  // namespace
 
-/// The file in places of one chunk each, mapped in segments. A place is free again when nobody holds its chunk.
+/// The file as places of one chunk each, mapped in segments. A place is free again when its chunk is no longer held.
 class ChunkFile::Places : public std::enable_shared_from_this<Places> {
  public:
   Places(QString folder, std::uint64_t keptFree) : folder_(std::move(folder)), keptFree_(keptFree) {}
@@ -54,7 +54,7 @@ class ChunkFile::Places : public std::enable_shared_from_this<Places> {
   Places(const Places&) = delete;
   Places& operator=(const Places&) = delete;
 
-  /// Null where it cannot be: problem() says why. Thread: one at a time.
+  /// Null on failure; problem() has the reason. Thread: one at a time.
   Bytes put(const std::byte* bytes, std::size_t size) {
     const std::optional<std::size_t> place = take();
     if (!place) return nullptr;
@@ -75,14 +75,14 @@ class ChunkFile::Places : public std::enable_shared_from_this<Places> {
     const std::lock_guard lock(mutex_);
     return stored_;
   }
-  /// Why the last chunk could not be put; empty if that is as it should be. Thread: that of put().
+  /// Reason why the last chunk could not be stored; empty if that is expected. Thread: that of put().
   const QString& problem() const { return problem_; }
   const QString& folder() const { return folder_; }
 
  private:
   static constexpr std::size_t segmentPlaces = 1024;
   static constexpr std::size_t segmentBytes = segmentPlaces * chunkBytes;
-  /// After so many chunks the pages that were read since are given back; the kernel still has them at hand.
+  /// After so many chunks the pages read since are released; the kernel still caches them.
   static constexpr std::uint64_t droppedAfter = 64;
 
   static std::size_t offsetIn(std::size_t place) { return place % segmentPlaces * chunkBytes; }
@@ -116,13 +116,13 @@ class ChunkFile::Places : public std::enable_shared_from_this<Places> {
     --stored_;
   }
 
-  /// With errno as the problem.
+  /// Takes errno as the problem.
   bool failed() {
     problem_ = qt_error_string(errno);
     return false;
   }
 
-  /// One more segment. Its room on the disk is taken at once, so that none of its pages finds the disk full later.
+  /// Adds a segment. Its disk space is allocated at once, so that none of its pages meets a full disk later.
   bool grow() {
     if (file_ < 0 && !open()) return false;
     struct statfs disk = {};
@@ -176,7 +176,7 @@ class ChunkFile::Places : public std::enable_shared_from_this<Places> {
   std::vector<void*> segments_;
   std::uint64_t written_ = 0;
   QString problem_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the following members
   std::vector<std::size_t> free_;
   std::uint64_t stored_ = 0;
 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Chunked: an array that grows at its end, in chunks. Full chunks never move or change again: they go to a file, so
-// that a live series of any length takes a few chunks of memory, and has no pauses for copying. A copy shares the
-// chunks, so it costs next to nothing, and another thread may read it while the original grows: only one of the two
-// may.
+// Chunked: an array that grows at its end, in chunks. Full chunks never move or change again and go to a file. So a
+// live series of any length needs a few chunks of memory and never pauses for copying. A copy shares the chunks and
+// costs almost nothing. Another thread may read it while the original grows; only one of the two may grow.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +41,8 @@ class Chunked {
     open_.get()[size_ % chunkSize] = value;
     ++size_;
   }
-  /// Copies that share the last chunk see it, too: for columns that no other thread reads.
+  /// Sets the last value. Copies that share the last chunk see it too, so use it only for columns that no other thread
+  /// reads.
   void setBack(T value) { open_.get()[(size_ - 1) % chunkSize] = value; }
 
   /// Keeps the first `size` elements.
@@ -50,7 +50,7 @@ class Chunked {
     if (size >= size_) return;
     size_ = size;
     chunks_.resize((size + chunkSize - 1) / chunkSize);
-    // The last one may be in the file, and a copy may hold what the next elements would be written over.
+    // The last chunk may be in the file, and a copy may hold the place of the next elements.
     std::erase_if(leaving_, [this](const Leaving& chunk) { return chunk.index + 1 >= chunks_.size(); });
     open_.reset();
     if (size > 0) own(chunkSize);
@@ -75,7 +75,7 @@ class Chunked {
     chunks_.push_back(open_);
   }
 
-  /// Puts what has been written since in place of what was written.
+  /// Replaces chunks by their stored forms, as far as they were written since.
   void takeStored() {
     std::erase_if(leaving_, [this](const Leaving& chunk) {
       if (chunk.stored.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return false;
@@ -85,7 +85,7 @@ class Chunked {
     });
   }
 
-  /// The last chunk anew, with this room, for this array alone.
+  /// Copies the last chunk, with `room` elements, for this array alone.
   void own(std::size_t room) {
     std::shared_ptr<T> fresh = make(room);
     std::copy_n(chunks_.back().get(), size_ - (chunks_.size() - 1) * chunkSize, fresh.get());
@@ -101,10 +101,10 @@ class Chunked {
 
   ChunkFile* file_;
   std::vector<std::shared_ptr<const T>> chunks_;
-  std::shared_ptr<T> open_;  // the last of them, which may be written
-  std::size_t room_ = 0;     // its elements
+  std::shared_ptr<T> open_;  // the last chunk, which may be written
+  std::size_t room_ = 0;     // its capacity in elements
   std::size_t size_ = 0;
-  std::vector<Leaving> leaving_;  // full ones that are being written
+  std::vector<Leaving> leaving_;  // full chunks that are being written
 };
 
 }  // namespace accrue::ui

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Reduces stored points to what a plot of a given width in pixels can show. Pure functions. A line keeps the first,
-// smallest, largest and last point of every bin at their true places; a bin is two pixels or slightly more, so a line
-// has at most two points a pixel. Bins lie at multiples of their width in data space, so panning and new data do not
-// move them.
+// Reduction of stored points to the resolution of a plot. Pure functions. A line keeps the first, smallest, largest and
+// last point of every bin at their true places. A bin is two pixels or slightly more, so a line has at most two points
+// per pixel. Bins lie at multiples of their width in data space, so panning and new data do not move them.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +11,7 @@
 
 namespace accrue::ui {
 
-/// A column of values with its positions on one clock: the common form of measured and smoothed series.
+/// A column of values with its positions on one clock: common form of measured and smoothed series.
 struct SeriesView {
   const ClockColumn* clock = nullptr;
   const Chunked<double>* values = nullptr;
@@ -24,9 +23,9 @@ SeriesView viewOf(const SeriesStore& store, Clock clock);
 
 struct ReducedLine {
   std::vector<double> x;
-  std::vector<double> y;   ///< NaN where the line has a gap
+  std::vector<double> y;   ///< NaN at a gap of the line
   std::size_t points = 0;  ///< stored points in the range
-  bool reduced = false;    ///< fewer are shown than stored
+  bool reduced = false;    ///< fewer points are shown than stored
 };
 
 struct BandColumn {
@@ -35,12 +34,12 @@ struct BandColumn {
   double high = 0.0;
 };
 
-/// Width of a bin: 2 to 2.5 pixels, with mantissa 1, 1.25, 1.5 or 1.75, so that it changes seldom while a range grows.
+/// Width of a bin: 2 to 2.5 pixels, with mantissa 1, 1.25, 1.5 or 1.75, so that it changes rarely while a range grows.
 double binWidth(double span, double pixels);
 
-/// How many points lie in [from, to].
+/// Number of points in [from, to].
 std::size_t pointsWithin(const SeriesView& view, double from, double to);
-/// Points in [from, to] and one beyond each end, so that the line meets the edges.
+/// Returns the points in [from, to] and one beyond each end, so that the line reaches the edges.
 ReducedLine reduceLine(const SeriesView& view, double from, double to, double width);
 /// Smallest and largest value of each bin that holds a finite point; bins are centred on multiples of `width`.
 std::vector<BandColumn> reduceBand(const SeriesView& view, double from, double to, double width);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// EngineBridge: commands go down to an EngineHost, its events come up in batches, one a frame. The state is that of the
-// last batch, so that the state a window shows always matches the events it has drawn.
+// EngineBridge: sends commands to an EngineHost and delivers its events in batches, one per frame. The state is that of
+// the last batch, so the window's state always matches the drawn events.
 #pragma once
 
 #include <QObject>
@@ -28,13 +28,13 @@ namespace accrue::ui {
 struct BridgeOptions {
   std::string rank_program;  ///< path of accrue-rank; empty: beside this program
   std::chrono::milliseconds stop_grace{5000};
-  bool interactive = true;  ///< a run with non-finite values pauses and asks the user; else it fails
+  bool interactive = true;  ///< a run with non-finite values pauses and asks the user; otherwise it fails
 };
 
 /// The rank program that these options select.
 std::string rankProgram(const BridgeOptions& options);
 
-/// A run that is to begin.
+/// A run to start.
 struct RunStart {
   RunPlan plan;
   std::vector<PluginRecord> libraries{};  ///< that its ranks load
@@ -42,7 +42,7 @@ struct RunStart {
   bool paused = false;                    ///< the ranks hold before the first micro-step
 };
 
-/// A branch that has been started, and its host.
+/// A started branch, and its host.
 struct BranchStart {
   BranchStart(std::unique_ptr<EngineHost> made, Result<std::filesystem::path> dir);
   BranchStart(BranchStart&&) noexcept;
@@ -51,7 +51,7 @@ struct BranchStart {
   Result<std::filesystem::path> folder;
 };
 
-/// Follows one run at a time: hosted here or attached to.
+/// Bridge to one run at a time: hosted here, or attached.
 /// Thread: GUI. No call waits for the engine.
 class EngineBridge : public QObject {
   Q_OBJECT
@@ -62,11 +62,11 @@ class EngineBridge : public QObject {
   ~EngineBridge() override;
 
   Result<std::filesystem::path> start(RunStart run);
-  /// `libraries`: where plug-in libraries of the run that have moved lie now.
+  /// `libraries`: new locations of plug-in libraries of the run that have moved.
   Result<std::filesystem::path> resume(const std::filesystem::path& run_dir,
                                        const std::vector<std::string>& libraries = {});
-  /// A run in a folder of its own that goes on from another's checkpoint, which is copied: that takes as long as the
-  /// disk. Thread: any. The answer is for follow().
+  /// Starts a run in its own folder from another run's checkpoint. The checkpoint is copied, which takes time on the
+  /// disk. Pass the result to follow(). Thread: any.
   static BranchStart startBranch(const BridgeOptions& options, const BranchPoint& from, RunStart run);
   Result<std::filesystem::path> follow(BranchStart branch);
   Result<void> attach(const std::filesystem::path& run_dir);
@@ -82,20 +82,19 @@ class EngineBridge : public QObject {
   void checkpointAndStop();
   void setSteps(std::int64_t steps);
 
-  /// As of the last batch; the engine may be ahead of it by one frame.
+  /// State after the last batch; the engine may be one frame ahead.
   RunState state() const { return state_; }
   QString detail() const { return detail_; }
   bool attached() const;
-  /// Events of the followed run that were left out because they arrived faster than they could be taken; the run's
-  /// folder has them all.
+  /// Number of the run's events that were dropped because they arrived too fast; its folder has all of them.
   std::int64_t dropped() const;
-  /// False while the followed run can only be watched.
+  /// Whether commands reach the run; false if it can only be watched.
   bool controls() const;
   const BridgeOptions& options() const { return options_; }
 
  Q_SIGNALS:
   void batch(const accrue::ui::EventBatch& events);
-  /// After the batch that carried the change.
+  /// Emitted after the batch with the change.
   void stateChanged(accrue::RunState state, const QString& detail);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// EventPump: a 33 ms timer empties the engine's queue and hands the events over as one batch, so that the cost of
-// showing a run is paid once a frame, whatever the rate of its events.
+// EventPump: a 33 ms timer that empties the engine's queue and delivers the events as one batch. So showing a run costs
+// one pass per frame, whatever the rate of its events.
 #pragma once
 
 #include <QObject>
@@ -26,7 +26,7 @@ class EventPump : public QObject {
 
   void start();
   void stop();
-  /// Hands over the waiting events at once (also when stopped).
+  /// Delivers the waiting events at once (also when stopped).
   void flush();
 
  Q_SIGNALS:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Events as sentences, for the log and the narrator.
+// Sentences about events, for the log and the narrator.
 #pragma once
 
 #include <QString>
@@ -10,11 +10,11 @@ namespace accrue::ui {
 
 /// One sentence; empty for kinds without one (heartbeat, holding, gauge).
 QString eventSentence(const accrue::RunEvent& event);
-/// 0 plain, 1 warning, 2 failure.
+/// Returns 0 for plain, 1 for a warning, 2 for a failure.
 int eventSeverity(const accrue::RunEvent& event);
-/// The update an event belongs to; 0 if it belongs to none.
+/// Returns the update of an event; 0 if it has none.
 std::int64_t eventUpdate(const accrue::RunEvent& event);
-/// The kind as people read it: "update", "micro-steps", "collectives", ...
+/// Returns the kind in words for people: "update", "micro-steps", "collectives", ...
 QString eventKindText(const QString& kind);
 
 }  // namespace accrue::ui

@@ -21,21 +21,21 @@ class ExactnessLamp {
   enum class Light { off, exact, close, different };
 
   void take(const accrue::ExactnessCheck& check);
-  /// The worst check of a run whose checks are not read (yet), as its summary has it.
+  /// Sets the worst check from a run's summary, while its checks are not read.
   void recall(const std::optional<accrue::ExactnessCheck>& worst) { recalled_ = worst; }
-  /// Drops the checks after an update: a resumed run reports them once more.
+  /// Drops the checks after an update, because a resumed run reports them again.
   void rewind(std::int64_t update);
 
-  /// Of one check.
+  /// Light of one check.
   static Light lightOf(const accrue::ExactnessCheck& check);
-  /// The worst so far.
+  /// Worst light so far.
   Light light() const;
   /// "✓ exact", "~ close", "✗ not exact"; empty before the first check.
   QString word() const;
-  /// In sentences: how many windows were checked, the worst of them with its figures, and why.
+  /// Describes in sentences how many windows were checked, and the worst with its figures and reason.
   QString text() const;
   std::size_t checks() const { return checks_.size(); }
-  /// So many of the checks that were the worst when they came are kept with their figures.
+  /// Maximum number of checks that are kept with their figures; each was the worst when it came.
   static constexpr std::size_t mostKept = 256;
 
  private:
@@ -47,7 +47,7 @@ class ExactnessLamp {
   std::int64_t& count(Light light) { return counts_[static_cast<std::size_t>(light)]; }
 
   Chunked<Checked> checks_;                     ///< by rising update
-  std::array<std::int64_t, 4> counts_{};        ///< of them, by light
+  std::array<std::int64_t, 4> counts_{};        ///< number of checks, by light
   std::vector<accrue::ExactnessCheck> worsts_;  ///< each worse than all before it
   std::optional<accrue::ExactnessCheck> recalled_;
 };

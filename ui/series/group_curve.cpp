@@ -21,7 +21,7 @@ struct GroupCurveText {
   Q_DECLARE_TR_FUNCTIONS(GroupCurve)
 };
 
-/// A member's updates, walked through in their order.
+/// Iteration over a member's updates in order.
 struct Walk {
   Walk(const SeriesStore& store, double smoothing) : losses(&store) {
     if (smoothing > 0.0) smoothed.emplace(store, smoothing);
@@ -61,7 +61,7 @@ GroupCurve::GroupCurve(RunGroup group, double smoothing) : group_(std::move(grou
       losses.push_back(walk.loss());
       ++walk.at;
     }
-    // Whole numbers stay whole: their mean may be off by a rounding.
+    // Integers stay integers: their mean may be off by rounding.
     for (const Clock clock : {Clock::microStep, Clock::update, Clock::sample}) place[clock] = std::round(place[clock]);
     clocks_.append(place);
     const SampleSpread spread = spread_of(losses);

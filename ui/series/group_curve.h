@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// GroupCurve: the losses of several seeds as one curve, the mean, with a band around it from the least to the most.
-// With the few seeds that one trains, the least and the most say more than a standard deviation, and no run lies
-// outside of them.
+// GroupCurve: the losses of several seeds as one curve, their mean, with a band from the least to the greatest. With
+// few seeds the extremes are more informative than a standard deviation, and no run is outside the band.
 #pragma once
 
 #include <QPointer>
@@ -16,23 +15,23 @@
 
 namespace accrue::ui {
 
-/// Of runs that have ended; what they hold is copied. A point for every update of which all report a loss: on each
-/// clock at the mean of their positions, which are equal but on clocks that measure time or count tokens. Where one
-/// loss is not finite, neither is the mean, and the band has a gap.
+/// For finished runs, whose values are copied. It has a point for every update at which all report a loss. Its position
+/// on each clock is the mean of theirs, which differ only on clocks that measure time or count tokens. If one loss is
+/// not finite, neither is the mean, and the band has a gap.
 class GroupCurve {
  public:
-  /// smoothing: the weight with which each member is smoothed by itself before they are put together; 0 = as measured.
-  /// The points are the same ones with every weight.
+  /// smoothing: weight with which each member is smoothed before they are combined; 0: as measured. The points are the
+  /// same for every weight.
   explicit GroupCurve(RunGroup group, double smoothing = 0.0);
   GroupCurve(const GroupCurve&) = delete;
   GroupCurve& operator=(const GroupCurve&) = delete;
 
   const RunGroup& group() const { return group_; }
   double smoothing() const { return smoothing_; }
-  /// Whether its runs still exist and have the updates that were copied.
+  /// Whether its runs still exist and have the copied updates.
   bool isCurrent() const;
   bool holds(const RunSeries* run) const { return group_.runs.contains(run); }
-  /// Whose colour it is drawn in: that of the first that was shown.
+  /// Index of its colour: that of the run that was shown first.
   int colorIndex() const;
   const SeriesStore& mean() const { return mean_; }
   const SeriesStore& least() const { return least_; }

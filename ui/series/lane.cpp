@@ -71,7 +71,7 @@ void SpanTrack::condense(const std::vector<double>& moments) {
   const double end = moments.back();
   std::size_t over = 0;
   while (over < spans_.size() && spans_[over].end() <= end) ++over;
-  // What is still under way at that moment keeps its span, so its time is counted from the span alone.
+  // An operation in progress at that moment keeps its span, so its time is counted from the span alone.
   const double total = over < spans_.size() ? before_[over] : spent(end);
   past_.endAt(end, total);
   dropFront(spans_, over);
@@ -93,7 +93,7 @@ void SpanTrack::truncate(std::int64_t microStep, double time) {
 void BusyTime::add(double begin, double end) {
   begin = std::max(begin, past_.end());
   end = std::max(begin, end);
-  // Intervals that share more than an edge with it become one.
+  // Intervals that share more than an edge with it are merged.
   auto first = std::ranges::upper_bound(intervals_, begin, {}, &Interval::end);
   const auto last = std::ranges::lower_bound(first, intervals_.end(), end, {}, &Interval::begin);
   Interval merged{begin, end};
@@ -232,7 +232,7 @@ LaneShare Lane::spent(double time) const {
 std::int64_t Lane::largestBytes(double from, double to) const {
   std::int64_t largest = 0;
   const std::size_t last = beginningBefore(sync, to);
-  // A pixel seldom holds many collectives; if it does, a sample of them decides the height.
+  // A pixel rarely holds many collectives; if it does, a sample of them decides the height.
   const std::size_t first = beginningBefore(sync, from);
   const std::size_t stride = std::max<std::size_t>((last - first) / 64, 1);
   for (std::size_t i = first; i < last; i += stride) largest = std::max(largest, sync[i].bytes);
@@ -272,7 +272,7 @@ std::vector<SyncSpan> Lane::condense() {
   return gone;
 }
 
-/// Of the places [first, last), so many neighbours become one; the past ends behind them.
+/// Merges groups of `neighbours` places of [first, last); the past ends behind them.
 void Lane::mergePlaces(std::size_t first, std::size_t last, std::size_t neighbours) {
   std::size_t merged = first;
   for (std::size_t i = first; i < last; i += neighbours, ++merged) {

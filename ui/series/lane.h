@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Lane: what one rank did and when. The newest micro-steps keep every span; of older ones only the time spent on each
-// kind is kept, at some moments, so that a run of any length takes a bounded amount of memory.
+// Lane: operations of one rank over time. The newest micro-steps keep every span. Older ones keep only the time spent
+// per kind, at some moments, so a run of any length needs a bounded amount of memory.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct ComputeSpan {
   double end() const { return begin + static_cast<double>(seconds); }
 };
 
-/// Where micro-steps begin on a lane: at the first operation of the first. One each, several where they are old.
+/// Begin of micro-steps on a lane: at the first operation of the first. One micro-step each, or several old ones.
 struct MicroPlace {
   double begin = 0.0;
   std::int64_t microStep = 0;  ///< the first
@@ -32,8 +32,8 @@ struct MicroPlace {
 struct SyncSpan {
   double begin = 0.0;
   double end = 0.0;
-  /// When the last rank of the group had begun it: before, this rank waits; from then on it transfers. The end until
-  /// all of them have reported.
+  /// Time when the last rank of the group had begun it: before it this rank waits, after it the rank transfers. Equal
+  /// to the end until all have reported.
   double transfer = 0.0;
   std::int64_t update = 0;
   std::int64_t microStep = 0;
@@ -42,30 +42,30 @@ struct SyncSpan {
   std::uint8_t op = 0;    ///< index into SyncTimeline::ops()
   accrue::CollectivePurpose purpose = accrue::CollectivePurpose::unknown;
   bool reducesGradients = false;  ///< over data
-  /// What trains no weights: the ranks agree on counts and norms, check, evaluate or save.
+  /// Whether it trains no weights: the ranks agree on counts and norms, check, evaluate or save.
   bool isAside() const {
     using enum accrue::CollectivePurpose;
     return purpose == agreement || purpose == check || purpose == evaluation || purpose == checkpoint;
   }
 };
 
-/// How time on a lane was spent, in seconds.
+/// Seconds spent on a lane, by kind.
 struct LaneShare {
   double forward = 0.0;
   double backward = 0.0;
-  double collective = 0.0;  ///< transfers that train the weights, without the waiting before them
-  double aside = 0.0;       ///< the other transfers, likewise: see SyncSpan::isAside
+  double collective = 0.0;  ///< transfers that train the weights, without the preceding waits
+  double aside = 0.0;       ///< other transfers, also without waits: see SyncSpan::isAside
   double step = 0.0;
 };
 
-/// Time spent before some moments, for a past whose spans are gone: between two moments it is spread evenly.
+/// Time spent before certain moments, for a past without spans; it is interpolated evenly between two moments.
 class PastTime {
  public:
-  /// The past ends here; later times are not its own.
+  /// End of the past; later times do not belong to it.
   double end() const { return end_.time; }
   double total() const { return end_.spent; }
   double spent(double time) const;
-  /// Moments in order, at or after the past's end.
+  /// Adds a moment; moments ascend from the past's end.
   void add(double time, double spent) { samples_.push_back({time, spent}); }
   void endAt(double time, double spent) { end_ = {time, spent}; }
   /// Forgets every second moment.
@@ -82,7 +82,7 @@ class PastTime {
   Sample end_;
 };
 
-/// Operations of one kind, ordered by begin.
+/// Operations of one kind, in order of begin.
 class SpanTrack {
  public:
   using Spans = std::vector<ComputeSpan>;
@@ -93,37 +93,37 @@ class SpanTrack {
   const ComputeSpan& operator[](std::size_t i) const { return spans_[i]; }
   const ComputeSpan& back() const { return spans_.back(); }
 
-  /// False, and left out, if it begins before the newest.
+  /// Returns false and ignores a span that begins before the newest.
   bool push(const ComputeSpan& span);
   /// Seconds before a moment: O(log n).
   double spent(double time) const;
-  /// Keeps the time spent before these moments in place of the spans that end at or before the last of them.
+  /// Replaces the spans that end at or before the last of these moments by the time spent before each moment.
   void condense(const std::vector<double>& moments);
   void thin() { past_.thin(); }
-  /// Keeps the spans of micro-steps up to this one, which ends at a time.
+  /// Keeps the spans of micro-steps up to this one, which ends at `time`.
   void truncate(std::int64_t microStep, double time);
 
  private:
   Spans spans_;
-  std::vector<double> before_;  // prefix sums, one entry a span
+  std::vector<double> before_;  // prefix sums, one entry per span
   PastTime past_;
 };
 
-/// When something was under way: disjoint intervals in order, however the spans that were added overlap.
+/// Busy time: disjoint intervals in order, even if the added spans overlap.
 class BusyTime {
  public:
   void add(double begin, double end);
   /// Seconds before a moment: O(log n).
   double spent(double time) const;
-  /// Where the first interval that reaches a moment or lies after it begins; that moment if there is none.
+  /// Begin of the first interval that contains a moment or follows it; the moment itself if there is none.
   double beginReaching(double time) const;
   double end() const { return intervals_.empty() ? past_.end() : intervals_.back().end; }
-  /// Keeps the time spent before these moments in place of the intervals before the last of them.
+  /// Replaces the intervals before the last of these moments by the time spent before each moment.
   void condense(const std::vector<double>& moments);
   void thin() { past_.thin(); }
-  /// Forgets the intervals, and what is condensed after a time.
+  /// Forgets intervals and condensed time after `time`.
   void truncate(double time);
-  /// Forgets the intervals that end after a time, and what is condensed after it.
+  /// Forgets intervals that end after `time`, and condensed time after it.
   void dropAfter(double time);
 
  private:
@@ -136,14 +136,14 @@ class BusyTime {
   PastTime past_;
 };
 
-/// When a rank transferred. Where a collective that trains the weights overlaps one that does not, the time is the
-/// former's.
+/// Transfer time of a rank. Overlapping time of a collective that trains the weights and one that does not belongs to
+/// the former.
 class TransferTime {
  public:
   void add(const SyncSpan& span);
-  /// Seconds before a moment in which collectives that train the weights were under way.
+  /// Seconds before a moment in which collectives that train the weights were in progress.
   double training(double time) const { return training_.spent(time); }
-  /// The same of the others alone.
+  /// The same for the others alone.
   double aside(double time) const { return all_.spent(time) - training_.spent(time); }
   void condense(const std::vector<double>& moments);
   void thin();
@@ -154,52 +154,52 @@ class TransferTime {
   BusyTime all_;
 };
 
-/// When a rank transferred over one axis.
+/// Transfer time of a rank over one axis.
 struct AxisUse {
   std::uint8_t axis = 0;  ///< index into SyncTimeline::axes()
   TransferTime time;
 };
 
-/// One rank's spans, each kind ordered by begin.
+/// One rank's spans, each kind in order of begin.
 class Lane {
  public:
-  std::vector<MicroPlace> micro;  ///< by micro-step: a pipeline's forwards keep that order
+  std::vector<MicroPlace> micro;  ///< in order of micro-steps, which a pipeline's forwards keep
   SpanTrack forward;
   SpanTrack backward;
   SpanTrack step;
-  std::vector<SyncSpan> sync;  ///< these may overlap: some go on while the rank computes
+  std::vector<SyncSpan> sync;  ///< may overlap: some continue while the rank computes
   std::vector<AxisUse> uses;   ///< the same communication by axis
 
-  /// At least so many of the newest micro-steps keep their spans, and at most twice as many.
+  /// Minimum number of the newest micro-steps that keep their spans; the maximum is twice that.
   static constexpr std::size_t leastKept = std::size_t{1} << 15;
-  /// The micro-steps before them share at most so many places.
+  /// Maximum number of places that earlier micro-steps share.
   static constexpr std::size_t mostPast = std::size_t{1} << 13;
 
   double begin() const;
   double end() const;
-  /// All micro-steps so far.
+  /// Number of micro-steps so far.
   std::int64_t microSteps() const { return microSteps_; }
-  /// The newest micro-step whose spans are no longer kept; 0 = none.
+  /// The newest micro-step without spans; 0: none.
   std::int64_t condensedTo() const { return past_ == 0 ? 0 : micro[past_ - 1].last(); }
-  /// Time spent per kind before a moment: O(log n). The difference between two moments is the time spent between them;
-  /// where spans are no longer kept it is that of the micro-steps that share a place, spread evenly.
+  /// Seconds spent per kind before a moment: O(log n). The difference between two moments is the time between them;
+  /// where spans are gone, it is interpolated over the micro-steps that share a place.
   LaneShare spent(double time) const;
   /// Seconds between two moments in which the run was paused.
   double paused(double from, double to) const { return paused_.spent(to) - paused_.spent(from); }
   /// Largest payload of a collective that begins in [from, to).
   std::int64_t largestBytes(double from, double to) const;
-  /// The collectives that end at or after a moment begin here or later.
+  /// Returns the collectives from the first one that ends at or after a moment.
   std::vector<SyncSpan>::const_iterator syncReaching(double time) const;
 
-  /// The run was paused at this moment: the rank's own pause is all of the gap between its spans before and after it,
-  /// for what it takes to stop and to go on is no part of the training.
+  /// Marks the run as paused at this moment. The whole gap between the rank's spans around it counts as its pause,
+  /// because the time to stop and to continue is not training.
   void pauseAt(double time) { pausedAt_ = time; }
   void push(accrue::ComputeKind kind, const ComputeSpan& span);
-  /// In any order: one that overlaps is reported when it is waited for, after others that began later.
+  /// Adds a span in any order: an overlapping one is reported when it is waited for, after others that began later.
   void pushSync(const SyncSpan& span);
-  /// All ranks of its group have begun this one, the last of them at `last`.
+  /// Reports that all ranks of its group have begun it, the last one at `last`.
   void meet(const SyncSpan& span, double last);
-  /// Gives up the spans of all but the newest micro-steps if they are too many; returns the collectives among them.
+  /// Drops the spans of all but the newest micro-steps if there are too many; returns the dropped collectives.
   std::vector<SyncSpan> condense();
   /// Keeps the spans of micro-steps up to this one.
   void truncate(std::int64_t microStep);
@@ -212,13 +212,13 @@ class Lane {
   template <typename Take>
   void eachTrack(Take take);
 
-  std::size_t past_ = 0;     // places at the front of `micro` whose spans are gone
-  std::size_t sharing_ = 1;  // micro-steps that share a place there
+  std::size_t past_ = 0;     // places at the front of `micro` without spans
+  std::size_t sharing_ = 1;  // micro-steps per place there
   std::int64_t microSteps_ = 0;
-  BusyTime communication_;  // over all axes, with the waiting
-  TransferTime transfers_;  // without
+  BusyTime communication_;  // over all axes, with waiting
+  TransferTime transfers_;  // without waiting
   BusyTime paused_;
-  std::optional<double> pausedAt_;  // while no later span is known
+  std::optional<double> pausedAt_;  // set while no later span is known
 };
 
 }  // namespace accrue::ui

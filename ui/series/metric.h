@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is measured along a run: one series a metric.
+// Measured quantities of a run: one series per metric.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ inline constexpr std::array allMetrics = {Metric::microLoss,       Metric::updat
                                           Metric::tokensPerSecond, Metric::lossScale,    Metric::updateNorm,
                                           Metric::parameterNorm,   Metric::gradientZeros};
 
-/// What files call it: "loss", "grad_norm".
+/// Name in files: "loss", "grad_norm".
 constexpr const char* metricKey(Metric metric) {
   switch (metric) {
     case Metric::microLoss:

@@ -57,7 +57,7 @@ void MicroStepJoin::takeUpdate(const accrue::Update& body) {
     anchorTo(truth);
   else if (body.micro_step > emitted_)
     anchors_[body.micro_step] = truth;
-  // Of a run whose micro-steps are not reported at all.
+  // For a run whose micro-steps are not reported at all.
   for (; anchors_.size() > patience; anchors_.erase(anchors_.begin())) anchorTo(anchors_.begin()->second);
 }
 
@@ -100,7 +100,7 @@ void MicroStepJoin::emitPoint(std::int64_t microStep, const Partial& partial) {
   last_ = point.at;
   emitted_ = microStep;
   if (const auto anchor = anchors_.find(microStep); anchor != anchors_.end()) {
-    // The boundary itself: counted clocks are the update's, its compute time includes the optimizer step after it.
+    // The boundary itself: counted clocks are the update's; its compute time includes the optimizer step after it.
     anchorTo(anchor->second);
     for (const Clock clock : {Clock::update, Clock::sample, Clock::token, Clock::epoch})
       point.at[clock] = anchor->second[clock];
@@ -109,8 +109,8 @@ void MicroStepJoin::emitPoint(std::int64_t microStep, const Partial& partial) {
   ready_.push_back(point);
 }
 
-/// The clocks that follow from the micro-step's place in its window and its epoch. Every window has its own number,
-/// whether or not its optimizer step was taken.
+/// Sets the clocks that follow from the micro-step's place in its window and its epoch. Every window has its own
+/// number, with or without an optimizer step.
 void MicroStepJoin::place(JoinedMicroStep& point, const Partial& partial) const {
   point.windowPosition = partial.position;
   point.windowSize = partial.size;

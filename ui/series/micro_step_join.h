@@ -17,7 +17,7 @@ namespace accrue::ui {
 
 struct JoinedMicroStep {
   std::int64_t microStep = 0;
-  double loss = 0.0;  ///< mean over the items of all ranks; noValue where there are none
+  double loss = 0.0;  ///< mean over the items of all ranks; noValue if there are none
   ClockPoint at;
   std::int64_t windowPosition = 0;  ///< from 1
   std::int64_t windowSize = 0;
@@ -26,29 +26,29 @@ struct JoinedMicroStep {
 /// Thread: GUI.
 class MicroStepJoin {
  public:
-  /// Batches of an epoch, for the epoch clock; 0 = not known: the clock then moves with the updates only.
+  /// Sets the batches of an epoch for the epoch clock. 0: unknown; the clock then advances only with updates.
   void setEpochLength(std::int64_t batches) { epochLength_ = batches; }
-  /// How many ranks' losses make a point, by the plan: one of each replica. If addRank() names more, it waits for
+  /// Sets the planned number of ranks whose losses make a point: one per replica. If addRank() names more, it waits for
   /// those.
   void expectRanks(std::int64_t count);
-  /// Ranks that hold the same samples as another (tensor axis, pipeline stages without the loss) are left out.
+  /// Adds a rank. Ranks with the same samples as another (tensor axis, pipeline stages without the loss) are ignored.
   void addRank(std::int64_t rank, bool reportsLoss);
   void take(std::int64_t rank, const accrue::MicroSteps& body);
-  /// The exact clock positions at an update: later points count on from here.
+  /// Takes the exact clock positions of an update, from which later points continue.
   void takeUpdate(const accrue::Update& body);
-  /// No more events will come: emits the points that still wait.
+  /// Marks the end of the events: emits the waiting points.
   void flush();
-  /// Starts over after an update, because the run was resumed from its checkpoint.
+  /// Restarts after an update, because the run was resumed from its checkpoint.
   void rewind(const ClockPoint& at);
   void reset();
 
   /// Seconds to add to the ranks' times: the duration of a resumed run before its resume.
   void setTimeOffset(double seconds) { timeOffset_ = seconds; }
 
-  /// Points completed since the last call, in order.
+  /// Returns the points completed since the last call, in order.
   std::vector<JoinedMicroStep> takeJoined();
 
-  /// Points that may wait for a slower rank; beyond this many the oldest is emitted as far as it was reported.
+  /// Maximum number of points that wait for a slower rank; beyond it the oldest is emitted incomplete.
   static constexpr std::size_t patience = 1024;
 
  private:
@@ -78,7 +78,7 @@ class MicroStepJoin {
   std::set<std::int64_t> silentRanks_;
 
   std::map<std::int64_t, Partial> waiting_;
-  std::map<std::int64_t, ClockPoint> anchors_;  // by boundary micro-step
+  std::map<std::int64_t, ClockPoint> anchors_;  // by the micro-step of the boundary
   std::vector<JoinedMicroStep> ready_;
   ClockPoint last_;
   std::int64_t emitted_ = 0;  // micro-step of the newest point

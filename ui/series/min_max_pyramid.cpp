@@ -27,7 +27,7 @@ void MinMaxPyramid::append(std::size_t index, double value) {
   std::size_t width = leaf;
   for (std::size_t level = 0;; ++level, width *= fanOut) {
     if (level == levels_.size()) {
-      // A level begins when the one beneath has more than one bin; its first bin covers all of them.
+      // A level begins when the one below has more than one bin; its first bin covers all of them.
       if (level > 0 && levels_[level - 1].size() < 2) return;
       levels_.emplace_back();
       if (level > 0) {
@@ -49,7 +49,7 @@ void MinMaxPyramid::append(std::size_t index, double value) {
 MinMax MinMaxPyramid::range(const Chunked<double>& values, std::size_t first, std::size_t last) const {
   last = std::min(last, values.size());
   if (first >= last) return {};
-  // Walk right in the largest aligned bins that fit, in the order of indices, so that "first index" is correct.
+  // Walks right in the largest aligned bins that fit, in index order, so that "first index" is correct.
   MinMax result;
   std::size_t at = first;
   while (at < last) {

@@ -12,7 +12,7 @@
 
 namespace accrue::ui {
 
-/// Smallest and largest finite value of a range and the first index of each.
+/// Smallest and largest finite value of a range, and the first index of each.
 struct MinMax {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
@@ -21,7 +21,7 @@ struct MinMax {
 
   bool empty() const { return low > high; }
   void add(std::size_t index, double value) {
-    if (!(value - value == 0.0)) return;  // NaN and infinities are no part of it
+    if (!(value - value == 0.0)) return;  // excludes NaN and infinities
     if (value < low) {
       low = value;
       lowAt = static_cast<std::uint32_t>(index);
@@ -47,14 +47,14 @@ struct MinMax {
 
 class MinMaxPyramid {
  public:
-  static constexpr std::size_t leaf = 16;   ///< values a bin of the lowest level
-  static constexpr std::size_t fanOut = 8;  ///< bins of a level in one bin of the next
+  static constexpr std::size_t leaf = 16;   ///< values per bin of the lowest level
+  static constexpr std::size_t fanOut = 8;  ///< bins per bin of the next level
 
-  /// Takes the value that was just pushed as number `index`.
+  /// Takes the newly pushed value with this index.
   void append(std::size_t index, double value);
-  /// Of values[first, last).
+  /// Returns the extremes of values[first, last).
   MinMax range(const Chunked<double>& values, std::size_t first, std::size_t last) const;
-  /// Forgets everything from `size` on; `values` still holds the kept ones.
+  /// Forgets everything from `size` on; `values` still has the kept ones.
   void truncate(const Chunked<double>& values, std::size_t size);
   std::size_t levels() const { return levels_.size(); }
 

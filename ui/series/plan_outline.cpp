@@ -11,7 +11,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// More planned points than this make no visible difference.
+/// More planned points make no visible difference.
 constexpr std::int64_t mostPlannedPoints = 20000;
 
 PlannedPoint pointOf(const accrue::RunPlan& plan, const accrue::MicroPlan& micro) {
@@ -29,9 +29,9 @@ PlannedPoint pointOf(const accrue::RunPlan& plan, const accrue::MicroPlan& micro
   return point;
 }
 
-/// Micro-steps that the form previews from the start of a run.
+/// Number of micro-steps that the form previews from the start of a run.
 constexpr std::int64_t sketchedMicroSteps = 256;
-/// The micro-steps of the window that the first epoch ends with, if it is shorter than the others.
+/// Micro-steps of the window at the end of the first epoch, if it is shorter than the others.
 std::vector<accrue::MicroPlan> epochTailOf(const accrue::WindowShape& shape) {
   const std::int64_t end = accrue::first_epoch_end(shape);
   std::vector<accrue::MicroPlan> tail;
@@ -64,7 +64,7 @@ PlanOutline outlineOf(const accrue::RunPlan& plan, const std::atomic<bool>& canc
     if (cancelled.load(std::memory_order_relaxed)) return {};
     last = micro;
     if (micro->window % stride == 0) outline.points.push_back(pointOf(plan, *micro));
-    // A run of a hundred million updates is outlined as quickly as one of thousands: only its last window is walked to.
+    // A run of a hundred million updates is outlined as quickly as one of thousands, because the walk skips updates.
     walk.pass_updates(std::min(stride - 1 - micro->window % stride, outline.totals.updates - micro->window - 2));
   }
   if (last && last->window % stride != 0) outline.points.push_back(pointOf(plan, *last));

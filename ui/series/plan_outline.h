@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a plan says about a run before its first step, for the plots and the form: the learning rate over every clock
-// and the totals; the arithmetic in a sentence and the first windows. Walks the plan from update to update, which may
-// take a while for very many: never on the GUI thread.
+// Outline of a plan for the plots and the form, before the run's first step: the learning rate over every clock and the
+// totals, and the arithmetic in a sentence with the first windows. Walks the plan from update to update, which may be
+// slow for very many: never on the GUI thread.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ struct PlannedPoint {
 };
 
 struct PlanOutline {
-  std::vector<PlannedPoint> points;  ///< one per update, fewer for very long plans; the last update is always there
+  std::vector<PlannedPoint> points;  ///< one per update, fewer for very long plans; always includes the last update
   accrue::WindowTotals totals;
 };
 
@@ -30,7 +30,7 @@ struct PlanSketch {
   std::string arithmetic;                ///< RunPlan::arithmetic()
   std::int64_t steps = 0;                ///< N
   std::vector<accrue::MicroPlan> first;  ///< micro-steps from the start of the run
-  /// The micro-steps of the window that the first epoch ends with, if it is shorter than the others.
+  /// Micro-steps of the window at the end of the first epoch, if it is shorter than the others.
   std::vector<accrue::MicroPlan> epochTail;
 };
 

@@ -10,7 +10,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// Where the newest micro-step of its window is; it has one.
+/// Index of the slot of the newest micro-step of its window, which has one.
 std::size_t slotOf(const RankStatus& status) {
   constexpr std::int64_t most = RankTracker::most_slots;
   const std::int64_t size = std::max({status.window_size, status.filled, std::int64_t{1}});
@@ -83,7 +83,7 @@ void RankTracker::takeMicroSteps(RankStatus& status, const MicroSteps& steps) co
     status.filled = steps.position[i];
     status.window_size = steps.size[i];
     status.epoch = steps.epoch[i];
-    // What the epoch itself has brought so far is less than the window holds: the rest came from the one before.
+    // The window has more micro-steps than the epoch so far: the rest came from the previous one.
     status.carried = std::max<std::int64_t>(steps.position[i] - (steps.batch[i] + 1), 0);
     status.window_tokens += steps.tokens[i];
     status.sum_norm = status.factor = status.clip = 0.0;
@@ -94,7 +94,7 @@ void RankTracker::takeMicroSteps(RankStatus& status, const MicroSteps& steps) co
 void RankTracker::fillSlot(RankStatus& status, std::int64_t tokens) const {
   if (status.filled < 1) return;
   const std::size_t slot = slotOf(status);
-  // Positions whose events were lost leave empty slots behind.
+  // Positions whose events were lost leave empty slots.
   if (status.slots.size() <= slot) status.slots.resize(slot + 1);
   PoolSlot& filled = status.slots[slot];
   filled.tokens += tokens;
@@ -115,7 +115,7 @@ void RankTracker::takeUpdate(const Update& update) {
     end.micro_steps = status.filled;
     end.epoch = status.epoch;
   }
-  // The micro-steps may be told after the update.
+  // The micro-steps may be reported after the update.
   if (end.micro_steps == 0 && end.reason == "full") end.micro_steps = end.planned;
   last_end_ = std::move(end);
 }
@@ -141,7 +141,7 @@ void RankTracker::takeSync(std::int64_t rank, const Sync& sync) {
 
 void RankTracker::takeHeld(std::int64_t rank, const Held& held) {
   RankStatus& status = ranks_[rank];
-  // Inside the first micro-step of a window, which no event has told of yet.
+  // Inside the first micro-step of a window, which no event has reported yet.
   if (held.phase != StepPhase::none && status.window > 0 && held.update > status.window && held.position == 1) {
     status.window = held.update;
     status.window_size = held.size;
@@ -151,7 +151,7 @@ void RankTracker::takeHeld(std::int64_t rank, const Held& held) {
   if (held.phase == StepPhase::unscale && std::isfinite(held.factor)) status.factor = std::abs(held.factor);
   if (held.phase == StepPhase::clip && std::isfinite(held.clip)) status.clip = held.clip;
   if (held.phase < StepPhase::unscale) status.factor = status.clip = 0.0;
-  // From clip on the gradients may have been multiplied already.
+  // From clip on the gradients may already have been scaled.
   if (held.phase <= StepPhase::unscale || held.phase == StepPhase::zero) status.sum_norm = held.gradient_norm;
   const bool in_slots = held.phase == StepPhase::none || held.phase == StepPhase::backward;
   if (!in_slots || held.update != status.window || held.position < 1 || status.window_size > most_slots) return;

@@ -27,7 +27,7 @@ QString keyValue(const RunSeries& run, const SpecField& field) {
   return text.remove(QLatin1Char('"'));
 }
 
-/// Two specs that differ by name and seed alone have the same.
+/// Two specs that differ only by name and seed give the same result.
 RunSpec withoutSeed(RunSpec spec) {
   spec.run.name.clear();
   spec.run.seed = 0;
@@ -85,7 +85,7 @@ std::vector<RunGroup> groupsBySpec(const QList<RunSeries*>& runs) {
     const auto seed = [](const RunSeries* of) { return of->spec()->run.seed; };
     if (std::ranges::find(group->runs, seed(run), seed) == group->runs.end()) group->runs.append(run);
   }
-  // What is called by its differences must differ: only groups of several seeds are told apart.
+  // A name of differences requires them: only groups of several seeds are distinguished.
   std::erase_if(groups, [](const RunGroup& group) { return group.runs.size() < 2; });
   QList<RunSeries*> one_of_each;
   for (const RunGroup& group : groups) one_of_each.append(group.runs.first());

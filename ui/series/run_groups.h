@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Runs in groups: those that differ by their seed alone, or those that share the value of a key. A group has a mean and
-// a spread of its final losses.
+// Groups of runs: those that differ only by seed, or those with the same value of a key. A group has a mean and a
+// spread of its final losses.
 #pragma once
 
 #include <QList>
@@ -15,17 +15,16 @@ namespace accrue::ui {
 class RunSeries;
 
 struct RunGroup {
-  QString name;  ///< the key's value, or what tells the group from the others
+  QString name;  ///< the key's value, or what distinguishes the group
   QList<RunSeries*> runs;
-  SampleSpread spread;  ///< of the losses of their last updates
+  SampleSpread spread;  ///< of the losses of the last updates
 };
 
-/// Of runs that have finished. Without a key, runs that differ by their seed alone are a group; the same seed trained
-/// again is no further sample.
+/// Groups finished runs. Without a key, runs that differ only by seed form a group; repeating a seed adds no sample.
 std::vector<RunGroup> runGroups(const QList<RunSeries*>& runs, const QString& key = {});
-/// The keys, apart from name and seed, in which the runs differ.
+/// Returns the keys, apart from name and seed, in which the runs differ.
 QStringList groupKeys(const QList<RunSeries*>& runs);
-/// "Is this difference noise?", answered with its numbers.
+/// Answers "Is this difference noise?" with its numbers.
 QString noiseSentence(const RunGroup& first, const RunGroup& second);
 
 }  // namespace accrue::ui

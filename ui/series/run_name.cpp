@@ -16,7 +16,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// More settings would be a table, which the runs table is.
+/// More settings belong in a table, such as the runs table.
 constexpr std::size_t mostSettings = 3;
 constexpr qsizetype longestValue = 24;
 
@@ -24,13 +24,13 @@ QString utf8(std::string_view text) {
   return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
-/// "Learning rate" within a sentence; "ZeRO" stays.
+/// Adapts a label for the inside of a sentence: "Learning rate" loses its capital; "ZeRO" stays.
 QString withinSentence(QString label) {
   if (label.size() > 1 && label[1].isLower()) label[0] = label[0].toLower();
   return label;
 }
 
-/// How many elements each list within a written list has, or none where it holds no lists; and its own elements.
+/// Number of elements of each list inside a written list, none if it holds no lists; and its own elements.
 struct ListShape {
   qsizetype elements = 0;
   std::vector<qsizetype> lengths;
@@ -50,7 +50,7 @@ ListShape shapeOf(const QString& list) {
   return shape;
 }
 
-/// A long list as far as it can be said in words: "8 values", "lengths 1 to 8".
+/// Describes a long list in words: "8 values", "lengths 1 to 8".
 QString listText(const QString& list) {
   const auto [elements, lengths] = shapeOf(list);
   if (lengths.empty()) return tr("%1 values").arg(elements);
@@ -59,7 +59,7 @@ QString listText(const QString& list) {
   return least == most ? tr("%1 lists of %2").arg(elements).arg(most) : tr("lengths %1 to %2").arg(least).arg(most);
 }
 
-/// The end stays: paths differ there.
+/// Keeps the end, in which paths differ.
 QString shortened(const QString& value) {
   if (value.size() <= longestValue) return value;
   if (value.startsWith(QLatin1Char('['))) return listText(value);
@@ -67,7 +67,7 @@ QString shortened(const QString& value) {
   return value.left(half) + QStringLiteral("…") + value.right(half);
 }
 
-/// As a spec file writes it, without quotation marks; empty where it leaves the key out.
+/// The value as a spec file writes it, without quotation marks; empty if the key is missing.
 QString writtenValue(const accrue::RunSpec& spec, const std::string& key) {
   QString value = utf8(accrue::format_value(accrue::find_field(key)->get(spec)));
   return value.remove(QLatin1Char('"'));
@@ -81,7 +81,7 @@ QString equation(const accrue::SpecField& field, const QString& value) {
 
 using Members = std::vector<std::size_t>;
 
-/// Runs by what their names would say of a key, in the order in which the values come first.
+/// Groups runs by the text of a key in their names, in order of first appearance.
 std::vector<Members> byValue(const std::vector<NamedSpec>& runs, const Members& members, const std::string& key) {
   std::vector<Members> groups;
   QHash<QString, std::size_t> place;
@@ -101,13 +101,13 @@ QString numbered(const QString& name, int number) {
   return tr("%1 (%2)").arg(name).arg(number);
 }
 
-/// "Demo (2)" of "Demo".
+/// Whether the text is a numbered form, such as "Demo (2)" of "Demo".
 bool isNumbered(const QString& text, const QString& name) {
   static const QRegularExpression number(QStringLiteral("^ \\(\\d+\\)$"));
   return text.startsWith(name) && number.match(text.mid(name.size())).hasMatch();
 }
 
-/// Adds to each member's settings those that tell it from the others: first the key with the most values.
+/// Adds to each member the settings that distinguish it from the others: first the key with the most values.
 void tellApart(const std::vector<NamedSpec>& runs, Members members, std::size_t most,
                std::vector<QStringList>& settings) {
   std::erase_if(members, [&runs](std::size_t member) { return runs[member].spec == nullptr; });
@@ -124,7 +124,7 @@ void tellApart(const std::vector<NamedSpec>& runs, Members members, std::size_t 
     groups = std::move(candidate);
   }
   for (const Members& group : groups) {
-    // A run that leaves the key out has nothing to tell: the others' names say what they set.
+    // A run without the key adds nothing: the others' names have the difference.
     if (!writtenValue(*runs[group.front()].spec, best).isEmpty())
       for (const std::size_t member : group) settings[member] << settingText(*runs[member].spec, best);
     tellApart(runs, group, most - 1, settings);
@@ -155,7 +155,7 @@ QString settingValue(const accrue::RunSpec& spec, const std::string& key) {
   if (field == nullptr) return {};
   const QString value = writtenValue(spec, key);
   if (!value.isEmpty()) return value;
-  // What the dialect, or another key, makes of it.
+  // The value derived from the dialect or another key.
   const accrue::SpecValue derived = field->derived ? field->derived(spec) : accrue::SpecValue();
   if (std::holds_alternative<std::monostate>(derived)) return tr("not set");
   return utf8(accrue::format_value(derived)).remove(QLatin1Char('"'));
@@ -196,7 +196,7 @@ QStringList distinctNames(const std::vector<NamedSpec>& runs) {
   QSet<QString> taken;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const NamedSpec& run = runs[i];
-    // A number says nothing; settings that tell the run apart by now take its place, as they do for "Demo" itself.
+    // A number is not informative; settings that distinguish the run replace it, as for "Demo" itself.
     const bool stays = settings[i].isEmpty() || !isNumbered(run.kept, run.name);
     const QString kept = stays ? run.kept : QString();
     distinct << (taken.contains(kept) ? QString() : kept);

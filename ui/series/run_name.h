@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What runs are called where several are shown: by name, and where names agree by what differs ("Demo, N = 16").
+// Names of runs in a list: by name, and for equal names by their differences ("Demo, N = 16").
 #pragma once
 
 #include <QString>
@@ -11,27 +11,27 @@
 
 namespace accrue::ui {
 
-/// A run as far as its name goes.
+/// Facts about a run for its name.
 struct NamedSpec {
   QString name;
-  const accrue::RunSpec* spec = nullptr;  ///< nullptr where it is not known
-  QString kept{};                         ///< what it was called before among others; empty: not yet
+  const accrue::RunSpec* spec = nullptr;  ///< nullptr if unknown
+  QString kept{};                         ///< earlier name among others; empty: none
 };
 
-/// One name for each, in their order. Runs whose names agree get settings in which they differ, as few as tell them
-/// apart and three at most, the seed last; a run's own settings only: what it leaves out, its name does. Where these
-/// agree, too, a number: "Demo (2)". What a run was called before it stays, unless an earlier run is called so, or it
-/// is such a number and settings tell the run apart by now.
+/// Returns one name for each, in order. Runs with equal names get differing settings, as few as distinguish them and at
+/// most three, the seed last. Only settings that a run's own spec sets are used. If these are equal too, a number is
+/// added: "Demo (2)". A run keeps an earlier name, unless an earlier run has it, or it is a number and settings can now
+/// distinguish the run.
 QStringList distinctNames(const std::vector<NamedSpec>& runs);
 
-/// Dotted keys in which the specs differ, in the order of a spec file; the run's name is none of them.
+/// Dotted keys in which the specs differ, in file order; without the run's name.
 std::vector<std::string> differingKeys(const std::vector<const accrue::RunSpec*>& specs);
-/// A setting's value as text, whole; where the spec leaves it out, what follows from others. Empty for an unknown key.
+/// A setting's value as full text; if the spec omits it, the derived value. Empty for an unknown key.
 QString settingValue(const accrue::RunSpec& spec, const std::string& key);
-/// "N = 16", "learning rate = 0.001": a setting of a spec in a name or a caption; empty for an unknown key.
+/// A setting of a spec in a name or a caption: "N = 16", "learning rate = 0.001"; empty for an unknown key.
 QString settingText(const accrue::RunSpec& spec, const std::string& key);
 
-/// In which settings runs differ and in what: "N = 4, 16; learning rate = 0.001, 0.01". Of one run what it is: its N,
+/// Settings in which runs differ, with the values: "N = 4, 16; learning rate = 0.001, 0.01". For one run its N,
 /// micro-batch and ranks.
 QString differencesText(const std::vector<NamedSpec>& runs);
 

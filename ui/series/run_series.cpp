@@ -120,7 +120,7 @@ void RunSeries::resetTracker() {
   tracker_ = plan_ ? RankTracker(*plan_) : RankTracker();
 }
 
-/// What follows from the plan. It is walked in the background; a newer plan cancels the walk.
+/// Computes results of the plan. It is walked in the background; a newer plan cancels the walk.
 void RunSeries::takeWindow() {
   series_.setPlannedUpdates(plan_->totals.updates);
   series_.join().setEpochLength(plan_->window.batches_per_epoch);

@@ -33,17 +33,17 @@ namespace accrue::ui {
 /// Whether a run is drawn. It is the run's own, so that neither a selection nor a filter changes it.
 enum class Shown {
   no,
-  whileFocused,  ///< looked at in passing: until another run has the focus
+  whileFocused,  ///< temporarily, until another run has the focus
   yes
 };
 
-/// What is said of a run; kept in the studio's own data, never in the run's folder.
+/// A user's notes about a run; kept in the studio's data, never in the run's folder.
 struct RunNotes {
-  QString name;  ///< in place of the run's own
+  QString name;  ///< replaces the run's own name
   QString text;
   QStringList tags;
   bool starred = false;
-  QString called{};  ///< what the studio called it among runs of one name: a name once given stays
+  QString called{};  ///< name among runs of the same name; never changes once given
   bool operator==(const RunNotes&) const = default;
 };
 
@@ -52,17 +52,16 @@ class RunSeries : public QObject {
   Q_OBJECT
 
  public:
-  /// How many colours there are before an index is one of them in another dash.
+  /// Number of colours; further indices repeat them with another dash pattern.
   static constexpr int colors = 8;
-  /// colorIndex names a colour, a dash pattern and a marker in every theme; -1 until the run is first shown.
+  /// colorIndex determines a colour, a dash pattern and a marker in every theme; -1 until the run is first shown.
   explicit RunSeries(QString id, int colorIndex, QObject* parent = nullptr);
   ~RunSeries() override;
 
   QString id() const { return id_; }
-  /// What it is called wherever it is named: as it was given, and where a table holds several of that name, with what
-  /// tells it from them.
+  /// Its displayed name: the given one, with a distinction if a table contains several of that name.
   QString name() const { return distinctName().isEmpty() ? givenName() : distinctName(); }
-  /// As the user, the spec or the folder says.
+  /// Name from the user, the spec or the folder.
   QString givenName() const;
   QString folder() const { return folder_; }
   int colorIndex() const { return colorIndex_; }
@@ -79,7 +78,7 @@ class RunSeries : public QObject {
   /// Update of the newest checkpoint that was reported; 0 = none.
   std::int64_t checkpointUpdate() const { return report_.checkpointUpdate(); }
   void setName(const QString& name);
-  /// By the table that holds it; empty: the given name.
+  /// Set by the table that contains it; empty: the given name.
   QString distinctName() const { return notes_.called; }
   void setDistinctName(const QString& name);
   const RunNotes& notes() const { return notes_; }
@@ -89,9 +88,9 @@ class RunSeries : public QObject {
   const std::optional<accrue::RunSpec>& spec() const { return spec_; }
   const std::optional<accrue::RunPlan>& plan() const { return plan_; }
   void setSpec(const accrue::RunSpec& spec);
-  /// Also sets the spec. Starts the planned LR curve and the window's arithmetic.
+  /// Also sets the spec. Starts computing the planned LR curve and the window's arithmetic.
   void setPlan(const accrue::RunPlan& plan);
-  /// Takes a run folder's summary, for a run whose events are not read (yet).
+  /// Takes a run folder's summary, for a run whose events are not read.
   void setSummary(const accrue::RunSummary& summary);
 
   /// The result of the checks against one batch.
@@ -104,18 +103,18 @@ class RunSeries : public QObject {
   void setState(accrue::RunState state, const QString& detail = {});
   bool isLive() const { return accrue::is_live(state()); }
 
-  /// Takes a batch, once per frame. Emits changed() once, and stateChanged() if the state changed.
+  /// Takes a batch of events, once per frame. Emits changed() once, and stateChanged() if the state changed.
   void append(const std::vector<accrue::RunEvent>& events);
   /// Clears all measured data (before a history is read again).
   void clear();
-  /// True once events have been taken.
+  /// Whether any events were taken.
   bool hasEvents() const { return eventsTaken_ > 0; }
   std::int64_t eventsTaken() const { return eventsTaken_; }
-  /// Traces that arrived too fast to be taken and are in the run folder only.
+  /// Number of traces that arrived too fast; they are only in the run folder.
   std::int64_t tracesNotDrawn() const { return tracesNotDrawn_; }
   void setTracesNotDrawn(std::int64_t count);
 
-  /// The plan's figures beside what the ranks counted; empty before they have.
+  /// The plan's figures compared with the ranks' counts; empty before they are known.
   std::vector<accrue::PlanFigure> planCheck() const;
 
   const LastValues& last() const { return series_.last(); }
@@ -127,18 +126,17 @@ class RunSeries : public QObject {
   /// All of them, kept or not.
   std::size_t problemCount() const { return report_.problemCount(); }
   std::int64_t ranks() const;
-  /// As planned, where a spec is known: N may follow from a global batch, and both from the memory of a rank. 0 = not
-  /// known.
+  /// As planned, if a spec is known: N may follow from a global batch, and both from the memory of a rank. 0: unknown.
   std::int64_t plannedSteps() const { return plannedSteps_; }
   std::int64_t plannedMicroBatch() const { return plannedMicroBatch_; }
-  /// The spec with these two in place of what is written.
+  /// The spec with these two values filled in.
   std::optional<accrue::RunSpec> plannedSpec() const;
-  /// The current N; 0 = not known.
+  /// The current N; 0: unknown.
   std::int64_t steps() const;
 
-  /// "2 of 4": progress in the open window.
+  /// Progress in the open window: "2 of 4".
   QString windowText() const;
-  /// "update 120 of 300, micro-step 2 of 4".
+  /// Progress of the run: "update 120 of 300, micro-step 2 of 4".
   QString progressText() const;
 
   /// The series of a metric; never null, empty if nothing was measured.
@@ -158,28 +156,28 @@ class RunSeries : public QObject {
   const SyncTimeline& timeline() const { return series_.timeline(); }
   /// What each rank's gradients hold.
   const RankTracker& tracker() const { return tracker_; }
-  /// Where each rank that is or was ready stands on the grid.
+  /// Grid coordinate of each rank that is or was ready.
   const std::map<std::int64_t, accrue::GridCoordinate>& places() const { return places_; }
-  /// The planned learning rate, one point an update (fewer for very long plans); empty until it is worked out in the
-  /// background, when changed() is emitted. On wall and compute time the plan is placed at the measured pace; empty
-  /// before there is one.
+  /// Planned learning rate, one point per update (fewer for very long plans); empty until it was computed in the
+  /// background, which emits changed(). On wall and compute time the plan is scaled by the measured pace; empty before
+  /// there is one.
   std::vector<std::pair<double, double>> plannedLearningRate(Clock clock) const;
-  /// Where the plan ends on a clock, if it is known.
+  /// End of the plan on a clock, if known.
   std::optional<double> plannedEnd(Clock clock) const;
   /// The newest position on a clock; 0 before the first point.
   double latest(Clock clock) const { return series_.latest(clock); }
 
-  /// Grows with every change to what is drawn; a plot compares it to know whether to draw.
+  /// Grows with every change to drawn data; a plot compares it to decide whether to draw.
   std::uint64_t revision() const { return revision_; }
 
  Q_SIGNALS:
   void changed();
   void stateChanged();
   void shownChanged();
-  /// Spec and plan are known now, or have changed.
+  /// Emitted when spec and plan become known or change.
   void specChanged();
   void givenNameChanged();
-  /// The run is about to go, and is still whole: views that show it are asked for it once more.
+  /// Emitted before the run is destroyed, while it is complete: views that show it must let go.
   void leaving();
 
  private:

@@ -46,7 +46,7 @@ QString finishedSentence(const RunSeries& run) {
   return std::isfinite(outcome.loss) ? tr("%1, loss %2").arg(updates, shortText(outcome.loss, 4)) : updates;
 }
 
-/// The supervisor says when the ranks end and what is kept; the state's word has said the first of its words.
+/// The supervisor says when the ranks end and what is kept; the state's word replaces its first word.
 QString stoppingSentence(const RunSeries& run) {
   if (run.state() != RunState::stopping) return tr("press Stop again to kill");  // it has not answered yet
   const QString detail = run.stateDetail();

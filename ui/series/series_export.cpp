@@ -17,7 +17,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// Empty where nothing was measured.
+/// Empty if nothing was measured.
 QByteArray number(double value) {
   if (!isMeasured(value)) return {};
   if (!std::isfinite(value)) return QByteArray::fromStdString(std::string(non_finite_name(value)));
@@ -49,14 +49,14 @@ std::vector<NamedSpec> namedSpecs(const QList<RunSeries*>& runs) {
 
 }  // namespace
 
-/// Hands the text on in slices, and asks after each whether to go on.
+/// Writer of the text in slices; checks for cancellation after each.
 class SeriesSnapshot::Writer {
  public:
   Writer(QIODevice& out, const GoOn& goOn, std::size_t points) : out_(out), goOn_(goOn), points_(points) {}
 
   Writer& operator<<(const QByteArray& text) { return text_ += text, *this; }
   Writer& operator<<(const char* text) { return text_ += text, *this; }
-  /// After so many points more. False: it is of no use to go on.
+  /// Counts further points. Returns false if continuing is useless.
   bool passed(std::size_t points) {
     done_ += points;
     return text_.size() < sliceBytes || flush();
@@ -95,7 +95,7 @@ SeriesSnapshot::SeriesSnapshot(const QList<RunSeries*>& runs, double smoothingWe
       run.series.push_back({key, store.values(), store.clocks(), smoothed});
       points_ += store.size();
     };
-    // Those have no noise to take away.
+    // These have no noise to smooth.
     const auto isExact = [](Metric metric) { return metric == Metric::learningRate || metric == Metric::lossScale; };
     for (const Metric metric : allMetrics)
       take(metricKey(metric), runs[r]->series(metric), weight_ > 0.0 && !isExact(metric));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Measured series as text: every point of every run on every clock, at full precision, whatever a plot shows.
+// Measured series as text: every point of every run on every clock, at full precision, independent of the plots.
 #pragma once
 
 #include <QByteArray>
@@ -15,20 +15,20 @@ class QIODevice;
 
 namespace accrue::ui {
 
-/// What runs have measured up to now. It is made on the GUI thread at next to no cost, and may be written on any, while
-/// the runs go on.
+/// Copy of the measurements of runs so far. It is made on the GUI thread at almost no cost, and may be written on any
+/// thread while the runs continue.
 class SeriesSnapshot {
  public:
   SeriesSnapshot(const QList<RunSeries*>& runs, double smoothingWeight);
 
-  /// Asked now and then with how much is done, from 0 to 1; false gives it up.
+  /// Called now and then with the progress from 0 to 1; false cancels.
   using GoOn = std::function<bool(double)>;
-  /// Columns run_id, run, metric, one per clock, value, smoothed, smoothing_weight, smoothing_formula; the first line
-  /// names them. Where a value is not smoothed, as of the learning rate, the last three are empty. UTF-8. False: given
-  /// up, or the device took not all; it says why.
+  /// Writes the columns run_id, run, metric, one per clock, value, smoothed, smoothing_weight, smoothing_formula; the
+  /// first line names them. For values without smoothing, such as the learning rate, the last three are empty. UTF-8.
+  /// Returns false if cancelled or if the device failed; the device has the error.
   bool writeCsv(QIODevice& out, const GoOn& goOn = {}) const;
-  /// The same as one JSON object, with the formula of the smoothing, a run with its settings that differ and its series
-  /// as arrays. A number that is not finite is spelled "nan", "inf" or "-inf".
+  /// Writes the same as one JSON object: the smoothing formula, and each run with its differing settings and its series
+  /// as arrays. A non-finite number is spelled "nan", "inf" or "-inf".
   bool writeJson(QIODevice& out, const GoOn& goOn = {}) const;
 
  private:

@@ -23,7 +23,7 @@ void ClockColumn::truncate(std::size_t size) {
 
 template <typename Before>
 std::size_t ClockColumn::partitionPoint(Before before) const {
-  // The bases first: there are few of them.
+  // Searches the bases first: there are few of them.
   const auto search = [&before](std::size_t low, std::size_t high, const auto& positions) {
     while (low < high) {
       const std::size_t middle = (low + high) / 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// SeriesStore: one measured quantity, append-only, with a min/max pyramid and the points where it was not finite.
-// ClockTable: the positions of its points on every clock, shared by quantities that are measured together.
+// SeriesStore: one measured quantity, append-only, with a min/max pyramid and its non-finite points. ClockTable:
+// positions of its points on every clock, shared by quantities that are measured together.
 #pragma once
 
 #include <array>
@@ -13,15 +13,15 @@
 
 namespace accrue::ui {
 
-/// Non-decreasing positions, 4 bytes each: a double every 64 points and a float offset from it. Exact for whole numbers
-/// as long as 64 points span less than 2^24 of them, and to 6e-8 of a block's span otherwise.
+/// Non-decreasing positions in 4 bytes each: a double every 64 points and float offsets from it. Exact for integers if
+/// 64 points span less than 2^24, otherwise to 6e-8 of a block's span.
 class ClockColumn {
  public:
   static constexpr std::size_t blockSize = 64;
 
   std::size_t size() const { return offsets_.size(); }
   double operator[](std::size_t i) const { return bases_[i / blockSize] + static_cast<double>(offsets_[i]); }
-  /// A position before the last one is stored as the last one, so that positions stay sorted.
+  /// A position before the last one is stored as the last one, so positions stay sorted.
   void push(double position);
   void truncate(std::size_t size);
   /// First index whose position is >= x.
@@ -33,7 +33,7 @@ class ClockColumn {
   Chunked<float> offsets_;
   Chunked<double> bases_;
 
-  /// First index that does not fulfil `before`, which positions up to some index fulfil.
+  /// First index that does not satisfy `before`, which holds for all positions up to some index.
   template <typename Before>
   std::size_t partitionPoint(Before before) const;
 };
@@ -69,21 +69,21 @@ class SeriesStore {
   const ClockTable& clocks() const { return *clocks_; }
   const ClockColumn& clock(Clock clock) const { return (*clocks_)[clock]; }
 
-  /// noValue where nothing was measured.
+  /// noValue if nothing was measured.
   void append(double value);
   void truncate(std::size_t size);
-  /// Counts truncations: anything derived from an older generation must be recomputed.
+  /// Number of truncations: data derived from an older generation must be recomputed.
   std::uint64_t generation() const { return generation_; }
 
   /// Smallest and largest finite value of points [first, last).
   MinMax range(std::size_t first, std::size_t last) const { return pyramid_.range(values_, first, last); }
   const MinMaxPyramid& pyramid() const { return pyramid_; }
   const Chunked<Mark>& marks() const { return marks_; }
-  /// Finite points that a logarithmic axis cannot show.
+  /// Number of finite points that a logarithmic axis cannot show.
   std::size_t countNotPositive() const { return notPositive_; }
   /// Index of the point nearest to x on a clock; size() if there is none.
   std::size_t nearest(Clock clock, double x) const;
-  /// The same, but size() if x lies more than a step before the first point or after the last.
+  /// Does the same, but returns size() if x is more than a step before the first point or after the last.
   std::size_t reading(Clock clock, double x) const;
 
  private:

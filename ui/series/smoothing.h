@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Smoothing: a debiased exponential mean over all points of a series, before any reduction. The measured values are
-// never altered; a constant stays that constant from its first point; a point that is not finite leaves a gap and does
-// not count.
+// Smoothing: a debiased exponential mean over all points of a series, before any reduction. The measured values never
+// change. A constant stays that constant from its first point; a non-finite point leaves a gap and does not count.
 #pragma once
 
 #include <QString>
@@ -13,8 +12,8 @@
 
 namespace accrue::ui {
 
-/// The mean over the points so far, each weighing `weight` times the one after it. A point that is not finite gives no
-/// number and does not count.
+/// Mean of the points so far; each has `weight` times the weight of its successor. A non-finite point gives no number
+/// and does not count.
 class DebiasedMean {
  public:
   static constexpr double largestWeight = 0.999;
@@ -26,7 +25,7 @@ class DebiasedMean {
  private:
   double weight_;
   double mean_ = 0.0;
-  double remaining_ = 1.0;  // weight^count: the part of the mean that no point has filled yet
+  double remaining_ = 1.0;  // weight^count: part of the mean that no point has filled yet
 };
 
 class SmoothedSeries {
@@ -37,7 +36,7 @@ class SmoothedSeries {
 
   double weight() const { return mean_.weight(); }
   const SeriesStore& source() const { return *source_; }
-  /// Takes the points that arrived since the last call; starts over if the source was truncated.
+  /// Takes the points since the last call; restarts if the source was truncated.
   void catchUp();
   double value(std::size_t i) const { return values_[i]; }
   std::size_t size() const { return values_.size(); }
@@ -53,7 +52,7 @@ class SmoothedSeries {
 
 /// "s(t) = sum 0.9^k x(t-k) / sum 0.9^k over finite points"
 QString smoothingFormula(double weight);
-/// The weights that a slider or a key steps through: 0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999.
+/// Weights for a slider or a key: 0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999.
 double nextSmoothing(double weight, int direction);
 
 }  // namespace accrue::ui

@@ -11,10 +11,10 @@ namespace accrue::ui {
 
 namespace {
 
-/// Calls that some rank of their group has yet to report; more are of traces that got lost.
+/// Maximum number of calls with missing reports; more come from lost traces.
 constexpr std::size_t mostOpen = 4096;
 
-/// A part of a count.
+/// Scales a count by a fraction.
 std::int64_t scaled(std::int64_t count, double part) {
   return static_cast<std::int64_t>(std::llround(static_cast<double>(count) * part));
 }
@@ -49,7 +49,7 @@ void SyncTimeline::take(std::int64_t rank, const accrue::Sync& body) {
   }
 }
 
-/// The ranks that a call waits for; empty if it waits for none that is known.
+/// Ranks that a call waits for; empty if none is known.
 accrue::RankList SyncTimeline::groupOf(std::int64_t rank, const SyncSpan& span) const {
   if (rank < 0 || rank >= grid_.world() || isMessage(span)) return {};
   using accrue::Axis;
@@ -62,7 +62,7 @@ accrue::RankList SyncTimeline::groupOf(std::int64_t rank, const SyncSpan& span) 
   return {};
 }
 
-/// Ranks make the same calls in the same order, so that the n-th of one is the n-th of the others.
+/// Ranks make the same calls in the same order, so the n-th of one is the n-th of the others.
 void SyncTimeline::join(std::int64_t rank, const accrue::RankList& group, const SyncSpan& span) {
   auto& [microStep, made] = calls_[{rank, span.axis, span.op}];
   if (microStep != span.microStep) std::tie(microStep, made) = std::pair(span.microStep, std::int64_t{0});
@@ -79,12 +79,12 @@ void SyncTimeline::join(std::int64_t rank, const accrue::RankList& group, const 
     last = std::max(last, its.begin);
     end = std::min(end, its.end);
   }
-  // None ends before all have begun; where it seems so, these are not one call.
+  // None ends before all have begun; if one seems to, these are different calls.
   for (const auto& [each, its] : begun) lanes_[each].meet(its, last <= end ? last : its.begin);
   open_.erase(call);
 }
 
-/// A message is two spans: one where it is sent, one where it is received.
+/// A message is two spans: one at the sender, one at the receiver.
 void SyncTimeline::count(SyncCounts& counts, const SyncSpan& span) {
   if (span.reducesGradients) {
     ++counts.reductions;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// SyncTimeline: what each rank did and when, from its own reports: spans of forward, backward and optimizer steps, and
-// communication with its axis and bytes. Times are seconds from the run's origin; time between spans is waiting.
+// SyncTimeline: operations of each rank over time, from its own reports: spans of forward, backward and optimizer
+// steps, and communication with its axis and bytes. Times are seconds from the run's origin; time between spans is
+// waiting.
 #pragma once
 
 #include <QString>
@@ -17,14 +18,14 @@
 
 namespace accrue::ui {
 
-/// What a rank sent and received in all.
+/// Totals of a rank's communication.
 struct SyncCounts {
   std::int64_t collectives = 0;
   std::int64_t messages = 0;  ///< sent
   std::int64_t bytes = 0;
   std::int64_t reductions = 0;          ///< of gradients, over data
   std::int64_t reducedBytes = 0;        ///< their payload
-  std::int64_t reducingMicroSteps = 0;  ///< in which it reduced gradients
+  std::int64_t reducingMicroSteps = 0;  ///< in which it reduced gradients over data
   std::int64_t newestReducing = 0;      ///< the newest of them
 };
 
@@ -33,53 +34,53 @@ class SyncTimeline {
  public:
   void take(std::int64_t rank, const accrue::Operations& body);
   void take(std::int64_t rank, const accrue::Sync& body);
-  /// The run was paused, at a time that has the offset in it.
+  /// Marks the run as paused at a time that includes the offset.
   void pauseAt(double seconds);
   void clear();
-  /// Drops everything after a micro-step: the run was resumed there. Where spans are no longer kept, the counts are
-  /// then those of as many micro-steps on average.
+  /// Drops everything after a micro-step from which the run was resumed. Where spans are gone, the counts become those
+  /// of an average over as many micro-steps.
   void rewind(std::int64_t microStep);
   /// Seconds to add to the ranks' times: the duration of a resumed run before its resume.
   void setTimeOffset(double seconds) { offset_ = seconds; }
-  /// Which ranks take part in a collective together. Without it none is known to wait for another.
+  /// Sets which ranks take part in a collective together. Without it no rank is known to wait for another.
   void setGrid(const accrue::RankGrid& grid) { grid_ = grid; }
 
   bool empty() const { return lanes_.empty(); }
   const std::map<std::int64_t, Lane>& lanes() const { return lanes_; }
   const std::vector<QString>& axes() const { return axes_; }
-  /// Indices into axes() in the order in which they are shown: data, tensor, pipeline, then the combined ones.
+  /// Indices into axes() in display order: data, tensor, pipeline, then the combined ones.
   std::vector<std::uint8_t> shownAxes() const;
   const std::vector<QString>& ops() const { return ops_; }
 
   double begin() const;
   double end() const;
-  /// Calls of a group, each once a rank.
+  /// Calls of a group, once per rank.
   std::int64_t collectives() const { return total(&SyncCounts::collectives); }
-  /// From one rank to another, each once.
+  /// Messages between ranks, each once.
   std::int64_t messages() const { return total(&SyncCounts::messages); }
-  /// Payload over all ranks, of collectives and on both sides of messages.
+  /// Payload over all ranks: of collectives, and of both sides of messages.
   std::int64_t bytes() const { return total(&SyncCounts::bytes); }
-  /// The largest payload so far of what trains weights.
+  /// Largest payload so far of calls that train weights.
   std::int64_t largestBytes() const { return largestBytes_; }
   /// Micro-steps of a rank in which gradients were reduced over data.
   std::int64_t reducingMicroSteps() const;
-  /// Reductions of gradients over data, by the first rank: of several ranks each call counts once.
+  /// Reductions of gradients over data by the first rank, so that a call of several ranks counts once.
   std::int64_t reductions() const;
-  /// False where a record does not say what calls are for: the sums of exactness checks then count as reductions.
+  /// Whether the record states purposes of calls. If not, the sums of exactness checks count as reductions.
   bool saysPurposes() const { return says_purposes_; }
-  /// Collectives that reduce no gradients, each once a rank.
+  /// Collectives that reduce no gradients, once per rank.
   std::int64_t otherCollectives() const { return collectives() - total(&SyncCounts::reductions); }
   /// Whether anything was sent that trains no weights.
   bool sendsAside() const { return sends_aside_; }
   /// Their payload over all ranks.
   std::int64_t reducedBytes() const { return total(&SyncCounts::reducedBytes); }
-  /// That payload if gradients had been reduced in so many micro-steps.
+  /// Returns that payload for reductions in `microSteps` micro-steps.
   std::int64_t bytesIfReduced(std::int64_t microSteps) const;
 
  private:
-  /// Micro-step, first rank of the group, axis, op, and which of these calls.
+  /// Micro-step, first rank of the group, axis, op, and index among these calls.
   using Call = std::tuple<std::int64_t, std::int64_t, std::uint8_t, std::uint8_t, std::int64_t>;
-  /// The ranks' spans of a call that others of the group have yet to report.
+  /// The ranks' spans of a call that others of the group have not yet reported.
   using Begun = std::vector<std::pair<std::int64_t, SyncSpan>>;
 
   accrue::RankList groupOf(std::int64_t rank, const SyncSpan& span) const;
@@ -95,10 +96,10 @@ class SyncTimeline {
   std::vector<QString> ops_;
   accrue::RankGrid grid_;
   std::map<Call, Begun> open_;
-  /// Calls so far of a rank's newest micro-step, by rank, axis and op.
+  /// Calls so far in a rank's newest micro-step, by rank, axis and op.
   std::map<std::tuple<std::int64_t, std::uint8_t, std::uint8_t>, std::pair<std::int64_t, std::int64_t>> calls_;
   std::map<std::int64_t, SyncCounts> counts_;  // by rank
-  std::map<std::int64_t, SyncCounts> past_;    // the part of spans that are no longer kept
+  std::map<std::int64_t, SyncCounts> past_;    // the part of spans that are gone
   double offset_ = 0.0;
   std::int64_t largestBytes_ = 0;
   bool says_purposes_ = true;

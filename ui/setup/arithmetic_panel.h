@@ -23,23 +23,24 @@ class ArithmeticPanel : public QWidget {
  public:
   explicit ArithmeticPanel(QWidget* parent = nullptr);
 
-  /// `sketch`: of the result's plan, if it has one.
+  /// `sketch`: that of the result's plan, if any.
   void showResult(const Preflight& result, const std::optional<PlanSketch>& sketch);
-  /// The result shown belongs to an older document; the next is being worked out.
+  /// The shown result belongs to an older document, and the next is being computed.
   void setChecking(bool checking);
-  /// Fields without a valid value: while there are any, no plan is shown, because none belongs to the form's text.
+  /// Sets the fields without a valid value. While there are any, no plan is shown, because none matches the form's
+  /// text.
   void setRejectedFields(const QStringList& keys);
-  /// Whether the result has errors that another choice of plug-in libraries can mend.
+  /// Whether the result has errors that another choice of plug-in libraries can fix.
   void setLibrariesAtFault(bool at_fault);
-  /// "2 edits since the last run", or where that ran another spec that this one has not been run yet; 0 or nothing
-  /// hides it.
+  /// Shows "2 edits since the last run", or that this spec was not run yet because the last run had another; 0 or
+  /// nothing hides it.
   void setEditsNotRun(std::optional<int> edits, bool last_ran_another);
   QString text() const;
-  /// What keeps the spec from running; empty if nothing does, or that is not known yet.
+  /// Reason why the spec cannot run; empty if there is none or it is not yet known.
   QString obstacle() const;
 
  Q_SIGNALS:
-  /// The user asks for the field of the first error.
+  /// Requests the field of the first error.
   void fieldRequested(const QString& key);
   void librariesWanted();
 

@@ -8,8 +8,8 @@ class QComboBox;
 
 namespace accrue::ui {
 
-/// Chooses a name of an enum, or yes or no, with the meaning of each in the list; an optional field also offers to
-/// leave the choice to the plan or the dialect.
+/// Editor that chooses a name of an enum, or yes or no, with the meaning of each in the list; an optional field can
+/// also leave the choice to the plan or the dialect.
 class ChoiceEditor : public FieldEditor {
   Q_OBJECT
 
@@ -20,14 +20,14 @@ class ChoiceEditor : public FieldEditor {
 
  private:
   void addNotes();
-  /// The entry for "as the dialect" also shows the dialect's value.
+  /// Makes the entry for "as the dialect" also show the dialect's value.
   void showDerived(const RunSpec& spec);
 
   const SpecField& field_;
   QComboBox* combo_;
 };
 
-/// Yes or no.
+/// Editor for yes or no.
 class SwitchEditor : public FieldEditor {
   Q_OBJECT
 

@@ -5,7 +5,7 @@
 
 namespace accrue::ui {
 
-/// A choice in the list of a combo box: its name, and beside it in muted text its meaning and which system uses it.
+/// A choice in the list of a combo box: its name, and in muted text its meaning and the systems that use it.
 class ChoiceNotesDelegate : public QStyledItemDelegate {
   Q_OBJECT
 

@@ -32,7 +32,7 @@ QString countText(std::int64_t count, const QString& one, const QString& many) {
   return (count == 1 ? one : many).arg(groupedNumber(count));
 }
 
-/// What a dataset holds, and of that the part that is read.
+/// Contents of a dataset, and the part of it that is read.
 QString heldText(const CorpusRow& row) {
   QString all = DataPanel::tr("%1, %2").arg(
       countText(row.documents, DataPanel::tr("%1 document"), DataPanel::tr("%1 documents")),
@@ -50,7 +50,7 @@ QString heldText(const CorpusRow& row) {
                   countText(row.passes, DataPanel::tr("%1 pass"), DataPanel::tr("%1 passes")));
 }
 
-/// A row of a table whose first cell is words and whose others are numbers.
+/// A row of a table whose first cell is text and whose others are numbers.
 QString tableRow(const QStringList& cells) {
   QString row = QStringLiteral("<tr>");
   for (qsizetype i = 0; i < cells.size(); ++i)
@@ -124,7 +124,7 @@ void DataPanel::showEvent(QShowEvent* event) {
   look();
 }
 
-/// While it is shown. Edits that come while files are read are looked at together, once they have been read.
+/// Reads while shown. Edits during reading are handled together afterwards.
 void DataPanel::look() {
   if (!isVisible()) return;
   const RunSpec& spec = preflight_->lowered().spec;
@@ -196,7 +196,7 @@ void DataPanel::showCorpus(const Result<CorpusReport>& report) {
   sets_->setAccessibleName(said.join(QStringLiteral("; ")));
   const std::int64_t most = std::min<std::int64_t>(report->training_samples, std::numeric_limits<int>::max());
   sample_->setRange(0, static_cast<int>(std::max<std::int64_t>(0, most - 1)));
-  // What was said of a sample belongs to the spec before the edit.
+  // Text about a sample belongs to the spec before the edit.
   shown_.reset();
   origin_->hide();
 }

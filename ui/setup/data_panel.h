@@ -17,8 +17,8 @@ struct DockPanel;
 class PreflightRunner;
 class SpecDocument;
 
-/// The data dock: the datasets of an indexed spec with their parts and shares, and what one sample is cut from. Files
-/// are read in the background; an index only when a sample is asked for.
+/// The data dock: datasets of an indexed spec with their parts and shares, and the source of one sample. Files are read
+/// in the background; an index is read only when a sample is requested.
 class DataPanel : public QWidget {
   Q_OBJECT
 
@@ -49,7 +49,7 @@ class DataPanel : public QWidget {
   Result<CorpusReport> corpus_;
   std::optional<Result<SampleReport>> shown_;
   bool looking_ = false;
-  bool look_again_ = false;  ///< the spec changed while its data were looked at
+  bool look_again_ = false;  ///< the spec changed while its data were being read
   quint64 sample_request_ = 0;
   JobRunner jobs_;
 };

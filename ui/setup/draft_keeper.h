@@ -17,18 +17,19 @@ namespace accrue::ui {
 
 class SpecDocument;
 
-/// Edits that were never saved, as found at the start.
+/// Unsaved edits found at the start.
 struct Draft {
   RunSpec spec;
   QString name;
   QString base_dir;
-  QString spec_file;  ///< where the spec was saved before; empty = never
+  QString spec_file;  ///< file of the last save; empty: never saved
   SampleLock lock = SampleLock::none;
   QDateTime when;
 };
 
-/// Writes unsaved edits to the state folder every few seconds, so that neither closing nor a crash loses them. Every
-/// window has its own file, locked while the window is open, so that no other window mistakes it for a left-over draft.
+/// Keeper of unsaved edits: writes them to the state folder every few seconds, so that neither closing nor a crash
+/// loses them. Every window has its own file, locked while the window is open, so that no other window mistakes it for
+/// a left-over draft.
 class DraftKeeper : public QObject {
   Q_OBJECT
 
@@ -36,10 +37,10 @@ class DraftKeeper : public QObject {
   DraftKeeper(SpecDocument* document, QString folder, QObject* parent = nullptr);
   ~DraftKeeper() override;
 
-  /// The newest draft of a window that no longer exists. This window alone may offer it until dropLeftOver(); it stays
-  /// on disk until then.
+  /// Returns the newest draft of a window that no longer exists. Only this window may offer it until dropLeftOver(); it
+  /// stays on disk until then.
   std::optional<Draft> leftOver();
-  /// Removes the draft that leftOver() returned: it was restored or dismissed.
+  /// Removes the draft from leftOver(), after it was restored or dismissed.
   void dropLeftOver();
   /// Writes or removes the draft now.
   void keep();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// FieldEditor: the control by which a form edits one field of the spec table, and its factory by the field's type.
+// FieldEditor: the control for one field of the spec table, and its factory by the field's type.
 #pragma once
 
 #include <QObject>
@@ -11,24 +11,24 @@ class QWidget;
 
 namespace accrue::ui {
 
-/// The editor is owned by its widget.
+/// Owned by its widget.
 class FieldEditor : public QObject {
   Q_OBJECT
 
  public:
-  /// An editor for the field, its widget named "field.<key>".
+  /// Makes an editor for the field, with a widget named "field.<key>".
   static FieldEditor* create(const SpecField& field, QWidget* parent);
 
-  /// What takes the focus.
+  /// The widget that takes the focus.
   virtual QWidget* widget() const = 0;
-  /// Shows the spec's value without signals. Text that already means this value is left as it was typed.
+  /// Shows the spec's value without signals. Text that already means this value stays as typed.
   virtual void show(const RunSpec& spec) = 0;
 
  Q_SIGNALS:
   void edited(const accrue::SpecValue& value);
-  /// The value is whole: what is edited next is another edit.
+  /// The value is complete: the next edit is a new one.
   void finished();
-  /// The typed text is not a valid value; an empty problem: it is again.
+  /// The typed text is not a valid value; an empty problem: it is valid again.
   void problemChanged(const QString& problem);
 
  protected:

@@ -157,8 +157,8 @@ std::vector<QWidget*> FieldForm::editorsInSight() const {
 
 void FieldForm::keepContentInSight() {
   if (!measured_) measureColumns();
-  // The form does not scroll sideways: the dock is never narrower than its fields. Labels that find no room beside them
-  // stand above.
+  // The form does not scroll sideways: the dock is never narrower than its fields. Labels that do not fit beside them
+  // are above.
   const QMargins margins = content_->layout()->contentsMargins();
   const int around = margins.left() + margins.right() + verticalScrollBar()->sizeHint().width();
   int fields = 0;
@@ -226,7 +226,7 @@ void FieldForm::showDocument() {
   arrange();
 }
 
-/// A field of the plug-in shows what it comes to; a key that one sets shows by which, and is edited there.
+/// A field of the plug-in shows its result; a key that a field sets names it, and is edited there.
 void FieldForm::showPlugin(const LoweredMegatron& lowered) {
   const RunSpec defaults;
   const auto& locked = document_->lockedKeys().why;
@@ -291,7 +291,7 @@ void FieldForm::setFilter(const QString& text) {
 }
 
 void FieldForm::restrictTo(std::vector<const SpecField*> fields) {
-  // What a lesson lists is seen at first, and its groups can be folded; afterwards they are as they were.
+  // Fields listed by a lesson are initially visible, and their groups can be folded; afterwards folding is restored.
   if (only_.empty() && !fields.empty()) {
     folds_before_ = foldState();
     for (FieldSection* section : sections_) section->setExpanded(true);
@@ -399,7 +399,7 @@ void FieldForm::focusField(const QString& key) {
   place_->scrollTo(wanted->editorWidget());
   QWidget* editor = wanted->editorWidget();
   editor->setFocus(Qt::OtherFocusReason);
-  // What is typed next replaces the value.
+  // The next typing replaces the value.
   if (auto* spin = qobject_cast<QAbstractSpinBox*>(editor)) spin->selectAll();
   if (auto* line = qobject_cast<QLineEdit*>(editor)) line->selectAll();
 }
@@ -424,7 +424,7 @@ void FieldForm::setEditable(bool editable) {
     return;
   }
   content_->setEnabled(true);
-  // Back to the field that was edited, unless the user has moved on meanwhile.
+  // Returns to the edited field, unless the user has moved on meanwhile.
   if (focus_before_ && window()->focusWidget() == focus_meanwhile_) focus_before_->setFocus(Qt::OtherFocusReason);
   focus_before_ = nullptr;
 }

@@ -30,32 +30,32 @@ class FieldForm : public QScrollArea {
   explicit FieldForm(SpecDocument* document, QWidget* parent = nullptr);
 
   void setFindings(const std::vector<Finding>& findings);
-  /// Those that the spec names parts of, which set keys, too.
+  /// Sets the libraries with parts that the spec names; they also set keys.
   void setLibraries(const std::vector<PluginFacts>& libraries);
-  /// Marks the fields whose edits wait for the next run, and their sections.
+  /// Marks the fields with edits for the next run, and their sections.
   void setEditsWaiting(const std::vector<SpecDifference>& edits);
   /// Shows only fields that match the text by label, key, help or another tool's name. Empty shows all.
   void setFilter(const QString& text);
   /// Shows only these fields, as a lesson does; empty shows all.
   void restrictTo(std::vector<const SpecField*> fields);
-  /// Unfolds and scrolls to a field; the focus stays where it is. A field that a filter hides stays hidden. Until the
-  /// user scrolls or goes to another field it stays in sight, also when findings or the arithmetic take room.
+  /// Unfolds and scrolls to a field without moving the focus. A filtered field stays hidden. The field stays visible
+  /// until the user scrolls or goes to another field, even if findings or the arithmetic take space.
   void reveal(const QString& key);
-  /// Unfolds, scrolls to and focuses a field. A filter that hides it is dropped.
+  /// Unfolds, scrolls to and focuses a field; removes a filter that hides it.
   void focusField(const QString& key);
-  /// Focuses the field that fits the filter best; false if it shows none.
+  /// Focuses the best match of the filter; false if there is none.
   bool focusBestFound();
   FieldRow* row(const QString& key) const;
-  /// Adds a command beside the title of a section, which is named like the spec's table ("accumulation").
+  /// Adds a command beside the title of a section, which has the name of the spec's table ("accumulation").
   void addTitleAction(const QString& section, QAction* action);
-  /// Adds a control of its own under a field, which it follows in the tab order.
+  /// Adds a control under a field, after it in the tab order.
   void addBelow(const QString& key, const QString& label, QWidget* control);
   /// Keys of the fields without a valid value.
   QStringList rejectedFields() const;
-  /// The fields whose text is no value show the spec's again. False: there was none.
+  /// Replaces invalid text in fields by the spec's values. Returns false if there was none.
   bool discardRejectedText();
   void setEditable(bool editable);
-  /// Which sections are folded, for the window's state.
+  /// Folded sections, for the window's state.
   QStringList foldState() const;
   void restoreFoldState(const QStringList& state);
 
@@ -69,11 +69,11 @@ class FieldForm : public QScrollArea {
   void rejectedFieldsChanged();
   /// The user is done with the form.
   void left();
-  /// The user wants to choose the plug-in libraries that register what a field names.
+  /// The user wants to choose plug-in libraries for the names in a field.
   void librariesWanted();
 
  protected:
-  /// Escape takes back what is being typed, and leaves the form.
+  /// Escape undoes the current typing and leaves the form.
   void keyPressEvent(QKeyEvent* event) override;
   void showEvent(QShowEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
@@ -81,7 +81,7 @@ class FieldForm : public QScrollArea {
   bool eventFilter(QObject* object, QEvent* event) override;
 
  private:
-  /// The widths of the columns, in the present size of text.
+  /// Measures the columns at the current text size.
   void measureColumns();
   void keepContentInSight();
   std::vector<QWidget*> editorsInSight() const;
@@ -91,9 +91,9 @@ class FieldForm : public QScrollArea {
   void showPlugin(const LoweredMegatron& lowered);
   void showOtherDocument();
   void arrange();
-  /// Sections stand in their order, but those with the best of what a filter found come first.
+  /// Keeps the sections in order, but puts those with the best matches of a filter first.
   void orderSections(const std::vector<const SpecField*>& found);
-  /// Opens the section of a field, and its advanced part if the field is in it.
+  /// Opens the section of a field, and its advanced part if necessary.
   void unfold(const FieldRow* wanted);
   void chainTabOrder();
 
@@ -103,7 +103,7 @@ class FieldForm : public QScrollArea {
   PlaceKeeper* place_;
   std::vector<FieldSection*> sections_;
   std::map<std::string, FieldRow*, std::less<>> rows_;
-  std::vector<std::pair<FieldRow*, QWidget*>> below_;  ///< controls under fields
+  std::vector<std::pair<FieldRow*, QWidget*>> below_;  ///< controls below fields
   int label_width_ = 0;
   int unit_width_ = 0;
   bool stacked_ = false;  ///< labels stand above their fields
@@ -111,7 +111,7 @@ class FieldForm : public QScrollArea {
   std::vector<Finding> findings_;
   QString filter_;
   std::vector<const SpecField*> only_;
-  QStringList folds_before_;  ///< the form was restricted
+  QStringList folds_before_;  ///< folding before the form was restricted
   std::vector<PluginFacts> libraries_;
   RunSpec lowered_;                 ///< the document's spec with the keys that the Megatron-LM plug-in sets
   QPointer<QWidget> focus_before_;  ///< had the focus when the form was disabled

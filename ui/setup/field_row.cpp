@@ -35,10 +35,10 @@ QString systemName(std::string_view system) {
   return fromView(system);
 }
 
-/// The lines of a row in its grid, from the first on.
+/// Lines of a row in its grid, from the first on.
 enum Line { label_line, editor_line, found_line, note_line, remark_line, waiting_line, below_label_line, below_line };
 
-/// A name of several words may be broken between them.
+/// Allows line breaks between the words of a name.
 QString breakable(QString name) {
   return name.replace(QLatin1Char('_'), QStringLiteral("_\u200B"));
 }
@@ -103,7 +103,7 @@ FieldRow::FieldRow(const SpecField& field, QGridLayout* grid, QWidget* parent)
     if (turned) Q_EMIT textRejectedChanged(isTextRejected());
   });
   connect(note_, &FindingNote::fixRequested, this, [this](const QString& value) {
-    // The button goes with its finding; the focus must not go on to whatever is next.
+    // The button disappears with its finding; the focus must not move to the next control.
     if (note_->isAncestorOf(QApplication::focusWidget())) editorWidget()->setFocus(Qt::OtherFocusReason);
     Q_EMIT fixRequested(field_, value);
   });

@@ -20,7 +20,7 @@ namespace accrue::ui {
 class FieldEditor;
 class FindingNote;
 
-/// One field of the form: label, editor, unit in one row of a grid, its findings in the next.
+/// One field of the form: label, editor and unit in one row of a grid, findings in the next.
 class FieldRow : public QObject {
   Q_OBJECT
 
@@ -31,32 +31,32 @@ class FieldRow : public QObject {
   QWidget* editorWidget() const;
   QLabel* label() const { return label_; }
   QLabel* unit() const { return unit_; }
-  /// Shows the spec's value. Invalid text stays, for the user to correct, unless the spec's value has changed otherwise
-  /// than by textRejected().
+  /// Shows the spec's value. Invalid text stays for correction, unless the spec's value has changed other than by
+  /// textRejected().
   void showSpec(const RunSpec& spec);
-  /// Shows the spec's value in place of invalid text.
+  /// Replaces invalid text by the spec's value.
   void discardText(const RunSpec& spec);
   void setFindings(std::vector<Finding> findings);
-  /// Has an error or a warning, which must be visible even if the field would be folded away.
+  /// Whether it has an error or a warning, which must be visible even in a folded section.
   bool needsAttention() const;
-  /// The typed text is not a valid value, so the field differs from the spec.
+  /// Whether the typed text is invalid, so that the field differs from the spec.
   bool isTextRejected() const { return !problem_.isEmpty(); }
   /// Shown below the field while a search finds it by another tool's name; empty hides it.
   void setFoundAs(const QString& name);
-  /// Shown below the field: what it comes to and by what. idle greys the label: the field changes nothing.
+  /// Shown below the field: its effective value and the origin. idle greys the label, because the field has no effect.
   void setRemark(const QString& text, bool idle);
-  /// Shown below the field: the edit waits for the next run, and this one has another value. Empty: no edit waits.
+  /// Shown below the field: the edit is for the next run, and the current one has another value. Empty: no such edit.
   void setWaiting(const std::optional<std::string>& value_of_run);
   bool isWaiting() const { return waits_; }
-  /// A control of its own under the field, shown and hidden with it.
+  /// Adds a control under the field, shown and hidden with it.
   void addBelow(const QString& label, QWidget* control);
-  /// The label above the field in place of beside it, for narrow forms.
+  /// Puts the label above the field instead of beside it, for narrow forms.
   void setStacked(bool stacked);
-  /// The narrowest width of the field and its unit in a form whose units are so wide.
+  /// Minimum width of the field with its unit, if all units have this width.
   int leastWidth(int unit_width) const;
-  /// A lock in the field: an edit of it moves another number.
+  /// Shows a lock in the field: an edit of it changes another number.
   void setLocked(bool locked);
-  /// The value follows from elsewhere and cannot be edited here.
+  /// Marks the value as derived, and not editable here.
   void setFixed(bool fixed);
   void setVisible(bool visible);
   bool isVisible() const { return visible_; }
@@ -67,7 +67,7 @@ class FieldRow : public QObject {
   void finished();
   void fixRequested(const accrue::SpecField& field, const QString& value);
   void librariesWanted();
-  /// What is being typed is no valid value, or no longer one.
+  /// The typed text is not, or no longer, a valid value.
   void textRejected(const accrue::SpecField& field);
   void textRejectedChanged(bool rejected);
 
@@ -77,7 +77,7 @@ class FieldRow : public QObject {
 
   const SpecField& field_;
   QGridLayout* grid_;
-  int head_;  ///< the first of the row's lines in the grid, for a label above the field
+  int head_;  ///< first grid line of the row, for a label above the field
   QLabel* label_;
   FieldEditor* editor_;
   QLabel* unit_;
@@ -97,7 +97,7 @@ class FieldRow : public QObject {
   bool waits_ = false;
 };
 
-/// "gradient_accumulation_steps in Accelerate"
+/// Returns for example "gradient_accumulation_steps in Accelerate".
 QString aliasText(const FieldAlias& alias);
 
 }  // namespace accrue::ui

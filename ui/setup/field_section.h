@@ -14,7 +14,7 @@ namespace accrue::ui {
 
 class FoldButton;
 
-/// A group of the form: a title that folds it, its basic fields, and the advanced ones behind a second fold.
+/// A group of the form: a title that folds it, its basic fields, and the advanced ones in a second fold.
 class FieldSection : public QWidget {
   Q_OBJECT
 
@@ -22,26 +22,26 @@ class FieldSection : public QWidget {
   FieldSection(const QString& name, const QString& title, QWidget* parent = nullptr);
 
   FieldRow* addField(const SpecField& field);
-  /// A command that belongs to the section, as a button beside its title.
+  /// Adds a command of the section, as a button beside its title.
   void addTitleAction(QAction* action);
-  /// The columns of the form: how wide labels and units are, and whether labels stand above their fields.
+  /// Sets the columns of the form: widths of labels and units, and whether labels are above their fields.
   void setColumns(int label_width, int unit_width, bool stacked);
   const std::vector<FieldRow*>& rows() const { return rows_; }
   int labelWidth() const;
   int unitWidth() const;
-  /// The narrowest width of the title's line.
+  /// Minimum width of the title's line.
   int titleWidth() const;
-  /// The narrowest width of the fields shown, without their labels.
+  /// Minimum width of the shown fields, without their labels.
   int fieldsWidth(int unit_width) const;
 
   void setExpanded(bool expanded);
   bool isExpanded() const;
-  /// "2 for the next run" beside the title while edits of its fields wait for it.
+  /// Shows "2 for the next run" beside the title while its fields have such edits.
   void showWaiting();
   void setAdvancedShown(bool shown);
   bool isAdvancedShown() const;
-  /// Shows the fields that apply to the spec, and a field that needs attention in any case; with a filter, only
-  /// matching ones, even if advanced. `unfolds`: those of a folded group too. Call again after foldingChanged().
+  /// Shows the fields that apply to the spec, and any field that needs attention; with a filter, only matching ones,
+  /// including advanced ones. `unfolds`: also those of a folded group. Call again after foldingChanged().
   void arrange(const RunSpec& spec, const std::vector<const SpecField*>* filter, bool unfolds);
 
  Q_SIGNALS:

@@ -67,7 +67,7 @@ void FindingNote::setFindings(const std::vector<Finding>& findings) {
   updateIcon();
 }
 
-/// Empty where no button can mend it.
+/// Empty if no button can fix it.
 QString FindingNote::fixText(const SpecField* field) const {
   if (fix_value_.isEmpty()) {
     const MegatronField* plugin = field ? find_megatron_field(field->name()) : nullptr;

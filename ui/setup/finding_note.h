@@ -12,7 +12,7 @@ class QPushButton;
 
 namespace accrue::ui {
 
-/// The findings of one field, below it: the icon of the most severe, their sentences, and one button that fixes them.
+/// Findings of one field, below it: the icon of the most severe, their sentences, and one button that fixes them.
 class FindingNote : public QWidget {
   Q_OBJECT
 
@@ -24,7 +24,7 @@ class FindingNote : public QWidget {
 
  Q_SIGNALS:
   void fixRequested(const QString& value);
-  /// The field names what a plug-in library registers, and the user wants to choose one.
+  /// The field names a part of a plug-in library, and the user wants to choose one.
   void librariesWanted();
 
  protected:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The findings of the last preflight as rows: what is wrong, where, and what would fix it. Errors come first.
+// Findings of the last preflight as rows: the problem, its place and its fix. Errors come first.
 #pragma once
 
 #include <QAbstractListModel>
@@ -18,7 +18,7 @@ class FindingsModel : public QAbstractListModel {
 
   explicit FindingsModel(QObject* parent = nullptr);
 
-  /// Keeps the rows that stay the same, so that selection and focus survive an edit.
+  /// Keeps unchanged rows, so that selection and focus survive an edit.
   void setFindings(std::vector<Finding> findings);
   const std::vector<Finding>& findings() const { return findings_; }
   int errors() const;
@@ -35,9 +35,10 @@ class FindingsModel : public QAbstractListModel {
   std::vector<Finding> findings_;
 };
 
-/// "Must be at least 1 (found 0, expected 1 or more)": a finding without its place, for display beside the field.
+/// Formats a finding without its place, for display beside the field: "Must be at least 1 (found 0, expected 1 or
+/// more)".
 QString findingText(const Finding& finding);
-/// The same behind the name of its field: "File: does not exist".
+/// Does the same with the field's name in front: "File: does not exist".
 QString findingSentence(const Finding& finding);
 
 }  // namespace accrue::ui

@@ -39,7 +39,7 @@ PluginFacts LibraryProbe::ask(const PluginRecord& chosen) const {
   if (!now) return unusable(tr("it %1").arg(QString::fromStdString(now.error().message)));
   if (!chosen.sha256.empty() && *now != chosen.sha256) return unusable(changed);
   PluginFacts facts = describe_plugins(rank_program_, {chosen.file}).front();
-  if (facts.sha256.empty()) facts.sha256 = *now;  // accrue-rank could not say
+  if (facts.sha256.empty()) facts.sha256 = *now;  // accrue-rank could not tell
   return facts.sha256 == *now ? facts : unusable(changed);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The plug-in libraries that were chosen for a spec, as accrue-rank describes them. The studio loads none of them.
+// Chosen plug-in libraries of a spec, as accrue-rank describes them. The studio itself loads none.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,18 @@
 
 namespace accrue::ui {
 
-/// Whether the spec names what only a library can give.
+/// Whether the spec names parts that only a library can provide.
 bool namesLibraries(const RunSpec& spec);
-/// What the ranks of such a spec load; nothing for another one.
+/// Returns the libraries that the ranks of such a spec load; none for others.
 std::vector<PluginRecord> librariesOf(const RunSpec& spec, std::span<const PluginFacts> known);
 
-/// What is chosen is the contents of a file: where others lie in its place, nothing is loaded, and its entry says so.
-/// accrue-rank is asked again only where a file has another time or size than before. Thread: one at a time, and not
-/// the GUI's.
+/// The choice is the contents of a file: if another file has its place, nothing is loaded, and its entry says so.
+/// accrue-rank is called again only if a file has another time or size. Thread: one at a time, not the GUI's.
 class LibraryProbe {
  public:
   explicit LibraryProbe(std::string rank_program) : rank_program_(std::move(rank_program)) {}
 
-  /// An entry for each of them, in their order. One without a SHA-256 is taken as it is now.
+  /// Returns an entry for each, in order. One without a SHA-256 is taken in its current state.
   std::vector<PluginFacts> describe(const std::vector<PluginRecord>& chosen);
 
  private:

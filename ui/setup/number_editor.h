@@ -6,7 +6,7 @@
 
 namespace accrue::ui {
 
-/// Integers and reals; an optional one may be left empty.
+/// Editor for integers and reals; an optional one may be empty.
 class NumberEditor : public FieldEditor {
   Q_OBJECT
 

@@ -21,7 +21,7 @@ void PlanFollower::setWanted(bool wanted) {
 void PlanFollower::refresh() {
   asked_ = true;
   if (preflight_->isCurrent()) start();
-  // Otherwise the preflight that is running will start it.
+  // Otherwise the running preflight will start it.
 }
 
 bool PlanFollower::isCurrent() const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PlanFollower: works something out about the current spec in the background whenever preflight has finished, but only
-// while the answer is shown. PlanAnswers: one that keeps what a function says.
+// PlanFollower: computes something about the current spec in the background whenever preflight has finished, but only
+// while the answer is shown. PlanAnswers keeps the result of a function.
 #pragma once
 
 #include <QObject>
@@ -30,12 +30,12 @@ class PlanFollower : public QObject {
     HostFacts host;
     std::optional<DataFacts> data;  ///< empty while the data cannot be read
     std::filesystem::path base_dir;
-    std::vector<PluginFacts> libraries;  ///< that the spec can name
+    std::vector<PluginFacts> libraries;  ///< whose names the spec can use
   };
 
   /// While wanted, every preflight result is followed by an answer.
   void setWanted(bool wanted);
-  /// Answers once, wanted or not; finished() follows.
+  /// Computes one answer, wanted or not; finished() follows.
   void refresh();
   /// Whether the answer belongs to the current document.
   bool isCurrent() const;
@@ -44,7 +44,7 @@ class PlanFollower : public QObject {
   void finished();
 
  protected:
-  /// Runs in the background, and returns what keeps the answer, which is called on the GUI thread.
+  /// Runs in the background and returns a function that stores the answer, which is called on the GUI thread.
   using Work = std::function<std::function<void()>(const Question&)>;
 
   PlanFollower(SpecDocument* document, PreflightRunner* preflight, Work work, QObject* parent);
@@ -70,7 +70,7 @@ class PlanFollower : public QObject {
 template <typename Content>
 class PlanAnswers : public PlanFollower {
  public:
-  /// `answer` is pure and runs in the background, where the question has data.
+  /// `answer` is pure and runs in the background, if the question has data.
   PlanAnswers(SpecDocument* document, PreflightRunner* preflight, std::function<Content(const Question&)> answer,
               QObject* parent)
       : PlanFollower(
@@ -82,7 +82,7 @@ class PlanAnswers : public PlanFollower {
             },
             parent) {}
 
-  /// The newest answer; nullptr before the first and while the data cannot be read.
+  /// Newest answer; nullptr before the first and while the data cannot be read.
   const std::shared_ptr<const Content>& result() const { return result_; }
 
  private:

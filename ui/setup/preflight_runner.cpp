@@ -29,7 +29,7 @@ struct ScanKey {
   std::int64_t seed = 0;
   std::filesystem::path base_dir;
   std::vector<std::pair<std::filesystem::file_time_type, std::uintmax_t>> files;
-  // What the size of an index follows from.
+  // Inputs of the size of an index.
   RunSection run;
   EvaluateSpec evaluate;
   AccumulationSpec accumulation;
@@ -75,7 +75,7 @@ ScanKey makeKey(const RunSpec& spec, const std::filesystem::path& base_dir) {
   return key;
 }
 
-/// Stands in for data that cannot be read, so that everything else about the spec is still checked.
+/// Replaces data that cannot be read, so that everything else about the spec is still checked.
 DataFacts standInFacts(const RunSpec& spec) {
   DataFacts facts;
   facts.samples = 1'000'000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PreflightRunner: after every edit, works out the plan or the findings in the background. Data is scanned again only
-// when the fields that the scan depends on, or the file's time or size, have changed.
+// PreflightRunner: computes the plan or the findings in the background after every edit. Data are scanned again only if
+// the fields on which the scan depends, or the file's time or size, have changed.
 #pragma once
 
 #include <QObject>
@@ -32,27 +32,27 @@ class PreflightRunner : public QObject {
 
   explicit PreflightRunner(SpecDocument* document, QObject* parent = nullptr);
 
-  /// The newest result; isCurrent() says whether it belongs to the current document.
+  /// Newest result; isCurrent() says whether it belongs to the current document.
   const Preflight& result() const { return result_; }
   bool isCurrent() const;
-  /// What the form shows of the newest result's plan; empty without one.
+  /// Sketch of the newest result's plan for the form; empty without a plan.
   const std::optional<PlanSketch>& sketch() const { return sketch_; }
-  /// The data facts of the newest result; empty if the data could not be read.
+  /// Data facts of the newest result; empty if the data could not be read.
   const std::optional<DataFacts>& dataFacts() const { return data_; }
-  /// The document as it runs: the fields of the Megatron-LM plug-in have become ordinary keys. What is shown of a run
-  /// comes from here; what is edited, from the document.
+  /// The document as it runs: fields of the Megatron-LM plug-in are converted to ordinary keys. Use this to display a
+  /// run, and the document for editing.
   const LoweredMegatron& lowered() const;
   /// Checks again at once (before a run, or after the host's facts changed).
   void refresh();
   /// Takes the result of the device probe and checks again.
   void setHostFacts(const HostFacts& facts);
   const HostFacts& hostFacts() const { return host_; }
-  /// Which program describes plug-in libraries; without this call the one beside this program.
+  /// Sets the program that describes plug-in libraries; by default the one beside this program.
   void setRankProgram(const std::string& program);
-  /// The plug-in libraries that the document's run loads, and checks again.
+  /// Sets the plug-in libraries that the document's run loads, and checks again.
   void chooseLibraries(std::vector<PluginRecord> libraries);
   const std::vector<PluginRecord>& chosenLibraries() const { return chosen_; }
-  /// They as the newest result found them; none where the spec names nothing of a library.
+  /// Those of the newest result; none if the spec names nothing of a library.
   const std::vector<PluginFacts>& libraries() const { return libraries_; }
 
  Q_SIGNALS:

@@ -13,24 +13,24 @@ namespace accrue::ui {
 class PreflightRunner;
 class SpecDocument;
 
-/// "Keep": what stays the same while N, the micro-batch or the ranks are edited. Where whole numbers cannot keep it, it
-/// says so and offers the nearest.
+/// "Keep": the number that stays the same while N, the micro-batch or the ranks are edited. If integers cannot keep it,
+/// it says so and offers the nearest ones.
 class SampleLockRow : public QWidget {
   Q_OBJECT
 
  public:
   SampleLockRow(SpecDocument* document, PreflightRunner* preflight, QWidget* parent = nullptr);
   QComboBox* choice() const { return choice_; }
-  /// What is said under the choice; empty while the samples are kept.
+  /// Text under the choice; empty while the samples are kept.
   QString note() const;
-  /// A factor has no valid value: what is said of the last valid one would not fit what is seen.
+  /// A factor has no valid value, so text about the last valid one is hidden.
   void setRejected(bool rejected);
 
  private:
   void refresh();
   void showBreach();
   void showNote(const QString& text, const std::vector<std::int64_t>& nearest);
-  /// Which field of the Megatron-LM plug-in sets one of the factors; empty if none does.
+  /// Field of the Megatron-LM plug-in that sets one of the factors; empty if none does.
   QString setter() const;
 
   SpecDocument* document_;

@@ -25,7 +25,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// What each part keeps where the panel is low, in lines of text.
+/// Minimum of each part in a low panel, in lines of text.
 constexpr int form_lines = 6;
 constexpr int arithmetic_lines = 3;
 

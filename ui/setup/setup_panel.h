@@ -25,7 +25,7 @@ class SetupPanel : public QWidget {
 
   FieldForm* form() const { return form_; }
   ArithmeticPanel* arithmetic() const { return arithmetic_; }
-  /// The search for a field, for the dock's title bar.
+  /// Search for a field, for the dock's title bar.
   QWidget* titleControl() const;
   /// In front of the tabs of its dock.
   void bringUp();
@@ -36,7 +36,7 @@ class SetupPanel : public QWidget {
   QSize minimumSizeHint() const override;
 
  Q_SIGNALS:
-  /// The spec names what no plug-in library registers yet, and the user wants to choose one.
+  /// The spec names a part that no plug-in library registers yet, and the user wants to choose one.
   void librariesWanted();
 
  protected:
@@ -44,7 +44,7 @@ class SetupPanel : public QWidget {
   bool eventFilter(QObject* object, QEvent* event) override;
 
  private:
-  /// The arithmetic has the height that it needs, as long as the form keeps a few rows.
+  /// Gives the arithmetic its required height, as long as the form keeps a few rows.
   void divideHeight();
   void showPreflight();
   void connectSignals();

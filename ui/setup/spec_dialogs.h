@@ -9,7 +9,7 @@ namespace accrue::ui {
 
 enum class UnsavedAnswer { save, discard, cancel };
 
-/// What WindowFiles asks. Empty = cancelled.
+/// Questions of WindowFiles. Empty: cancelled.
 class SpecDialogs {
  public:
   virtual ~SpecDialogs() = default;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> length_keys = {"run.updates", "run.epochs", "run.samples", "run.tokens"};
 
-/// A relative data path rewritten for another folder, so that it still names the same file.
+/// Rewrites a relative data path for another folder, so that it still names the same file.
 std::string rebased(const std::string& path, const std::filesystem::path& from, const std::filesystem::path& to) {
   if (path.empty() || std::filesystem::path(path).is_absolute()) return path;
   const std::filesystem::path relative = (from / path).lexically_normal().lexically_relative(to);
@@ -75,7 +75,7 @@ class EditCommand : public QUndoCommand {
   QString key_;
   RunSpec before_;
   RunSpec after_;
-  quint64 typing_ = 0;  ///< 0 = the value was not typed
+  quint64 typing_ = 0;  ///< 0: the value was not typed
   QElapsedTimer age_;
 };
 
@@ -138,7 +138,7 @@ bool SpecDocument::isTypedLast() const {
   return last && last->isBeingTyped();
 }
 
-/// Part of the same undo step. Where it would change a locked key, what was typed is taken back.
+/// Part of the same undo step. If it would change a locked key, the typing is undone.
 void SpecDocument::followTyped() {
   follow_.stop();
   const SpecField* factor = find_field(last_factor_.toStdString());
@@ -170,7 +170,7 @@ void SpecDocument::takeBackTyped(const SpecField& field) {
   const auto* typed = static_cast<const EditCommand*>(undo_.command(undo_.index() - 1));
   if (typed->key().toStdString() != field.key) return;
   follow_.stop();
-  // Merged with what was typed, it leaves no step behind.
+  // Merged with the typing, it leaves no separate step.
   undo_.push(new EditCommand(this, field, typing_, spec_, typed->before()));
 }
 
@@ -283,7 +283,7 @@ Result<void> SpecDocument::saveAs(const QString& path) {
   return {};
 }
 
-/// What was locked in the document before does not act on this one.
+/// Locks of the previous document do not affect this one.
 void SpecDocument::takeOther(const RunSpec& spec, const std::optional<RunSpec>& saved) {
   follow_.stop();
   if (!locked_.holder.isEmpty()) unlockKeys();

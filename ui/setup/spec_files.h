@@ -21,12 +21,12 @@ class RunLibrary;
 class RunSeries;
 class SpecDocument;
 
-/// Whether a file's name ends in a suffix such as ".csv", in capitals or not.
+/// Whether a file's name ends in a suffix such as ".csv", in any case.
 inline bool hasSuffix(const QString& path, const char* suffix) {
   return path.endsWith(QLatin1String(suffix), Qt::CaseInsensitive);
 }
 
-/// What the File menu does: opens and saves specs and run folders, and keeps the list of recent ones.
+/// Commands of the File menu: opens and saves specs and run folders, and keeps the list of recent ones.
 class WindowFiles : public QObject {
   Q_OBJECT
 
@@ -36,45 +36,46 @@ class WindowFiles : public QObject {
   WindowFiles(SpecDocument* document, RunLibrary* library, SpecDialogs* dialogs, QSettings* settings, QWidget* window);
 
   void newSpec();
-  /// The built-in demo as a new document; false (and a message) if it cannot be read.
+  /// Opens the built-in demo as a new document; false (and a message) if it cannot be read.
   bool openDemo();
-  /// A spec that comes with the program, as a new document.
+  /// Opens a spec of the program as a new document.
   bool openPreset(const QString& resource, const QString& name);
   void askAndOpen();
   void askAndOpenRun();
-  /// A spec as text, as a new document; false (and a message) if it cannot be read, or the user keeps other edits.
+  /// Opens a spec as text as a new document; false (and a message) if it cannot be read, or if the user keeps other
+  /// edits.
   bool openText(const QString& text, const QString& name);
-  /// A spec file or a run folder; of other files, whoever wants them is told.
+  /// Opens a spec file or a run folder; other files are passed on by signals.
   void openPath(const QString& path);
-  /// A run's spec as a new document under the run's name. In a lesson, whose document stays, the spec as an edit, which
-  /// is refused where it would change a locked key.
+  /// Opens a run's spec as a new document with the run's name. In a lesson, whose document stays, it is an edit, which
+  /// is refused if it would change a locked key.
   void load(const RunSeries& run);
-  /// Likewise, as a copy that is to be edited.
+  /// Does the same, as a copy for editing.
   void clone(const RunSeries& run);
   bool save();
   bool saveAs();
-  /// Before another document takes the place of this one. Without edits, nothing is asked. Edits of a spec that came
-  /// with the program, as a lesson's, are set aside: editsSetAside() tells of them. About others the user is asked;
-  /// false if they are to stay.
+  /// Call before another document replaces this one. Without edits, nothing is asked. Edits of a spec of the program,
+  /// as of a lesson, are set aside: editsSetAside() reports them. About others the user is asked; returns false if they
+  /// are to stay.
   bool mayReplace();
-  /// The document came with the program.
+  /// Marks the document as one of the program.
   void markBuiltIn() { built_in_ = true; }
-  /// The edits that were set aside last are the document again.
+  /// Restores the edits that were set aside last.
   void bringBack();
 
   QStringList recentFiles() const;
   void fillRecentMenu(QMenu* menu);
-  /// The specs that come with the program, by the names that they give their runs.
+  /// Adds the specs of the program, with the names of their runs.
   void fillPresetMenu(QMenu* menu);
 
  Q_SIGNALS:
   void documentOpened();
-  /// Before documentOpened(): the document is this run's spec.
+  /// Emitted before documentOpened(): the document is this run's spec.
   void runTaken(const accrue::ui::RunSeries& run);
   void recentChanged();
   void failed(const QString& text);
   void editsSetAside(const QString& name);
-  /// The edits are back, or yet another document took the place of that which they were set aside for.
+  /// The edits are restored, or yet another document replaced the one for which they were set aside.
   void setAsideOver();
   /// The file is a lesson.
   void lessonRequested(const QString& path);
@@ -96,9 +97,9 @@ class WindowFiles : public QObject {
   SpecDialogs* dialogs_;
   QSettings* settings_;
   QWidget* window_;
-  bool built_in_ = false;  ///< the document came with the program
+  bool built_in_ = false;  ///< the document belongs to the program
   SetAside set_aside_;
-  bool replacing_ = false;  ///< the document that the edits were set aside for is not open yet
+  bool replacing_ = false;  ///< the document for which edits were set aside is not open yet
 };
 
 }  // namespace accrue::ui

@@ -7,7 +7,7 @@ class QLineEdit;
 
 namespace accrue::ui {
 
-/// Text, and lists and matrices as the spec file writes them. A path also has a button that browses for it.
+/// Editor for text, and for lists and matrices as the spec file writes them. A path also has a browse button.
 class TextEditor : public FieldEditor {
   Q_OBJECT
 
@@ -25,7 +25,7 @@ class TextEditor : public FieldEditor {
   const SpecField& field_;
   QLineEdit* edit_;
   RunSpec shown_;
-  bool showing_ = false;   ///< the text comes from the spec
+  bool showing_ = false;   ///< the text is being set from the spec
   bool rejected_ = false;  ///< the text is not a valid value
 };
 

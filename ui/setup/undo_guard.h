@@ -7,8 +7,8 @@ namespace accrue::ui {
 
 class FieldEditor;
 
-/// Leaves Undo and Redo to the window, whose history holds every edit; a line edit would otherwise handle the keys
-/// itself.
+/// Event filter that leaves Undo and Redo to the window, whose history has every edit; a line edit would otherwise
+/// handle the keys itself.
 class UndoGuard : public QObject {
   Q_OBJECT
 

@@ -155,11 +155,11 @@ void WindowPreview::paintEvent(QPaintEvent*) {
     if (block.plan.schedule_ticks > 0) drawMark(painter, Mark::schedule, block.x, top, colors);
     if (block.plan.epoch_ends) drawMark(painter, Mark::epoch, block.x, top, colors);
   }
-  // Text and mark in the middle of their line, whichever of them is the higher.
+  // Centres text and mark in their line, whichever is higher.
   const int baseline = fontMetrics().ascent() + (legendLine() - fontMetrics().height()) / 2;
   const int mark_top = (legendLine() - block_height) / 2;
   for (const LegendEntry& entry : legend_) {
-    // Marks that stand after a block are drawn without one, and a tick in the middle of its line.
+    // Marks that follow a block are drawn without one, and a tick in the middle of its line.
     const bool slim = markWidth(entry.mark) == slim_mark;
     const int after_block = entry.mark == Mark::epoch ? block_width + 4 : block_width;
     const int up = entry.mark == Mark::schedule ? block_height / 2 + 3 : 0;

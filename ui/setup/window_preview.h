@@ -12,9 +12,9 @@ namespace accrue::ui {
 
 struct ThemeColors;
 
-/// The first windows of a plan as a strip: a block per micro-step (darker if it reduces), a bar where the optimizer
-/// steps, a tick where the schedule moves, a hairline where an epoch ends, and a legend of those that occur. Drawn
-/// hollow, because it is a plan. All of it comes from AccumulationWindow.
+/// The first windows of a plan as a strip: a block per micro-step (darker if it reduces), a bar at an optimizer step, a
+/// tick at a schedule step, a hairline at the end of an epoch, and a legend of those that occur. Drawn hollow, because
+/// it is a plan. Everything comes from AccumulationWindow.
 class WindowPreview : public QWidget {
   Q_OBJECT
 
@@ -22,7 +22,7 @@ class WindowPreview : public QWidget {
   explicit WindowPreview(QWidget* parent = nullptr);
 
   void setSketch(const PlanSketch& sketch);
-  /// The strip in words: "Micro-steps 1 to 4: update (full) ...".
+  /// Text of the strip: "Micro-steps 1 to 4: update (full) ...".
   QString text() const { return text_; }
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override;
@@ -60,7 +60,7 @@ class WindowPreview : public QWidget {
   std::int64_t steps_ = 0;
   std::vector<MicroPlan> plans_;
   std::vector<Block> blocks_;
-  /// Micro-steps at the end of an epoch that the strip skips ahead to, so that the tail is always visible.
+  /// Micro-steps at the end of an epoch to which the strip jumps, so that the tail is always visible.
   std::vector<MicroPlan> tail_;
   int gap_x_ = -1;
   std::vector<LegendEntry> legend_;

@@ -124,12 +124,12 @@ void BugGalleryPanel::runWithBug() {
   control_->start();
 }
 
-/// Of the gallery's own spec, which nobody wants to save, the fix is no edit to be saved.
+/// The gallery's own spec is not meant to be saved, so the fix does not mark it as edited.
 void BugGalleryPanel::fix() {
   keepFocus();
   RunSpec fixed = document_->spec();
   fixed.teaching.bug = Bug::none;
-  // The gallery calls its runs after their bug, which this one has no more.
+  // The gallery names its runs after their bug, which this one no longer has.
   if (const auto title = find_gallery_bug(current())->title; fixed.run.name == title)
     fixed.run.name = tr("%1, fixed").arg(fromView(title)).toStdString();
   const bool own = !document_->isModified() && document_->filePath().isEmpty();
@@ -139,12 +139,12 @@ void BugGalleryPanel::fix() {
   control_->start();
 }
 
-/// Both buttons are disabled until the run has ended: the focus stays in the gallery.
+/// Both buttons are disabled until the run has ended; the focus stays in the gallery.
 void BugGalleryPanel::keepFocus() {
   if (run_->hasFocus() || fix_->hasFocus()) focusList();
 }
 
-/// Run and fix are possible while no run is live; the fix, while the document has the chosen bug.
+/// Run and fix are possible while no run is live; the fix also requires that the document has the chosen bug.
 void BugGalleryPanel::showRun() {
   const bool idle = control_->actions().contains(RunAction::run);
   run_->setEnabled(idle);

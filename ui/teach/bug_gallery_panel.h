@@ -23,8 +23,8 @@ class RunSeries;
 class SpecDocument;
 class WindowFiles;
 
-/// The bug gallery: fifteen bugs, each with its symptom, a run in which it acts, what detects it, and a fix with one
-/// click. The run with the bug and the fixed one are drawn over each other.
+/// The bug gallery: fifteen bugs, each with its symptom, a run that shows it, its detector, and a fix with one click.
+/// The run with the bug and the fixed one are drawn over each other.
 class BugGalleryPanel : public QWidget {
   Q_OBJECT
 
@@ -37,11 +37,11 @@ class BugGalleryPanel : public QWidget {
   void focusList();
 
  Q_SIGNALS:
-  /// A bug is to be run: a lesson that is open makes way.
+  /// A bug is to be run: an open lesson closes.
   void chosen();
-  /// A run with a bug is about to begin: what is shown makes room for it.
+  /// A run with a bug is about to begin: the shown page makes room for it.
   void aboutToBegin();
-  /// A bug was selected that has been run: these runs are what is to be shown.
+  /// A bug that has been run was selected: these runs are to be shown.
   void runsWanted(const QList<accrue::ui::RunSeries*>& runs);
 
  private:
@@ -52,7 +52,7 @@ class BugGalleryPanel : public QWidget {
   void fix();
   void keepFocus();
   void takeBegun(const RunSeries& run);
-  /// Of the selected bug, as far as they are still there: the one with the bug, then those without it.
+  /// Existing runs of the selected bug: the one with the bug, then those without it.
   QList<RunSeries*> runsOfCurrent() const;
   void showRun();
 

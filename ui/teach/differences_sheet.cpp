@@ -24,7 +24,7 @@ QLabel* paragraph(const QString& text, QWidget* parent) {
   return label;
 }
 
-/// Whether switching it on and off again leaves a spec as it was.
+/// Whether switching it on and off again leaves a spec unchanged.
 bool canBeUndone(const UpstreamDefect& defect) {
   if (defect.setting.empty()) return false;
   RunSpec spec;

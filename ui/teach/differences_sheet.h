@@ -16,8 +16,8 @@ namespace accrue::ui {
 class PreflightRunner;
 class SpecDocument;
 
-/// Where Accrue differs from the originals because they have a defect: what it means for the spec that is edited, and a
-/// switch where a run can do as they do. Not modal.
+/// Differences from the originals that are due to their defects: the effect on the edited spec, and a switch if a run
+/// can reproduce upstream's behaviour. Not modal.
 class DifferencesSheet : public QDialog {
   Q_OBJECT
 

@@ -56,7 +56,7 @@ std::vector<GlossaryEntry> readGlossary(const QString& markdown) {
     const QStringList cells = line.split(QLatin1Char('|'));
     if (cells.size() < 4) continue;
     GlossaryEntry entry{wordsOf(cells[1]), html(cells[2].trimmed()), html(cells[3].trimmed()), keysOf(cells[2])};
-    // A word that is explained with another stands in bold in its meaning.
+    // A word that is explained with another is bold in its meaning.
     entry.words += wordsOf(cells[2]);
     if (!entry.words.isEmpty()) entries.push_back(entry);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The words that the program uses, read from the table of the glossary that the sources come with.
+// Words of the program, read from the glossary's table in the sources.
 #pragma once
 
 #include <QString>
@@ -9,21 +9,21 @@
 namespace accrue::ui {
 
 struct GlossaryEntry {
-  QStringList words;  ///< "encoder", "decoder": those that the entry explains, the first is its title
+  QStringList words;  ///< words that the entry explains, such as "encoder", "decoder"; the first is its title
   QString meaning;    ///< as HTML
-  QString elsewhere;  ///< the same thing in other systems; as HTML, may be empty
-  QStringList keys;   ///< of a spec, "accumulation.steps": those that the meaning names
+  QString elsewhere;  ///< names in other systems; as HTML, may be empty
+  QStringList keys;   ///< keys of a spec that the meaning names, such as "accumulation.steps"
   QString plainText() const;
-  /// Whether each word of the text occurs in the entry, somewhere.
+  /// Whether every word of the text occurs in the entry.
   bool has(const QString& text) const;
 };
 
-/// The rows of a Markdown table of word, meaning and other names.
+/// Returns the rows of a Markdown table of word, meaning and other names.
 std::vector<GlossaryEntry> readGlossary(const QString& markdown);
 /// The glossary that is compiled in.
 const std::vector<GlossaryEntry>& glossary();
-/// The entry that a text speaks of: whose word or key it is, else the longest of its words that occurs in it; -1 if
-/// none does.
+/// Returns the entry for a text: that with this word or key, else that of the longest contained word; -1 if there is
+/// none.
 int glossaryEntryFor(const std::vector<GlossaryEntry>& entries, const QString& text);
 
 }  // namespace accrue::ui

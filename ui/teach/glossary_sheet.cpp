@@ -57,7 +57,7 @@ void GlossarySheet::filter(const QString& text) {
     words_->item(row)->setHidden(!fits);
     if (fits && first < 0) first = row;
   }
-  // A title that is meant goes before a word inside a meaning.
+  // A matching title takes precedence over a word inside a meaning.
   const int meant = text.isEmpty() ? -1 : glossaryEntryFor(glossary(), text);
   if (meant >= 0 && !words_->item(meant)->isHidden()) first = meant;
   words_->setCurrentRow(first);
@@ -91,7 +91,7 @@ QString focusedWords(const QWidget* focus) {
   for (const QWidget* widget = focus; widget && !widget->isWindow(); widget = widget->parentWidget()) {
     const QString name = widget->objectName(), label = widget->accessibleName();
     if (name.startsWith(QLatin1String("field."))) {
-      // By its key, its label, or a word of its key. What it stands in, the set-up, says nothing about it.
+      // By its key, its label, or a word of its key. Its section, the set-up, is not informative.
       const QString key = name.section(QLatin1Char('.'), 1);
       for (const QString& text :
            {key, label, key.section(QLatin1Char('.'), 1).replace(QLatin1Char('_'), QLatin1Char(' '))})

@@ -9,13 +9,13 @@ class QTextBrowser;
 
 namespace accrue::ui {
 
-/// The words that the program uses and what they mean. Not modal.
+/// Words of the program with their meanings. Not modal.
 class GlossarySheet : public QDialog {
   Q_OBJECT
 
  public:
   explicit GlossarySheet(QWidget* parent = nullptr);
-  /// Opens at the entry that this text speaks of, if there is one, below the help (HTML) of what was asked about.
+  /// Opens the entry for this text, if there is one, below the help (HTML) of the queried element.
   void openAt(const QString& text, const QString& help);
 
  private:
@@ -29,10 +29,10 @@ class GlossarySheet : public QDialog {
   QTextBrowser* meaning_;
 };
 
-/// The help of the set-up's field that has the focus, under its label, as HTML; empty elsewhere.
+/// Returns the help of the focused field of the set-up, under its label, as HTML; empty elsewhere.
 QString focusedHelp(const QWidget* focus);
-/// What the widget with the focus speaks of: the word that it gives as its whatsThis(), its label's words, or those of
-/// the nearest parent that has any.
+/// Returns the word of the focused widget: its whatsThis(), its label's words, or those of the nearest parent that has
+/// any.
 QString focusedWords(const QWidget* focus);
 
 }  // namespace accrue::ui

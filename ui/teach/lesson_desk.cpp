@@ -38,7 +38,7 @@ namespace {
 constexpr auto refused_id = "lockedKey";
 constexpr auto done_key = "lessons/done";
 
-/// The lines of a file joined into paragraphs, which an empty line ends.
+/// Joins the lines of a file into paragraphs, which an empty line ends.
 QString flowing(const std::string& lines) {
   QStringList paragraphs = QString::fromStdString(lines).trimmed().split(QStringLiteral("\n\n"));
   for (QString& paragraph : paragraphs) paragraph = paragraph.simplified();
@@ -59,7 +59,7 @@ LessonDesk::LessonDesk(LessonPlayer* player, LessonPanel* panel, const LessonDes
   connect(player_, &LessonPlayer::stepChanged, this, &LessonDesk::withdrawRefusal);
   connect(player_, &LessonPlayer::stepChanged, this, &LessonDesk::showField);
   connect(parts_.files, &WindowFiles::lessonRequested, this, &LessonDesk::openFile);
-  // Another document ends the lesson: its form would hide the fields of that one.
+  // Another document ends the lesson, whose form would hide that document's fields.
   connect(parts_.files, &WindowFiles::documentOpened, this, [this] { player_->close(); });
   connect(player_, &LessonPlayer::judged, this, &LessonDesk::keepDone);
   const PlotArea* plots = parts_.plots;
@@ -83,7 +83,7 @@ void LessonDesk::guardStepKeys() {
   no_previous_ = guard((*parts_.actions)[Command::previousStep], tr("This is the first step of the lesson."));
 }
 
-/// A lesson that was done stays done.
+/// A completed lesson stays completed.
 void LessonDesk::keepDone() {
   const Lesson* lesson = player_->lesson();
   if (!lesson || lesson->number <= 0 || player_->stepsDone() < lesson->steps.size()) return;
@@ -264,8 +264,8 @@ void LessonDesk::restrictForm() {
   parts_.form->restrictTo(std::move(fields));
 }
 
-/// The first key that the learner sets, else one that the step has set itself, else one that its checks ask for, else
-/// the first of the lesson: the field of the step before would say nothing about this one.
+/// The first key that the learner sets, else one that the step has set, else one that its checks require, else the
+/// lesson's first: the previous step's field does not fit this one.
 void LessonDesk::showField() {
   const LessonStep& step = player_->step();
   std::vector<std::string> settings;
@@ -296,8 +296,7 @@ void LessonDesk::restore() {
     parts_.plots->setFocus(Qt::OtherFocusReason);
 }
 
-/// Runs of the lesson stay drawn, and one that still trains stays in sight. An empty page of plots is nothing to come
-/// back to.
+/// Runs of the lesson stay drawn, and one that still trains stays visible. An empty page of plots is not restored.
 void LessonDesk::restoreCentre() {
   QList<RunSeries*> before;
   for (const auto& run : std::exchange(runs_before_, {}))
@@ -308,7 +307,7 @@ void LessonDesk::restoreCentre() {
   if (!trains && (start_before_ || shown.isEmpty())) parts_.show_start(true);
 }
 
-/// In a window of their own, which a teacher can keep on another screen.
+/// In a separate window, which a teacher can keep on another screen.
 void LessonDesk::showNotes() {
   const Lesson& lesson = *player_->lesson();
   QString text = flowing(lesson.notes);

@@ -28,7 +28,7 @@ class RunsPanel;
 class WindowFiles;
 class Actions;
 
-/// The parts of the window that a lesson rearranges; all outlive it.
+/// Parts of the window that a lesson rearranges; all outlive it.
 struct LessonDeskParts {
   QMainWindow* window = nullptr;
   const Actions* actions = nullptr;
@@ -37,13 +37,13 @@ struct LessonDeskParts {
   PlotArea* plots = nullptr;
   FieldForm* form = nullptr;
   RunsPanel* runs = nullptr;
-  QSettings* settings = nullptr;               ///< which lessons were done
-  std::function<bool()> is_start_shown;        ///< the start page stands in place of the plots
+  QSettings* settings = nullptr;               ///< record of completed lessons
+  std::function<bool()> is_start_shown;        ///< the start page replaces the plots
   std::function<void(bool start)> show_start;  ///< the start page, else the plots
 };
 
-/// The window while a lesson is open: the panels and fields that it needs, and its commands. Leaving it brings back
-/// what was there before. Thread: GUI.
+/// The window while a lesson is open: its panels, fields and commands. Leaving it restores the previous state. Thread:
+/// GUI.
 class LessonDesk : public QObject {
   Q_OBJECT
 
@@ -51,17 +51,17 @@ class LessonDesk : public QObject {
   LessonDesk(LessonPlayer* player, LessonPanel* panel, const LessonDeskParts& parts);
 
   void openFirst();
-  /// A file, or a resource of the program.
+  /// Opens a file, or a resource of the program.
   void openFile(const QString& path);
-  /// Shows the open lesson, or the list where none is open; once more, the other of the two.
+  /// Shows the open lesson, or the list if none is open; a second call shows the other of the two.
   void show();
-  /// Begins the open lesson again, and offers to take that back.
+  /// Restarts the open lesson, and offers to undo that.
   void reset();
   void leave();
   /// If the lesson's dock is open, the other one becomes a tab beside it: there is no room for the texts of both.
   void shareDockWith(QDockWidget* other);
   bool isOpen() const;
-  /// The docks that the open lesson needs, and no others.
+  /// Shows only the docks that the open lesson needs.
   void arrange();
 
  private:
@@ -69,15 +69,15 @@ class LessonDesk : public QObject {
   void connectActions();
   void keepDone();
   void showDone();
-  /// A key whose command is greyed would reach what has the focus, and might change a field.
+  /// Guards the keys of disabled commands, which would otherwise reach the focused widget and might change a field.
   void guardStepKeys();
   void enableActions();
   void begin();
   void restore();
   void restrictForm();
-  /// What was in the centre before the lesson.
+  /// Restores the central page from before the lesson.
   void restoreCentre();
-  /// The field that the step speaks of.
+  /// Shows the step's field.
   void showField();
   void showNotes();
   void say(const QString& text);

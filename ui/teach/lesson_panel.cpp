@@ -21,7 +21,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// Of an item of the list; Qt::UserRole is its resource.
+/// Role of an item of the list; Qt::UserRole is its resource.
 constexpr int numberRole = Qt::UserRole + 1;
 constexpr int titleRole = Qt::UserRole + 2;
 constexpr int minutesRole = Qt::UserRole + 3;
@@ -55,7 +55,7 @@ QString wordOf(CheckState state) {
   return LessonPanel::tr("to do");
 }
 
-/// A button that carries out a command of the window and shows its key in the tooltip.
+/// A button for a command of the window, with its key in the tooltip.
 QToolButton* commandButton(QAction* action, QWidget* parent) {
   auto* button = new QToolButton(parent);
   button->setObjectName(QStringLiteral("lesson.%1").arg(action->objectName()));
@@ -228,7 +228,7 @@ void LessonPanel::showStep() {
   if (had && step.hint.empty()) focusFirst();
   showChecks();
   scroll_->ensureVisible(0, 0);
-  // What a screen reader hears when the step changes.
+  // Screen readers announce it when the step changes.
   setAccessibleName(place_->text());
   setAccessibleDescription(text_->text());
 }
@@ -299,7 +299,7 @@ void LessonPanel::showChecks() {
                                         : tr("This step is done; an earlier one is not."));
   const bool shown = !done_->isHidden();
   done_->setVisible(!done_->text().isEmpty());
-  // What was missing until now is brought into sight.
+  // Makes newly completed checks visible.
   if (!shown && !done_->isHidden() && asked_step_ == player_->stepIndex())
     QTimer::singleShot(0, this, [this] { scroll_->ensureWidgetVisible(done_, 0, space::inGroup); });
   asked_step_ = player_->stepIndex();

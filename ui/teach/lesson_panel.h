@@ -31,27 +31,27 @@ class LessonPanel : public QWidget {
   LessonPanel(LessonPlayer* player, const Actions& actions, QWidget* parent = nullptr);
   DockPanel dock();
 
-  /// The list of lessons in front of the open one, or that again; the list alone while none is open.
+  /// Shows the list of lessons in front of the open one, or hides it again; the list alone while none is open.
   void showList(bool shown);
   bool isListShown() const;
-  /// The list, or the open step: where the keyboard goes.
+  /// Focuses the list, or the open step.
   void focusFirst();
   QDockWidget* dockWidget() const { return dock_; }
   void showHint();
-  /// Marks the lessons that were done, by their numbers, and the next one, which becomes the current row.
+  /// Marks completed lessons, by their numbers, and makes the next one the current row.
   void setDone(const QSet<int>& numbers);
-  /// Says of each check what is missing, too.
+  /// Also shows what is missing for each check.
   void check();
 
  Q_SIGNALS:
-  /// A built-in lesson was chosen: its resource.
+  /// A built-in lesson was chosen, by its resource.
   void chosen(const QString& resource);
 
  protected:
   void changeEvent(QEvent* event) override;
 
  private:
-  /// One thing to be seen: icon and word, the sentence, and what was found.
+  /// One check: icon and word, the sentence, and the observation.
   struct CheckRow {
     QLabel* icon;
     QLabel* says;
@@ -85,7 +85,7 @@ class LessonPanel : public QWidget {
   QVBoxLayout* checks_;
   std::vector<CheckRow> rows_;
   bool asked_ = false;
-  std::size_t asked_step_ = 0;  ///< whose checks are shown
+  std::size_t asked_step_ = 0;  ///< step whose checks are shown
 };
 
 }  // namespace accrue::ui

@@ -35,7 +35,7 @@ void LessonPlayer::open(Lesson lesson) {
 void LessonPlayer::close() {
   if (!lesson_) return;
   ++round_;
-  keepProgress(false);  // the form keeps its edits, or holds another document already
+  keepProgress(false);  // the form keeps its edits, or already holds another document
   document_->unlockKeys();
   lesson_.reset();
   runs_.clear();
@@ -69,7 +69,7 @@ void LessonPlayer::reset() {
   begin();
 }
 
-/// A second reset finds nothing new, and does not lose what the first one can give back.
+/// A second reset finds nothing new, and keeps what the first one can restore.
 void LessonPlayer::rememberForReset() {
   document_->endTyping();
   const bool edited = document_->isModified();
@@ -87,7 +87,7 @@ void LessonPlayer::begin() {
     discarded_ = own_run_;
     control_->kill();
   }
-  step_ = 0;  // those of a lesson before may be more
+  step_ = 0;  // an earlier lesson may have had more
   clocks_.assign(lesson_->steps.size(), {});
   Q_EMIT begun();
   enter(0);
@@ -149,7 +149,7 @@ QString LessonPlayer::processorNote() const {
   return lesson_ ? QString::fromStdString(other_processor(*lesson_, runs_)) : QString();
 }
 
-// The record is read from the run's folder, as accrue-run does: one reader, and no copy of what the plots hold.
+// The record is read from the run's folder, as by accrue-run: one reader, and no copy of the plots' data.
 void LessonPlayer::takeEnd(RunSeries* run) {
   const bool discarded = run == discarded_;
   if (discarded) discarded_ = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// LessonPlayer: goes through a lesson. It puts each step's spec into the document, reads what every run that ends has
-// recorded, and asks the lesson's checks about it; it uses no widget.
+// LessonPlayer: runs a lesson. It puts each step's spec into the document, reads the record of every run that ends, and
+// evaluates the lesson's checks on it; it uses no widget.
 #pragma once
 
 #include <QObject>
@@ -29,53 +29,53 @@ class LessonPlayer : public QObject {
  public:
   LessonPlayer(SpecDocument* document, RunControl* control, QObject* parent = nullptr);
 
-  /// Begins a lesson at its first step. Runs that ended before are not part of it, but where it was left earlier in
-  /// this session, takeResetBack() goes on there.
+  /// Begins a lesson at its first step. Earlier runs are not part of it. If it was left earlier in this session,
+  /// takeResetBack() continues there.
   void open(Lesson lesson);
-  /// The document stays, with what the learner has edited.
+  /// The document stays, with the learner's edits.
   void close();
-  /// The first step as it was at the beginning; a run of the lesson that is live is ended without saving.
+  /// Restores the first step as at the beginning; a live run of the lesson is ended without saving.
   void reset();
-  /// What was seen before the last reset counts again, and its step is the current one, with its edits. Nothing without
-  /// such a reset.
+  /// Undoes the last reset: earlier observations count again, and its step becomes current, with its edits. Does
+  /// nothing without such a reset.
   void takeResetBack();
   void next();
   void previous();
-  /// What the X axis of the plots counts from now on.
+  /// Sets the unit of the plots' X axis from now on.
   void setClock(const QString& clock);
 
-  /// A run that is no part of the lesson trains, so none can be opened.
+  /// Whether a run outside the lesson trains, so that none can be opened.
   bool isTakenByAnother() const;
   /// nullptr while none is open.
   const Lesson* lesson() const { return lesson_ ? &*lesson_ : nullptr; }
   std::size_t stepIndex() const { return step_; }
   const LessonStep& step() const { return lesson_->steps[step_]; }
-  /// Of the current step's checks, in their order; open before the first run has ended.
+  /// Results of the current step's checks, in order; open before the first run has ended.
   const std::vector<CheckResult>& results() const { return results_; }
-  /// A run has ended since the step was entered.
+  /// Whether a run has ended since the step was entered.
   bool isTried() const { return runs_.size() > runs_at_entry_; }
-  /// takeResetBack() would bring back something.
+  /// Whether takeResetBack() would restore something.
   bool canTakeResetBack() const { return before_reset_.has_value(); }
   bool isStepDone() const { return is_done(step(), *lesson_, runs_, clocks_[step_]); }
-  /// How many steps show what they ask for.
+  /// Number of completed steps.
   std::size_t stepsDone() const;
-  /// A word about a processor that cannot have the lesson's last bits; empty where it can.
+  /// Note about a processor that cannot reproduce the lesson's last bits; empty if it can.
   QString processorNote() const;
 
  Q_SIGNALS:
-  /// A lesson was opened, or the open one began again.
+  /// A lesson was opened, or the open one restarted.
   void begun();
   void closed();
   void stepChanged();
-  /// The checks were asked again.
+  /// The checks were evaluated again.
   void judged();
   /// A run's record could not be read.
   void failed(const QString& text);
-  /// An edit, from wherever it came, would have changed a key that the lesson keeps.
+  /// An edit from any source would have changed a key that the lesson locks.
   void editRefused(const QString& sentence);
 
  private:
-  /// What a lesson has come to.
+  /// Progress of a lesson.
   struct Progress {
     std::size_t step = 0;
     std::vector<RunFacts> runs;
@@ -86,7 +86,7 @@ class LessonPlayer : public QObject {
 
   void begin();
   void rememberForReset();
-  /// For when the lesson is opened again in this session.
+  /// For a lesson that is opened again in this session.
   void keepProgress(bool edits);
   void enter(std::size_t step);
   void lockKeys();
@@ -98,19 +98,19 @@ class LessonPlayer : public QObject {
   std::optional<Lesson> lesson_;
   std::size_t step_ = 0;
   std::vector<RunFacts> runs_;
-  std::size_t runs_at_entry_ = 0;                 ///< of the step
-  std::optional<Progress> before_reset_;          ///< none where there is nothing to take back
-  std::map<std::string, Progress> left_;          ///< of lessons that were left in this session, by their title
-  std::string clock_;                             ///< of the plots now
+  std::size_t runs_at_entry_ = 0;                 ///< at the start of the step
+  std::optional<Progress> before_reset_;          ///< none if there is nothing to restore
+  std::map<std::string, Progress> left_;          ///< of lessons that were left in this session, by title
+  std::string clock_;                             ///< of the plots, now
   std::vector<std::vector<std::string>> clocks_;  ///< of the plots, in each step
-  const RunSeries* own_run_ = nullptr;            ///< the last one that the lesson began; compared only
-  const RunSeries* discarded_ = nullptr;          ///< was ended by a reset, and its end does not count; compared only
+  const RunSeries* own_run_ = nullptr;            ///< the last run that the lesson began; only compared
+  const RunSeries* discarded_ = nullptr;          ///< run that a reset ended, whose end does not count; only compared
   std::vector<CheckResult> results_;
-  quint64 round_ = 0;  ///< runs of an earlier one do not count
+  quint64 round_ = 0;  ///< runs of an earlier round do not count
   JobRunner jobs_;
 };
 
-/// The lessons that come with the program, in their order: resource files.
+/// Returns the built-in lessons, in order: resource files.
 QStringList builtInLessons();
 
 }  // namespace accrue::ui

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The pages of the manual, which are compiled in, as Markdown.
+// Pages of the manual, compiled in as Markdown.
 #pragma once
 
 #include <QString>
@@ -8,12 +8,12 @@
 namespace accrue::ui {
 
 struct ManualPage {
-  QString topic;  ///< "layouts", the name of its file
+  QString topic;  ///< its file's name: "layouts"
   QString title;
-  QString text;   ///< Markdown; links into the sources are plain code: the studio need not lie beside them
-  QString shown;  ///< what of it stands on the page
+  QString text;   ///< Markdown; links into the sources are plain code, because the studio may be installed without them
+  QString shown;  ///< visible text of the page
 };
-/// In the order of their contents.
+/// In the order of contents.
 const std::vector<ManualPage>& manual();
 
 }  // namespace accrue::ui

@@ -19,7 +19,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// Pictures come from the resources, no wider than the page.
+/// Pictures come from the resources, at most as wide as the page.
 class PageBrowser final : public QTextBrowser {
  public:
   using QTextBrowser::QTextBrowser;
@@ -143,7 +143,7 @@ void ManualSheet::markFound() {
   goToNext();
 }
 
-/// After the last place comes the first again.
+/// After the last match comes the first again.
 void ManualSheet::goToNext() {
   if (found_.isEmpty()) return;
   at_ = (at_ + 1) % found_.size();

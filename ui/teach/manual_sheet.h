@@ -13,7 +13,7 @@ class QUrl;
 
 namespace accrue::ui {
 
-/// The manual: its pages, a search over all of them, and the page that is read. Not modal.
+/// The manual: its pages, a search over all of them, and the current page. Not modal.
 class ManualSheet : public QDialog {
   Q_OBJECT
 
@@ -26,7 +26,7 @@ class ManualSheet : public QDialog {
   void follow(const QUrl& link);
   void goBack();
   QStringList words() const;
-  /// Marks all places of the words that are searched for, and goes to the first.
+  /// Marks all matches of the searched words, and goes to the first.
   void markFound();
   void goToNext();
 
@@ -34,9 +34,9 @@ class ManualSheet : public QDialog {
   QPushButton* back_;
   QListWidget* pages_;
   QTextBrowser* page_;
-  QList<QTextCursor> found_;  ///< on the page, in their order
-  qsizetype at_ = -1;         ///< in these
-  std::vector<int> visited_;  ///< rows that links led away from
+  QList<QTextCursor> found_;  ///< on the page, in order
+  qsizetype at_ = -1;         ///< index of the current match
+  std::vector<int> visited_;  ///< rows from which links led away
 };
 
 }  // namespace accrue::ui

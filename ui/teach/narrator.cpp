@@ -75,7 +75,7 @@ bool Narrator::tellState() {
   say(detail.isEmpty() ? stateWord(run, state) : tr("%1, %2").arg(stateWord(run, state), detail));
   if (run && !run->problems().empty() && detail.contains(run->problems().back().message))
     told_.problems = run->problemCount();
-  // What led up to the end is no news after it.
+  // Events before the end are not news after it.
   if (run && is_over(state)) told_ = allOf(*run);
   later_.start(pause);
   return true;
@@ -119,7 +119,7 @@ QString Narrator::takeNews() {
 void Narrator::hearLesson() {
   const std::size_t done = lesson_->lesson() ? lesson_->stepsDone() : 0;
   if (done < steps_done_ || !on_)
-    of_lesson_.clear();  // another lesson, or none: what is left of the last one is no news
+    of_lesson_.clear();  // another lesson, or none: remaining text of the last one is not news
   else if (done > steps_done_)
     of_lesson_ = tr("This step is done: %1").arg(QString::fromStdString(lesson_->step().title));
   steps_done_ = done;
@@ -134,7 +134,7 @@ QString Narrator::progressSentence() const {
   if (!std::isfinite(last.loss)) return tr("%1, the loss is not a number").arg(update);
   const QString loss = valueText(last.loss, 3);
   if (update_ < 0 || update_ > last.update) return tr("%1, loss %2").arg(update, loss);
-  constexpr double even = 0.001;  // of the loss: less is not heard as a change
+  constexpr double even = 0.001;  // relative change of the loss below which it is called unchanged
   const double change = last.loss - loss_;
   return std::abs(change) <= even * std::abs(loss_) ? tr("%1, loss %2, unchanged").arg(update, loss)
          : change < 0                               ? tr("%1, loss %2, falling").arg(update, loss)

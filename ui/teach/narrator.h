@@ -22,14 +22,14 @@ class LessonPlayer;
 class RunControl;
 class RunSeries;
 
-/// Tells the followed run in sentences, one at a time, for people who hear the window: its state at once; what happens
-/// and its progress not more often than they can be spoken, failures first. Of several events of a kind the newest is
-/// told. The sentences stand in a label, whose change screen readers announce.
+/// Narrator of the followed run in sentences, one at a time, for people who listen to the window. It announces a state
+/// at once. Events and progress come no faster than they can be spoken, failures first. Of several events of a kind it
+/// announces the newest. The sentences are shown in a label, whose changes screen readers announce.
 class Narrator : public QObject {
   Q_OBJECT
 
  public:
-  /// Time after a sentence before the next that is not a state.
+  /// Pause after a sentence before the next one that is not a state.
   static constexpr std::chrono::milliseconds pause{4000};
 
   Narrator(RunControl* control, LessonPlayer* lesson, ElidedLabel* label, QObject* parent = nullptr);
@@ -42,10 +42,10 @@ class Narrator : public QObject {
   void said(const QString& sentence);
 
  private:
-  /// How much of a run has been told, or had happened before it was followed.
+  /// Part of a run that was announced, or had happened before it was followed.
   struct Told {
     std::size_t problems = 0;
-    bool red = false;  ///< the lamp
+    bool red = false;  ///< the lamp is red
     std::size_t skipped = 0;
     std::size_t evaluations = 0;
     std::int64_t checkpoint = 0;
@@ -54,7 +54,7 @@ class Narrator : public QObject {
 
   void tell();
   bool tellState();
-  /// The most urgent that has not been told; empty if there is none.
+  /// Returns the most urgent unannounced news; empty if there is none.
   QString takeNews();
   void hearLesson();
   void say(const QString& sentence);
@@ -68,11 +68,11 @@ class Narrator : public QObject {
   QPointer<const RunSeries> run_;
   Told told_;
   std::size_t steps_done_ = 0;  ///< of the lesson
-  QString of_lesson_;           ///< to be told
+  QString of_lesson_;           ///< to be announced
   RunState state_ = RunState::idle;
   QString detail_;
-  std::int64_t update_ = -1;  ///< told last
-  double loss_ = 0.0;         ///< of it
+  std::int64_t update_ = -1;  ///< announced last
+  double loss_ = 0.0;         ///< its loss
   QElapsedTimer since_;
   QTimer later_;
 };

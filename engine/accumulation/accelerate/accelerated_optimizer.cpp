@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The original gates zero_grad() by the flag alone, so a zero_grad() before the backward of a boundary micro-step wipes
-// the whole window: the flag is already true. Here the optimizer knows whether gradients have come since its last step,
-// and since the micro-step began, and clears what no update waits for. It asks the models rather than counting calls,
-// so that a backward of the caller's own counts as well.
+// The original gates zero_grad() by the flag alone, so a zero_grad() before the backward of a boundary micro-step
+// discards the whole window: the flag is already true. Here the optimizer knows whether gradients have arrived since
+// its last step and since the micro-step began, and clears only those that no update needs. It asks the models instead
+// of counting calls, so that a caller's own backward counts too.
 #include "accrue/accumulation/accelerate/accelerated_optimizer.h"
 
 #include <c10/util/Exception.h>
@@ -51,7 +51,7 @@ void AcceleratedOptimizer::set_waits(bool waits) {
   applied_at_ = changes();
 }
 
-/// As the original, this goes on: the caller may reduce them, or mean them to differ.
+/// Continues like the original: the caller may reduce the gradients, or want them to differ.
 void AcceleratedOptimizer::warn_of_gradients_that_nobody_reduces() {
   if (warned_ || accelerator_.axis.size() == 1) return;
   const auto alone = std::count_if(not_prepared_.begin(), not_prepared_.end(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several schedules can follow one window, each with its own total. What the guard on the total compares is the inner
-// scheduler's own count, wherever that was when it was prepared.
+// Several schedules can follow one window, each with its own total. The guard on the total compares the inner
+// scheduler's own count, whatever it was when it was prepared.
 #include "accrue/accumulation/accelerate/accelerated_scheduler.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ void AcceleratedScheduler::step(std::optional<std::int64_t> epoch) {
   const auto waits = [](const auto* each) { return each->outcome() == StepOutcome::accumulated; };
   const AccumulationWindow& window = accelerator_.state.window();
   const bool held = window.boundary_due() && std::any_of(optimizers.begin(), optimizers.end(), skipped);
-  std::int64_t elsewhere = 0;  // inner steps that were not taken here
+  std::int64_t elsewhere = 0;  // inner steps taken elsewhere
   if (schedule_.total)
     if (const StateDict state = inner().state_dict(); state.contains("position"))
       elsewhere = integer_of(state, "position") - schedule_.position;

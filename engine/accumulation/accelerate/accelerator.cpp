@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Accelerator puts the parts together: the window decides before the forward, backward() divides by N and reduces
-// what it reached, optimizers and schedules ask the window. Reducing after the backward instead of within it keeps a
-// window's reductions to one per bucket, and lets a rank without a sample take its part in them.
+// The Accelerator combines the parts: the window decides before the forward; backward() divides by N and reduces the
+// models that it reached; optimizers and schedules query the window. Reduction after the backward instead of during it
+// means one reduction per bucket and window, in which a rank without a sample can take part.
 // Source: Hugging Face Accelerate 1.15, Accelerator.
 #include "accrue/accumulation/accelerate/accelerator.h"
 

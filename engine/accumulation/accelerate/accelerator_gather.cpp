@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathering, padding and reducing what the ranks hold. A gather first exchanges the shapes, which costs a second small
-// collective: ranks whose tensors differ then all hear of it. A rank without a sample puts in zeros in the others'
-// shape, whatever its loop computed from an empty batch. Source: Accelerate 1.15, gather, gather_for_metrics,
+// Gathering, padding and reducing values of the ranks. A gather first exchanges the shapes, which costs a second small
+// collective, so all ranks learn of differing tensors. A rank without a sample contributes zeros in the others' shape,
+// whatever its loop computed from an empty batch. Source: Accelerate 1.15, gather, gather_for_metrics,
 // pad_across_processes and reduce.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
@@ -18,15 +18,15 @@
 namespace accrue::accelerate {
 namespace {
 
-/// One rank's word on its tensor.
+/// One rank's description of its tensor.
 struct Stated {
-  bool empty = false;  ///< it has no sample, and its tensor says nothing
+  bool empty = false;  ///< it has no sample, so its tensor is meaningless
   std::vector<std::int64_t> shape;
 };
 
 constexpr std::int64_t most_dims = 14;
 
-/// What all ranks say, by rank. Collective: the axis.
+/// Returns all ranks' descriptions, by rank. Collective: the axis.
 std::vector<Stated> stated_by_all(const at::Tensor& tensor, bool empty, Communicator& axis) {
   if (tensor.dim() > most_dims)
     throw std::invalid_argument("a tensor of " + std::to_string(tensor.dim()) +

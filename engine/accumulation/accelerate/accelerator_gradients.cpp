@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clipping, and what goes before it. It is never gated, as in the original; what it costs is that a caller who forgets
-// to ask sync_gradients clips partial sums, which with fp16 ends in the scaler's error at the second time.
+// Clipping, and its preparations. It is never gated, as in the original. So a caller who does not check sync_gradients
+// clips partial sums; with fp16 the second such call is the scaler's error.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an Accelerator holds; shared by its sources.
+// State of an Accelerator, shared by its sources.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace accrue::accelerate {
 
-/// Which tensors these are, by identity.
+/// A set of tensors, by identity.
 class TensorSet {
  public:
   explicit TensorSet(const std::vector<at::Tensor>& tensors) {
@@ -32,7 +32,7 @@ class TensorSet {
   std::unordered_set<const void*> known_;
 };
 
-/// A stretch of autograd's own order of operations: what was computed while a no_sync() scope was open.
+/// An interval in autograd's own order of operations: computed while a no_sync() scope was open.
 struct Stretch {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -42,19 +42,19 @@ struct PreparedModel : DrivenModel {
   PreparedModel(torch::nn::Module& prepared, std::unique_ptr<DistributedDataParallel> wrapper)
       : DrivenModel(*wrapper), module(&prepared), ddp(std::move(wrapper)), parameters(ddp->parameters()) {}
 
-  /// Takes note of gradients that have arrived: the next update needs them reduced, unless the caller keeps the model
-  /// from it.
+  /// Records gradients that have arrived: the next update needs them reduced, unless the caller keeps the model from
+  /// it.
   void look();
-  /// A backward of something computed at `when` reduces.
+  /// Whether a backward of something computed at `when` reduces.
   bool reduces(std::uint64_t when) const { return triggered || (ddp->sync_enabled() && !unsynced(when)); }
-  /// It does not, but only because its window is open: then it is reduced before the update.
+  /// Whether it does not reduce only because its window is open; it is then reduced before the update.
   bool waits(std::uint64_t when) const { return open_windows > 0 && no_syncs == 0 && !unsynced(when); }
-  /// It was computed under the caller's no_sync().
+  /// Whether it was computed under the caller's no_sync().
   bool unsynced(std::uint64_t when) const {
     return std::any_of(stretches.begin(), stretches.end(),
                        [when](const Stretch& each) { return each.begin <= when && when < each.end; });
   }
-  /// A scope of the caller's keeps it from reducing, also at an update.
+  /// Whether a scope of the caller prevents reduction, also at an update.
   bool kept() const { return !ddp->sync_enabled() && (open_windows == 0 || no_syncs > 0); }
 
   torch::nn::Module* module;
@@ -62,7 +62,7 @@ struct PreparedModel : DrivenModel {
   TensorSet parameters;
   std::deque<Stretch> stretches;
   bool triggered = false;  ///< trigger_sync_in_backward() is in force
-  int open_windows = 0;    ///< accumulate() scopes off a boundary that it is named in
+  int open_windows = 0;    ///< open accumulate() scopes off a boundary that name it
   int no_syncs = 0;        ///< the caller's own no_sync() scopes
 };
 using PreparedModels = std::vector<std::shared_ptr<PreparedModel>>;
@@ -73,20 +73,20 @@ struct AcceleratorImpl {
   void look() {
     for (const auto& each : models) each->look();
   }
-  /// Which models hold any of these.
+  /// Returns for each model whether it holds any of these.
   std::vector<bool> models_of(const std::vector<at::Tensor>& parameters) const;
   bool is_of_no_model(const at::Tensor& parameter) const;
   void backward(const at::Tensor& loss, BackwardOptions options);
-  /// Reduces models[i] where `wanted[i]`, on this rank or, where a rank has no sample and cannot know, on any.
-  /// Collective where any does: the axis.
+  /// Reduces models[i] if `wanted[i]` is set on this rank, or on any rank if a rank without samples cannot know.
+  /// Collective if any does: the axis.
   void reduce(std::vector<bool> wanted);
-  /// Off a boundary nothing; on one, reduces models[i] where `needed[i]`, whose gradients are about to be clipped or
-  /// applied, if it holds gradients that no backward has reduced.
+  /// On a boundary, reduces models[i] if `needed[i]` and it holds unreduced gradients that are about to be clipped or
+  /// applied. Off a boundary it does nothing.
   void settle(std::vector<bool> needed);
-  /// The same for the models that hold any of `parameters`; with fp16, unscales the optimizers that do.
+  /// Does the same for the models that hold any of `parameters`; with fp16, unscales the optimizers that do.
   void settle_to_clip(const std::vector<at::Tensor>& parameters);
   PreparedModels chosen(std::vector<std::size_t> indices) const;
-  /// What this rank puts into a collective: zeros in the others' shape where it has no sample.
+  /// Returns this rank's input of a collective: zeros in the others' shape if it has no sample.
   at::Tensor contribution(const at::Tensor& mine, const char* call) const;
 
   std::shared_ptr<GradientState> held_state;  ///< loaders share it

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// When models reduce. The original's hooks reduce inside any backward; here backward() does it afterwards, which a
-// backward of the caller's own would go around, and which would miss a model that only earlier micro-steps of its
-// window reached. So each model knows whether gradients have arrived since it was reduced, and the update that needs
-// them reduces at the latest. Ranks that run the same loop decide alike; one without a sample cannot know what the
-// others' backward reached, so while there is one, all ranks say which models they mean, in one small exchange.
-// Source: the reducer of torch.nn.parallel.DistributedDataParallel under Accelerate 1.15's accumulate() and no_sync().
+// When models reduce. The original's hooks reduce inside any backward. Here backward() does it afterwards, which would
+// miss a caller's own backward, and a model that only earlier micro-steps of its window reached. So each model records
+// whether gradients have arrived since its last reduction, and the update that needs them reduces at the latest. Ranks
+// with the same loop decide alike. A rank without a sample cannot know what the others' backward reached, so while
+// there is one, all ranks exchange which models they mean. Source: the reducer of
+// torch.nn.parallel.DistributedDataParallel under Accelerate 1.15's accumulate() and no_sync().
 #include <ATen/ops/div.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/function.h>
@@ -62,7 +62,7 @@ void Accelerator::backward(const at::Tensor& loss, BackwardOptions options) {
 }
 
 void AcceleratorImpl::backward(const at::Tensor& loss, BackwardOptions options) {
-  constexpr std::uint64_t unknown = ~std::uint64_t{0};  // later than any stretch: nothing keeps it from reducing
+  constexpr std::uint64_t unknown = ~std::uint64_t{0};  // after any stretch: nothing prevents its reduction
   look();
   if (scaler) scaler->settle();
   ++backwards;
@@ -75,7 +75,7 @@ void AcceleratorImpl::backward(const at::Tensor& loss, BackwardOptions options) 
     const at::Tensor share = loss / state.num_steps();
     (scaler ? scaler->scale(share) : share).backward({}, options.retain_graph, options.create_graph);
   }
-  bool covered = true;  // on all ranks alike
+  bool covered = true;  // equal on all ranks
   std::vector<bool> wanted;
   for (const auto& each : models) {
     covered = covered && !each->triggered && !each->ddp->sync_enabled();

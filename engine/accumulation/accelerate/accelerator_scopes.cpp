@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scopes that an Accelerator hands out. They hold the models weakly: free_memory(), or the Accelerator's own end,
-// may come first, and then there is nothing to put back.
+// The scopes of an Accelerator. They hold the models weakly: after free_memory(), or the Accelerator's own end, there
+// is nothing to restore.
 #include <ATen/SequenceNumber.h>
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 namespace accrue::accelerate {
 namespace {
 
-/// Stretches that are remembered per model; a backward that comes after as many no_sync() scopes reduces.
+/// Number of stretches remembered per model; a backward after as many no_sync() scopes reduces.
 constexpr std::size_t remembered_stretches = 1024;
 
-/// Keeps the models from reducing until the answer goes, and then calls `end` with each that is still there.
+/// Keeps the models from reducing until the result is destroyed, and then calls `end` with each that still exists.
 AtEnd covered(const PreparedModels& models, const std::function<void(PreparedModel&)>& end) {
   auto cover = std::make_shared<Cover>(DrivenModels(models.begin(), models.end()));
   std::vector<std::weak_ptr<PreparedModel>> held(models.begin(), models.end());
@@ -52,7 +52,7 @@ NoSyncScope Accelerator::no_sync_models(std::vector<std::size_t> models) {
   const PreparedModels named = impl_->chosen(std::move(models));
   for (const auto& each : named) ++each->no_syncs;
   return NoSyncScope(covered(named, [begin = at::sequence_number::peek()](PreparedModel& model) {
-    static_cast<void>(model.moved());  // what came by a backward of the caller's own stays local
+    static_cast<void>(model.moved());  // gradients of a caller's own backward stay local
     --model.no_syncs;
     model.stretches.push_back({begin, at::sequence_number::peek()});
     if (model.stretches.size() > remembered_stretches) model.stretches.pop_front();

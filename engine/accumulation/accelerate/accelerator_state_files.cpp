@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// save_state() and load_state(). What all ranks share (parameters, optimizers, schedules, scaler, step) rank 0 writes
-// once; what is a rank's own (RNG, the gradients of an open window, where its loaders stand) each writes itself. Files
-// are named-tensor archives: no code, no object graph. The folder is always that of one save (state_folder.h). A load
-// reads and checks everything on every rank before it changes anything.
+// save_state() and load_state(). Rank 0 writes shared state once (parameters, optimizers, schedules, scaler, step);
+// each rank writes its own (RNG, the gradients of an open window, positions of its loaders). Files are named-tensor
+// archives: no code, no object graph. The folder is always that of one save (state_folder.h). A load reads and checks
+// everything on every rank before it changes anything.
 //
-// The original keeps the step without the gradients; so does this by default, and then clears what load_state() finds,
-// as a fresh process has none. N is not loaded: the program set it, perhaps anew for other hardware, and a window that
-// was open goes on until its step divides by the N in force. With the N that was saved that is where it would have
-// ended.
+// The original keeps the step without the gradients. So does this by default, and then clears existing gradients, as a
+// fresh process has none. N is not loaded: the program set it, perhaps for other hardware, and an open window continues
+// until its step is a multiple of the current N. With the saved N that is its original end.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
@@ -106,7 +105,7 @@ void check_own(AcceleratorImpl& impl, const StateDict& state) {
 }
 
 void load_shared(AcceleratorImpl& impl, const StateDict& state) {
-  // N is the program's.
+  // N belongs to the program.
   const WindowPosition position =
       window_position(take_under(state, "window")).with_steps_of(impl.state.window().position());
   each_of(impl, [&](const std::string& name, auto& each) { each.load_state_dict(take_under(state, name)); });
@@ -117,7 +116,7 @@ void load_shared(AcceleratorImpl& impl, const StateDict& state) {
   impl.state.window().restore(position);
 }
 
-/// Undoes load_shared(). One that refuses has kept what it had.
+/// Undoes load_shared(). An object that refuses has kept its state.
 void put_back(AcceleratorImpl& impl, const StateDict& before, const SharedScaler* scaler) {
   each_of(impl, [&](const std::string& name, auto& each) {
     try {
@@ -125,13 +124,13 @@ void put_back(AcceleratorImpl& impl, const StateDict& before, const SharedScaler
     } catch (const std::invalid_argument&) {
     }
   });
-  if (scaler) *impl.scaler = *scaler;  // with what it knew of the gradients
+  if (scaler) *impl.scaler = *scaler;  // with its knowledge of the gradients
   impl.state.window().restore(window_position(take_under(before, "window")));
 }
 
 void load_own(AcceleratorImpl& impl, const StateDict& state) {
   for (const auto& model : impl.models) {
-    model->ddp->leave_local();  // a window that was open before the load is given up
+    model->ddp->leave_local();  // a window that was open before the load is discarded
     model->ddp->zero_grad();
   }
   each_gradient(impl, [&](const std::string& name, const at::Tensor& parameter) {
@@ -183,7 +182,7 @@ Result<StateDict> read(const fs::path& file) {
 
 Result<void> Accelerator::save_state(const fs::path& path, SaveStateOptions options) {
   AcceleratorImpl& impl = *impl_;
-  if (impl.scaler) impl.scaler->settle();  // before any rank writes gradients: they belong to the scale that is saved
+  if (impl.scaler) impl.scaler->settle();  // before any rank writes gradients: they belong to the saved scale
   return save_folder(path, impl.axis, [&](const fs::path& part) { return write_part(impl, part, options); });
 }
 
@@ -213,7 +212,7 @@ Result<void> Accelerator::load_state(const fs::path& path) {
     for (const auto& [name, tensor] : state_of_models(impl)) check_fits(tensor, tensor_of(*model, name), name);
   });
   step(own_file, [&] { check_own(impl, *own); });
-  // What optimizers and schedules can take only they know: they are loaded first, and put back where any rank fails.
+  // Only optimizers and schedules know what they accept: they are loaded first, and restored if any rank fails.
   const StateDict before = shared_state(impl);
   const auto scaler = impl.scaler ? std::make_unique<SharedScaler>(*impl.scaler) : nullptr;
   step(shared_file, [&] { load_shared(impl, *shared); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three places can name N: an argument, a plugin and the environment. The original refuses the first two together and
-// lets the environment override the argument but not the plugin; so does this, and it says which it met.
+// An argument, a plugin and the environment can give N. Like the original, this refuses the first two together, and
+// lets the environment override the argument but not the plugin; its error says which were given.
 #include "accrue/accumulation/accelerate/gradient_accumulation_plugin.h"
 
 #include <charconv>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The window counts; this tells it what a prepared loader sees coming. Before the first micro-step the flag is true, as
-// in the original, so that code which never enters accumulate() steps every time.
+// The window counts; this class tells it what a prepared loader foresees. Before the first micro-step the flag is true,
+// as in the original, so code that never enters accumulate() steps every time.
 #include "accrue/accumulation/accelerate/gradient_state.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shrunk batch changes the training unless the number of micro-steps makes up for it exactly, so only batch sizes
-// that divide the effective batch are tried, the largest that is at most half of the last. For a power of two that is
-// halving. The cost against shrinking by a tenth is a batch that may be up to half as large as memory allows.
+// A smaller batch changes the training unless the number of micro-steps compensates exactly. So only batch sizes that
+// divide the effective batch are tried: each time the largest that is at most half of the last. For a power of two that
+// is halving. Compared with shrinking by a tenth, the batch may be up to half as large as memory allows.
 #include "accrue/accumulation/accelerate/memory_search.h"
 
 #include <ATen/ops/scalar_tensor.h>
@@ -20,7 +20,7 @@ std::int64_t next_divisor(std::int64_t effective, std::int64_t at_most) {
   return at_most;
 }
 
-/// True if the body ran out of memory on any rank.
+/// Whether the body ran out of memory on any rank.
 bool any_rank(bool failed, Communicator* axis) {
   if (axis == nullptr || axis->size() == 1) return failed;
   at::Tensor flag = at::scalar_tensor(failed ? 1.0 : 0.0, at::kDouble).reshape({1});
@@ -28,7 +28,7 @@ bool any_rank(bool failed, Communicator* axis) {
   return flag.item<double>() > 0;
 }
 
-/// On a device, on the host, or in cuDNN's words.
+/// On a device, on the host, or in cuDNN's message.
 bool is_out_of_memory(const std::exception& failure) {
   if (dynamic_cast<const std::bad_alloc*>(&failure) != nullptr) return true;
   if (dynamic_cast<const c10::OutOfMemoryError*>(&failure) != nullptr) return true;

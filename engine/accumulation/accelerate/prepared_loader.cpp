@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ranks share a loader. Sharding is SampleOrder's pure function; sources of unknown length cost one exchange of one
-// number a batch, made one batch ahead of the training so that all ranks see the end together.
+// How ranks share a loader. Sharding is SampleOrder's pure function. Sources of unknown length cost one exchange of one
+// number per batch, one batch ahead of the training. So all ranks see the end together.
 #include "accrue/accumulation/accelerate/prepared_loader.h"
 
 #include <ATen/ops/empty.h>
@@ -38,7 +38,7 @@ SampleOrder shared_order(const GradientState& state, std::int64_t samples, const
 std::int64_t own_batches(SampleOrder order, std::int64_t rank) {
   const std::int64_t rounds = order.batches_per_epoch();
   if (order.uneven != UnevenRanks::join || rounds == 0) return rounds;
-  order.shuffle = false;  // how many there are does not depend on which
+  order.shuffle = false;  // the number does not depend on the order
   return order.batch(0, rounds - 1, rank).empty() ? rounds - 1 : rounds;
 }
 
@@ -54,7 +54,7 @@ std::int64_t order_remainder(const SampleOrder& order) {
 
 bool some_rank_is_empty(SampleOrder order, std::int64_t batch) {
   if (batch + 1 != order.batches_per_epoch()) return false;
-  order.shuffle = false;  // how many there are does not depend on which
+  order.shuffle = false;  // the number does not depend on the order
   return order.batch(0, batch, order.world - 1).empty();
 }
 

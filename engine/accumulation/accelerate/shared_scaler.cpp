@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A settling must come out alike on all ranks and may therefore decide nothing that one rank alone knows: it follows a
-// step, whose outcome all ranks have agreed on, and drops what an optimizer that was unscaled without a step had found.
-// An infinity among those gradients is still there when they are unscaled again.
+// Settling must be equal on all ranks, so it must not depend on facts of one rank. It follows a step, on whose outcome
+// all ranks have agreed, and drops the findings of an optimizer that was unscaled without a step. An infinity among
+// those gradients is still there when they are unscaled again.
 #include "accumulation/accelerate/shared_scaler.h"
 
 #include <ATen/core/grad_mode.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file system that knows no exchange of two names (NFS, some of FUSE) takes two renames; a kill between them leaves
-// the folder under another name, and whoever comes next gives it its own back.
+// A file system that cannot exchange two names (NFS, some of FUSE) takes two renames. A kill between them leaves the
+// folder under another name; the next caller restores it.
 #include "accumulation/accelerate/state_folder.h"
 
 #include <ATen/core/grad_mode.h>
@@ -46,7 +46,7 @@ fs::path StateFolder::rank_file(const fs::path& in, std::int64_t rank) {
   return in / ("rank-" + std::to_string(rank) + ".safetensors");
 }
 
-/// False where somebody else holds it, or the file system has no locks.
+/// Returns false if another process holds it, or the file system has no locks.
 bool StateFolder::lock(int how) {
   if (lock_ < 0) lock_ = ::open(parent_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   return lock_ >= 0 && ::flock(lock_, how | LOCK_NB) == 0;
@@ -72,7 +72,7 @@ Result<void> StateFolder::commit() {
 
 Result<void> StateFolder::settle() {
   if (auto given = give_name_back(); !given) return given;
-  // The state is whole: what cannot be cleared now the next save clears, or says.
+  // The state is complete: the next save removes, or reports, what cannot be removed now.
   if (lock(LOCK_EX)) static_cast<void>(clear_beside());
   if (lock_ >= 0) ::flock(lock_, LOCK_UN);
   return {};
@@ -94,14 +94,13 @@ Result<void> StateFolder::clear_beside() {
   return {};
 }
 
-/// Removes a folder that is none any more, after what the program itself had put into it has gone over to the one that
-/// has its name.
+/// Removes an obsolete folder, after moving the program's own files from it to the folder with its name.
 Result<void> StateFolder::remove_after(const fs::path& old) {
   std::error_code failure;
   std::vector<fs::path> others;
   for (fs::directory_iterator at(old, failure), end; !failure && at != end; at.increment(failure))
     if (!is_ours(at->path().filename())) others.push_back(at->path().filename());
-  if (!failure && !others.empty()) fs::create_directories(target_, failure);  // it may have been removed since
+  if (!failure && !others.empty()) fs::create_directories(target_, failure);  // it may have been removed meanwhile
   for (const fs::path& name : others)
     if (!failure && !fs::exists(target_ / name, failure)) fs::rename(old / name, target_ / name, failure);
   if (!failure) fs::remove_all(old, failure);
@@ -110,7 +109,7 @@ Result<void> StateFolder::remove_after(const fs::path& old) {
   return {};
 }
 
-/// False where renaming failed; errno says how.
+/// Returns false if renaming failed; see errno.
 bool StateFolder::put_in_place() {
   std::error_code ignored;
   if (!fs::exists(target_, ignored)) return ::rename(part_.c_str(), target_.c_str()) == 0;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The folder that save_state() replaces as a whole: files are written into a folder beside it, which takes its place by
-// one rename. What a kill leaves beside it the next save clears, and so does a load unless a save of another process is
-// under way. Files of the program's own in the folder stay in it. Thread: the training thread of rank 0, but for the
-// paths.
+// one rename. The next save removes remains of a killed one, and so does a load unless another process is saving. The
+// program's own files in the folder are kept. Thread: the training thread of rank 0, except for the paths.
 #pragma once
 
 #include <cstdint>
@@ -23,17 +22,17 @@ class StateFolder {
   StateFolder& operator=(const StateFolder&) = delete;
 
   const std::filesystem::path& path() const { return target_; }
-  /// Where a save writes between begin() and commit().
+  /// Folder that a save writes to between begin() and commit().
   const std::filesystem::path& part() const { return part_; }
   static std::filesystem::path model_file(const std::filesystem::path& in) { return in / "model.safetensors"; }
   static std::filesystem::path shared_file(const std::filesystem::path& in) { return in / "state.safetensors"; }
   static std::filesystem::path rank_file(const std::filesystem::path& in, std::int64_t rank);
 
-  /// A save begins. Errors, here and below: disk.
+  /// Begins a save. Errors, here and below: disk.
   Result<void> begin();
-  /// The part takes the folder's place.
+  /// Replaces the folder by the part.
   Result<void> commit();
-  /// Before a load: the folder is that of the last save that was committed, with all that is the program's.
+  /// Call before a load: restores the folder of the last committed save, with the program's own files.
   Result<void> settle();
 
  private:
@@ -47,15 +46,15 @@ class StateFolder {
   std::filesystem::path parent_;
   std::filesystem::path part_;
   std::filesystem::path replaced_;
-  int lock_ = -1;  ///< the parent, open: saves share a lock of it, a load clears under one of its own
+  int lock_ = -1;  ///< the open parent folder: saves lock it shared, a load exclusively to clean up
 };
 
-/// The first error of any rank: this rank's own, or a word about the others. Collective: the axis.
+/// Returns the first error of any rank: this rank's own, or a note about the others. Collective: the axis.
 Result<void> agreed(Result<void> mine, Communicator& axis, const std::filesystem::path& folder);
-/// A save of all ranks: `write` puts this one's files into the part. Collective: the axis.
+/// Saves on all ranks: `write` puts this one's files into the part. Collective: the axis.
 Result<void> save_folder(const std::filesystem::path& path, Communicator& axis,
                          const std::function<Result<void>(const std::filesystem::path& part)>& write);
-/// Does the work, without a graph; what it throws becomes an error that names the file.
+/// Runs the work without a graph; turns exceptions into an error that names the file.
 Result<void> guarded(const std::filesystem::path& file, const char* hint, const std::function<Result<void>()>& work);
 
 }  // namespace accrue::accelerate

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scaler looks at gradients that a whole window has added up and all ranks have reduced, so it is asked once an
-// update. Clipping needs true gradients: they are unscaled before it, and the scaler remembers that they are.
-// Source: the order of mmengine.optim.AmpOptimWrapper.step.
+// The scaler checks gradients that were summed over a whole window and reduced over all ranks, so it is called once per
+// update. Clipping needs true gradients: they are unscaled first, and the scaler remembers it. Source: the order of
+// mmengine.optim.AmpOptimWrapper.step.
 #include "accrue/accumulation/mmengine/amp_optim_wrapper.h"
 
 #include <utility>

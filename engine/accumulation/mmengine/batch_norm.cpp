@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file of its own: only this question needs LibTorch's modules.
+// A separate file, because only this function needs LibTorch's modules.
 #include "accumulation/mmengine/batch_norm.h"
 
 #include <torch/nn/modules/batchnorm.h>

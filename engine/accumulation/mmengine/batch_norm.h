@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a model normalises over the batch, which accumulation then sees in pieces.
+// Whether a model normalises over the batch, of which accumulation shows it only pieces.
 #pragma once
 
 namespace torch::nn {

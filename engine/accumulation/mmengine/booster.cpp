@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins as descriptions over one reducer. Accrue shards nothing here: what matters to accumulation is which backwards
-// reduce, and averaging an average with a new local part is linear, so reducing every time costs traffic and changes no
-// result. Source: which plugins of ColossalAI have no_sync (TorchDDP and LowLevelZero stage 1).
+// Plugins as descriptions over one reducer. Accrue shards nothing here: only the choice of backwards that reduce
+// matters to accumulation. Averaging an average with a new local part is linear, so reducing every time costs traffic
+// and changes no result. Source: which plugins of ColossalAI have no_sync (TorchDDP and LowLevelZero stage 1).
 #include "accrue/accumulation/mmengine/booster.h"
 
 #include <stdexcept>

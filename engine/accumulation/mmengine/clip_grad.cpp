@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MMEngine's `clip_grad` dictionary over the clipping that all systems share.
+// MMEngine's `clip_grad` dictionary, implemented by the clipping that all systems share.
 #include "accrue/accumulation/mmengine/clip_grad.h"
 
 #include <stdexcept>

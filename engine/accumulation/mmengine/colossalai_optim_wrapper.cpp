@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the original gets wrong about no_sync is absent: here the scope covers forward and backward, the booster is
-// handed the user's own module, and a plugin that cannot accumulate is refused when the wrapper is made, not when a
-// gradient is wrong. Cost: two scopes a micro-step instead of one.
+// The original's faults of no_sync are absent: the scope covers forward and backward, the booster receives the user's
+// own module, and a plugin that cannot accumulate is refused at construction instead of giving a wrong gradient. Cost:
+// two scopes per micro-step instead of one.
 // Source: mmengine's ColossalAIOptimWrapper and ColossalAIStrategy.
 #include "accrue/accumulation/mmengine/colossalai_optim_wrapper.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// MMEngine's wrapper keeps a count, a maximum and a remainder; here they are the counter, max_iters and the divisor of
-// an AccumulationWindow with that system's preset, so what the planner shows and what this does cannot differ. The
-// length of an epoch plays no part: windows run across epochs. Two things are done better than the original does them:
-// the backward of a micro-step that does not reduce is covered too, and a step taken off a boundary reduces first.
-// Cost: a look ahead over one window when it begins. Source: the behaviour of mmengine.optim.OptimWrapper.
+// MMEngine's wrapper keeps a count, a maximum and a remainder. Here they are the counter, max_iters and the divisor of
+// an AccumulationWindow with that system's preset, so the planner's display and this code cannot differ. The length of
+// an epoch is irrelevant: windows run across epochs. Two improvements: the backward of a micro-step that does not
+// reduce is covered too, and a step off a boundary reduces first. Cost: a look ahead over one window at its beginning.
+// Source: the behaviour of mmengine.optim.OptimWrapper.
 #include "accrue/accumulation/mmengine/optim_wrapper.h"
 
 #include <torch/optim/adam.h>

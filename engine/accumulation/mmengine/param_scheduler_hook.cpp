@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many inner steps a micro-iteration takes is the window's to say. The end of an epoch is one for every schedule by
-// epoch, so there is nothing to ask.
+// The window decides how many inner steps a micro-iteration takes. The end of an epoch is one step for every schedule
+// by epoch.
 #include "accrue/accumulation/mmengine/param_scheduler_hook.h"
 
 #include <utility>

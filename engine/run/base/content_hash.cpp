@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// xxHash compiled into this unit alone, so that no symbol of it meets another copy in the process.
+// xxHash is compiled into this unit alone, so that its symbols cannot clash with another copy in the process.
 #include "content_hash.h"
 
 #define XXH_INLINE_ALL

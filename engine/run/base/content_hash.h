@@ -15,7 +15,7 @@ class ContentHash {
   ContentHash(const ContentHash&) = delete;
   ContentHash& operator=(const ContentHash&) = delete;
   void update(const void* data, std::size_t bytes);
-  /// 32 lower-case hex digits of what came so far.
+  /// Returns the hash of the bytes added so far, as 32 lower-case hex digits.
   std::string hex() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds that are checked on the bytes, before a JSON parser builds anything from them.
+// Limits that are checked on the raw bytes, before a JSON parser allocates anything.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 namespace accrue {
 
 inline constexpr int max_json_depth = 64;
-/// Largest whole number that a record may hold, in either direction: sums and differences of two cannot overflow.
+/// Largest absolute value of a whole number in a record: sums and differences of two such numbers cannot overflow.
 inline constexpr std::int64_t max_json_integer = (std::int64_t{1} << 62) - 1;
 
-/// Nesting of brackets outside strings; stops counting at limit + 1, so hostile input costs one pass at most.
+/// Counts the nesting of brackets outside strings. Stops at limit + 1, so hostile input costs one pass at most.
 inline int json_depth(std::string_view text, int limit = max_json_depth) {
   int depth = 0;
   int deepest = 0;

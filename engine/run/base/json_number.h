@@ -13,7 +13,7 @@ inline Json json_number(double value) {
   return std::isfinite(value) ? Json(value) : Json(non_finite_name(value));
 }
 
-/// None where the member is neither a number nor the name of one.
+/// Returns none if the member is neither a number nor the name of one.
 template <typename Json>
 std::optional<double> read_json_number(const Json& json) {
   if (json.is_number()) return json.template get<double>();

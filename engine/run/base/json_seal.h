@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A record that carries the hash of its own contents, so that damage and changes by hand are noticed. It is no secret:
-// who changes the record can change the hash.
+// A record that carries the hash of its own contents, which reveals damage and manual edits. The hash is not a secret:
+// an editor of the record can recompute it.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace accrue {
 
-/// The record as text with a last member "sha256": that of the text without it.
+/// Returns the record as text, with a last member "sha256" that hashes the text without it.
 inline std::string sealed_text(Json record) {
   record["sha256"] = sha256_hex(json_text(record, 2));
   return json_text(record, 2) + "\n";
@@ -18,7 +18,7 @@ inline std::string sealed_text(Json record) {
 
 enum class Seal { none, whole, broken };
 
-/// What the hash says of a record that was parsed from such a text.
+/// Checks the hash of a record that was parsed from such a text.
 inline Seal seal_of(Json record) {
   const auto found = record.find("sha256");
   if (found == record.end()) return Seal::none;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON values as they are read and written here. Parser and printer are templates of thousands of lines; they are
-// compiled once, for this one kind of value.
+// JSON values of this project. The parser and the printer are templates of thousands of lines, so they are compiled
+// once, for this type alone.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,15 +11,15 @@
 
 namespace accrue {
 
-/// Its members keep their order.
+/// An object's members keep their order.
 using Json = nlohmann::ordered_json;
 
-/// What the text holds; discarded where that is no JSON, or nested deeper than `max_depth`.
+/// Parses a text. The result is discarded if the text is not JSON or is nested deeper than `max_depth`.
 Json parse_json(std::string_view text, int max_depth = max_json_depth);
 
-/// On one line, or indented by so many spaces a level. Bytes that are no UTF-8 become U+FFFD.
+/// Prints on one line, or with `indent` spaces per level. Invalid UTF-8 becomes U+FFFD.
 std::string json_text(const Json& json, int indent = -1);
-/// On one line, with an escape for every character beyond ASCII.
+/// Prints on one line, and escapes every character beyond ASCII.
 std::string json_ascii(const Json& json);
 
 }  // namespace accrue

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that people and other tools spell in either case.
+// Case folding for names that may be spelled in either case.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace accrue {
 
-/// A to Z as a to z.
+/// Lower-cases A to Z.
 inline std::string lowered(std::string_view text) {
   std::string result(text);
   for (char& each : result)

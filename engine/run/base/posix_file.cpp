@@ -65,7 +65,7 @@ Result<std::filesystem::path> absolute_folder(const std::filesystem::path& folde
 
 Result<void> write_file(const std::filesystem::path& path, std::string_view text, unsigned mode) {
   const auto part = part_of(path);
-  ::unlink(part.c_str());  // left by a writer that was killed, or put there by another program
+  ::unlink(part.c_str());  // left by a killed writer, or created by another program
   const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
   if (fd < 0) return disk_error(path, "cannot be written", errno);
   int error = write_all(fd, text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// File helpers of the run folder: errors with the path and the system's words, whole files that appear at once.
+// File helpers of the run folder. Errors carry the path and the system's text; whole files appear atomically.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,27 @@
 
 namespace accrue {
 
-/// A disk error that names the path and what the system said (errno).
+/// Makes a disk error from the path and the system's text for errno.
 tl::unexpected<Error> disk_error(const std::filesystem::path& path, std::string_view what, int error,
                                  FileUse use = FileUse::write);
-/// Of a new file that others may have, as other programs make theirs: the umask decides.
+/// Mode of a new file that others may read; the umask applies.
 inline constexpr unsigned shared_mode = 0666;
-/// Writes all bytes or answers errno; 0 = done.
+/// Writes all bytes. Returns 0, or errno.
 int write_all(int fd, std::string_view bytes);
-/// Opens a file that must be a regular one, never through a link: a FIFO or a device in its place is an error at once,
-/// where an ordinary open would wait for a peer. O_CLOEXEC is added. Answers the descriptor.
+/// Opens a regular file and returns its descriptor. Links, FIFOs and devices are errors; a plain open() of a FIFO would
+/// wait for its peer. O_CLOEXEC is added.
 Result<int> open_regular(const std::filesystem::path& path, int flags, unsigned mode = 0600);
-/// Writes beside the file, syncs and renames: readers see the old text or the new one. `mode`: of the new file.
+/// Writes a temporary file, syncs it and renames it: readers see either the old or the new text. `mode` applies to a
+/// new file.
 Result<void> write_file(const std::filesystem::path& path, std::string_view text, unsigned mode = 0600);
-/// Name of the file that write_file() writes first.
+/// Name of the temporary file of write_file().
 std::filesystem::path part_of(const std::filesystem::path& path);
-/// The folder as an absolute path without "." and "..". Errors (config): none is named, or there is no current folder.
+/// Returns the folder as an absolute path without "." and "..". Errors (config): the name is empty, or there is no
+/// current folder.
 Result<std::filesystem::path> absolute_folder(const std::filesystem::path& folder);
-/// A text file of at most max_bytes.
+/// Reads a text file of at most max_bytes.
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes = 64 << 20);
-/// Bytes an ordinary user may still write on the disk that holds path; -1 where that is not known.
+/// Bytes that an ordinary user may still write on the disk of `path`; -1 if unknown.
 std::int64_t free_bytes(const std::filesystem::path& path);
 /// "12.3 MiB"
 std::string format_bytes(std::int64_t bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256 from OpenSSL's libcrypto: a library of the distribution, kept up by its security team, and fast on every CPU.
+// SHA-256 from OpenSSL's libcrypto: a library of the distribution, with security updates, and fast on every CPU.
 #include "accrue/run/sha256.h"
 
 #include <openssl/evp.h>

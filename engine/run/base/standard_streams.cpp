@@ -10,7 +10,7 @@
 namespace accrue {
 
 void open_standard_streams() {
-  // The lowest free number is taken, so each open fills the next gap.
+  // open() takes the lowest free number, so each call fills the next gap.
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF) static_cast<void>(::open("/dev/null", O_RDWR));
 }

@@ -14,9 +14,9 @@ namespace accrue {
 
 namespace {
 
-/// Of the first line, outside its quotes.
+/// Separator of the first line, outside its quotes.
 char separator_of(std::string_view text) {
-  constexpr std::string_view separators = ";,\t";  // of equally many the first
+  constexpr std::string_view separators = ";,\t";  // in a tie the first
   text.remove_prefix(std::min(text.find_first_not_of(" \r\n"), text.size()));
   const std::string_view rest = text.substr(0, text.find_first_of("\r\n"));
   const std::string_view line = rest.substr(0, rest.find_last_not_of(" \t") + 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows and fields of a text table: separated by comma, semicolon or tab, with or without double quotes, which may hold
-// ends of lines. White space around a field, blank lines and a byte-order mark are passed over; a line ends as it does
-// on any system. std::from_chars reads numbers the same in every locale.
+// Rows and fields of a text table. The separator is a comma, semicolon or tab. Fields may have double quotes, which may
+// contain line ends. White space around a field, blank lines and a byte-order mark are skipped. Lines may end as on any
+// system. std::from_chars makes numbers independent of the locale.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@ namespace accrue {
 
 class TableRows {
  public:
-  /// The separator is the one that the first line has most of; a comma between digits may be a decimal one and counts
-  /// where nothing else separates. Both texts outlive the rows.
+  /// Chooses the separator that is most frequent in the first line. A comma between digits may be a decimal comma, and
+  /// counts only if nothing else separates. Both texts must outlive the rows.
   TableRows(std::string_view text, const std::string& file, std::size_t most_columns);
 
   char separator() const { return separator_; }
-  /// The next row that is not blank; false at the end. Errors (config): a quote without an end, text behind one that
-  /// has ended, more columns than most_columns.
+  /// Reads the next row that is not blank; false at the end. Errors (config): an unclosed quote, text after a closing
+  /// quote, more than most_columns columns.
   Result<bool> next(std::vector<std::string>& fields);
-  /// Whether no end of line follows the newest row, or its error: the writer may have been killed there.
+  /// Whether the newest row, or its error, lacks a line end: its writer may have been killed there.
   bool may_be_cut() const { return !ended_; }
-  /// "file:12: column 3" of the newest row; without a column "file:12".
+  /// Place of the newest row, such as "file:12: column 3", or "file:12" without a column.
   std::string place(std::optional<std::size_t> column = {}) const;
 
  private:
@@ -39,14 +39,14 @@ class TableRows {
   char separator_ = ',';
   std::int64_t line_ = 1;
   std::int64_t row_line_ = 1;
-  bool ended_ = true;  ///< the newest row, by an end of line
+  bool ended_ = true;  ///< the newest row has a line end
 };
 
-/// The number that a field is, with a decimal point; not finite ones, too.
+/// Parses a number with a decimal point, including non-finite ones.
 std::optional<double> number_of(std::string_view field);
-/// Of such a number that is no double: too large, or too small.
+/// Whether such a number is too large or too small for a double.
 bool is_out_of_range(std::string_view field);
-/// "2,5" as "2.5"; none for anything that is no number with one decimal comma.
+/// Returns "2,5" as "2.5"; none if the text is not a number with one decimal comma.
 std::optional<std::string> with_decimal_point(std::string_view field);
 
 }  // namespace accrue

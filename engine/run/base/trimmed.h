@@ -5,7 +5,7 @@
 
 namespace accrue {
 
-/// Without the white space at both ends.
+/// Removes the white space at both ends.
 inline std::string_view trimmed(std::string_view text) {
   constexpr std::string_view space = " \t\r\n";
   const auto first = text.find_first_not_of(space);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GPT block keeps, per row between the layers (R rows of D numbers) and per token (N tokens):
 //
-//                          rows            tokens, each 1 / t of it
-//   fused functions        2 D + 4         8 D + H          inputs, statistics; q k v, attention, hidden row; log-sums
-//   operators              4 D + 4         12 D + H         the norms' outputs, GELU's output as well
-//   operators, dropout     6 D + 4         12 D + 3 H T     two masks of D; softmax, its mask and their product
+//                          rows tokens, each 1 / t of it
+//   fused functions 2 D + 4 8 D + H inputs, statistics; q k v, attention, hidden row; log-sums
+//   operators 4 D + 4 12 D + H also the norms' outputs and GELU's output
+//   operators, dropout 6 D + 4 12 D + 3 H T two masks of D; softmax, its mask and their product
 //
-// The causal attention keeps no T x T matrix unless dropout needs one. Selective recomputation leaves out H T, and H
-// of operators: the attention core is computed again from q, k and v. Full recomputation keeps the input of each group
-// of blocks. The cross attention of a T5's decoder is a third half of a block, which keeps q of its own tokens, and k
-// and v of the encoder's. A chunk keeps its output too, which its last block's count leaves out, until its gradient
-// comes. The head keeps the gradients of its input and its table (fused), or the norm's output and the log-softmax; and
-// the loss.
+// The causal attention keeps no T x T matrix unless dropout needs one. Selective recomputation saves H T, and H with
+// operators: the attention core is recomputed from q, k and v. Full recomputation keeps the input of each group of
+// blocks. The cross attention of a T5's decoder is a third half of a block. It keeps q of its own tokens, and k and v
+// of the encoder's. A chunk also keeps its output, which its last block's count excludes, until its gradient arrives.
+// The head keeps the gradients of its input and its table (fused), or the norm's output and the log-softmax; and the
+// loss.
 #include "kept_activations.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace accrue {
 
 namespace {
 
-/// A rank of a divided table scores all rows that it holds, padding too.
+/// A rank of a divided table computes scores for all rows that it holds, including padding.
 double classes_of_rank(const RunSpec& spec) {
   const std::int64_t ranks = std::max<std::int64_t>(spec.parallel.tensor, 1);
   if (ranks == 1) return number(classes_of(spec.model, 1));
@@ -36,10 +36,10 @@ bool has_fused_functions(const RunSpec& spec, double element) {
 }
 
 double label_bytes(double tokens) {
-  return tokens * 9;  // an id of 8 bytes, and whether it is another rank's
+  return tokens * 9;  // an id of 8 bytes, and whether another rank holds it
 }
 
-/// `core`: with what attention keeps beside q, k and v.
+/// `core`: includes what attention keeps beside q, k and v.
 double block_bytes(const ModelSpec& model, const MicroBatchShape& shape, bool core) {
   const double heads = number(model.heads);
   double rows = 4 * shape.width + 4, tokens = 12 * shape.width;
@@ -49,15 +49,15 @@ double block_bytes(const ModelSpec& model, const MicroBatchShape& shape, bool co
     tokens = 8 * shape.width;
   } else if (model.dropout > 0) {
     rows += 2 * shape.width;
-    // Half types are attended in float32.
+    // Attention of half types is computed in float32.
     attention = 3 * (shape.sum * heads * number(model.context) + (shape.sum - shape.element) * shape.width);
   }
   if (!core && !shape.fused) attention = 0;
   return shape.element * shape.rows * rows + shape.tokens * (shape.element * tokens + attention) / shape.tensor;
 }
 
-/// States of the random generators, from which what is computed again draws the same: the default one's on a CPU, and
-/// the tensor axis's.
+/// States of the random generators, from which recomputation draws the same numbers: of the default one on a CPU, and
+/// of the tensor axis's.
 double random_bytes(const RunSpec& spec, double calls) {
   constexpr double state = 5056;
   if (spec.model.dropout == 0 || spec.launch.device != DeviceKind::cpu) return 0;
@@ -69,13 +69,13 @@ double blocks_bytes(const RunSpec& spec, const MicroBatchShape& shape, double bl
   const double output = shape.hidden * shape.element;
   const double whole = block_bytes(spec.model, shape, parallel.recompute != RecomputeKind::selective) + more_in_block;
   const RecomputedBlocks again = recomputed_of_chunk(parallel, blocks);
-  // A chunk holds the input that it received until it has sent the gradient, whatever part of it is kept.
+  // A chunk holds its received input until it has sent the gradient, whatever part of it is kept.
   const double inputs = again.shared ? again.inputs * output / shape.tensor + output : again.inputs * output;
   const double calls = parallel.recompute == RecomputeKind::selective ? blocks : again.inputs;
   return inputs + (blocks - again.blocks) * whole + output + random_bytes(spec, calls);
 }
 
-/// The cross attention of one block of a decoder.
+/// Bytes of the cross attention of one decoder block.
 double cross_bytes(const RunSpec& spec, const MicroBatchShape& shape, const MicroBatchShape& encoder) {
   const ModelSpec& model = spec.model;
   const bool core = spec.parallel.recompute != RecomputeKind::selective;
@@ -92,7 +92,7 @@ double cross_bytes(const RunSpec& spec, const MicroBatchShape& shape, const Micr
                                                  shape.tensor;
 }
 
-/// A head in plain operators; `transforms`: with a layer and its norm before the table.
+/// Bytes of a head in plain operators; `transforms`: with a layer and its norm before the table.
 double head_bytes(const RunSpec& spec, const MicroBatchShape& shape, bool transforms) {
   double kept = shape.element * (shape.hidden + 2 * shape.rows) + shape.sum * (shape.tokens * shape.classes + 1);
   if (transforms) kept += shape.element * (3 * shape.hidden + 2 * shape.rows);
@@ -100,7 +100,7 @@ double head_bytes(const RunSpec& spec, const MicroBatchShape& shape, bool transf
   return kept;
 }
 
-/// Embeddings of tokens: whose ids are another rank's, and the mask of dropout.
+/// Bytes of token embeddings: flags for ids on other ranks, and the dropout mask.
 double embedding_bytes(const RunSpec& spec, const MicroBatchShape& shape) {
   double kept = shape.tensor > 1 ? label_bytes(shape.tokens) : 0;
   if (spec.model.dropout > 0) kept += shape.hidden * shape.element;
@@ -132,7 +132,7 @@ KeptByChunk gpt_bytes(const RunSpec& spec, std::int64_t blocks) {
   return kept;
 }
 
-/// Per sample: each layer's output, before its activation where that needs it, after it where the next layer does.
+/// Per sample: each layer's output, before its activation if its backward needs that, after it if the next layer does.
 KeptByChunk dense_bytes(const RunSpec& spec) {
   const ModelSpec& model = spec.model;
   const double samples = number(spec.accumulation.micro_batch), element = number(dtype_bytes(model.dtype));
@@ -187,18 +187,18 @@ double kept_by_t5_stage(const RunSpec& spec, std::int64_t stage) {
   if (encodes.last > encodes.first) {
     kept += blocks_bytes(spec, encoder, number(encodes.last - encodes.first));
     if (share.first()) kept += embedding_bytes(spec, encoder);
-    // The norm at its end: its output is what goes on.
+    // The norm at its end, whose output is passed on.
     if (share.parts == 1 || stage + 1 == split) kept += encoder.element * (encoder.hidden + 2 * encoder.rows);
   }
   if (decodes.last > decodes.first) {
     const double output = encoder.hidden * encoder.element;
     kept += blocks_bytes(spec, decoder, number(decodes.last - decodes.first), cross_bytes(spec, decoder, encoder));
     if (stage == split) kept += embedding_bytes(spec, decoder);
-    // What blocks are computed again from holds both; behind the split the first of them is what was received.
+    // The input for recomputed blocks holds both; behind the split the first input is the received tensor.
     const RecomputedBlocks again = recomputed_of_chunk(spec.parallel, number(decodes.last - decodes.first));
     const double whole = again.inputs - (again.inputs > 0 && stage != split ? 1 : 0);
     kept += again.shared ? whole * output / encoder.tensor : whole * output;
-    if (share.parts > 1) kept += output;  // received, and passed on beside the decoder's
+    if (share.parts > 1) kept += output;  // received, and passed on with the decoder's
     if (share.parts > 1 && !share.last()) kept += output;
     if (share.last()) kept += head_bytes(spec, decoder, false);
   }
@@ -218,7 +218,7 @@ double working_bytes(const RunSpec& spec) {
   if (!is_transformer(model.kind)) return kept_by_chunk(spec, 0).last;
   const bool t5 = model.kind == ModelKind::t5;
   const MicroBatchShape shape(spec, t5 ? std::max(model.context, model.tokens_of_decoder()) : model.context);
-  // A block's backward: the hidden row's gradient and its activation again, rows of all ranks, gradients of rows.
+  // A block's backward: the hidden row's gradient and its recomputed activation, rows of all ranks, gradients of rows.
   double block = shape.element * (shape.tokens * shape.width * (1 + 8 / shape.tensor) + 3 * shape.hidden);
   if (!shape.fused && model.dropout > 0)
     block += 2 * shape.element * shape.tokens * number(model.heads) * number(model.context) / shape.tensor;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that the forwards of our models keep for their backwards, counted tensor by tensor. In doubles: a form may ask
-// for any product of large numbers.
+// Bytes that the forwards of the models keep for their backwards, counted tensor by tensor. Counts are doubles, because
+// a form may multiply any large numbers.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,24 @@ inline double number(std::int64_t value) {
   return static_cast<double>(value);
 }
 
-/// What the counts are made of: one micro-batch on one rank of a divided model.
+/// Sizes that determine the counts: one micro-batch on one rank of a divided model.
 struct MicroBatchShape {
   explicit MicroBatchShape(const RunSpec& spec) : MicroBatchShape(spec, spec.model.context) {}
-  /// Of sequences of that many positions.
+  /// For sequences of `context` positions.
   MicroBatchShape(const RunSpec& spec, std::int64_t context);
   double tensor;    ///< t
   double tokens;    ///< positions of all sequences
   double rows;      ///< of them between divided layers on this rank: all, or 1 / t under sequence parallelism
   double width;     ///< D
-  double hidden;    ///< rows x D: what is exchanged between layers and stages
+  double hidden;    ///< rows x D: exchanged between layers and stages
   double element;   ///< bytes of a number
   double sum;       ///< bytes of a number in which losses are summed
-  double classes;   ///< that this rank computes logits of
-  bool fused_head;  ///< the fused functions serve the head
-  bool fused;       ///< and the blocks
+  double classes;   ///< classes whose logits this rank computes
+  bool fused_head;  ///< the head uses the fused functions
+  bool fused;       ///< the blocks use the fused functions
 };
 
-/// Full recomputation: how many of a chunk's blocks run again in backward, and the inputs that are kept for it.
+/// Full recomputation: number of a chunk's blocks that run again in backward, and the inputs that are kept for it.
 struct RecomputedBlocks {
   double blocks = 0;
   double inputs = 0;
@@ -38,22 +38,21 @@ struct RecomputedBlocks {
 };
 RecomputedBlocks recomputed_of_chunk(const ParallelSpec& parallel, double blocks);
 
-/// Of one micro-step on one chunk, between its forward and its backward; of a model that is not divided, between those
-/// of the whole.
+/// Bytes kept from forward to backward of one micro-step on one chunk; for an undivided model, on the whole model.
 struct KeptByChunk {
   double blocks = 0;  ///< input, blocks and output
-  double first = 0;   ///< more where the chunk has the embeddings
-  double last = 0;    ///< more where it has the loss
+  double first = 0;   ///< in addition, if the chunk has the embeddings
+  double last = 0;    ///< in addition, if it has the loss
 };
 KeptByChunk kept_by_chunk(const RunSpec& spec, std::int64_t blocks);
-/// The same of a T5's stage, all that it has.
+/// The same total for a T5's stage.
 double kept_by_t5_stage(const RunSpec& spec, std::int64_t stage);
-/// The part of a block's activations that the spec's recomputation spares, from 0 to 1.
+/// Fraction of a block's activations that the spec's recomputation saves, from 0 to 1.
 double spared_of_a_block(RunSpec spec);
-/// Numbers that a stage of a T5 hands to the next: the encoder's rows, after the split the decoder's as well.
+/// Numbers that a T5 stage sends to the next: the encoder's rows, and after the split the decoder's too.
 double t5_message(const RunSpec& spec, std::int64_t stage);
 
-/// Most working memory that one operation takes besides what is kept and what it makes for others to keep.
+/// Maximum working memory of one operation, apart from kept tensors and its result.
 double working_bytes(const RunSpec& spec);
 
 }  // namespace accrue

@@ -13,7 +13,7 @@ namespace {
 
 struct DecoderShare {
   BlockRange blocks;
-  std::int64_t part = 0;  ///< the first with blocks of the decoder
+  std::int64_t part = 0;  ///< the first with decoder blocks
 };
 
 bool holds(const ModelShare& share, const BlockRange& blocks, const DecoderShare& decoder,
@@ -73,7 +73,7 @@ ParameterShare share_of(const ParameterShape& parameter, const ModelShare& share
   return own;
 }
 
-/// The rows of a table whose modules have more of them than there are tokens.
+/// Pads the rows of a table whose modules have more rows than there are tokens.
 void pad(ParameterShare& table, const ModelSpec& model, const ModelShare& share) {
   const std::int64_t rows = padded_vocabulary(model, share.tensor_ranks);
   if (rows == model.vocabulary) return;

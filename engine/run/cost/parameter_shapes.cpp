@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of each model, written down once for the planner. The order is that of the modules, the names are
-// those under which weights are saved.
+// The parameters of each model, written once for the planner. The order is that of the modules; the names are those of
+// saved weights.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -17,7 +17,7 @@ using enum ParameterDivision;
 
 class ShapeList {
  public:
-  /// Where the next parameters belong.
+  /// Sets where the next parameters belong.
   void place(ParameterPlace place, std::int64_t block = 0) {
     place_ = place;
     block_ = block;
@@ -25,7 +25,7 @@ class ShapeList {
   void matrix(const std::string& name, std::int64_t rows, std::int64_t columns, ParameterDivision division = none) {
     add(name + ".weight", {rows, columns}, division);
   }
-  /// Its bias has one number a row: it is divided as the rows are.
+  /// The bias has one number per row and is divided like the rows.
   void linear(const std::string& name, std::int64_t inputs, std::int64_t outputs, bool bias = true,
               ParameterDivision division = none) {
     matrix(name, outputs, inputs, division);
@@ -35,7 +35,7 @@ class ShapeList {
     add(name + ".weight", {size}, none);
     add(name + ".bias", {size}, none);
   }
-  /// A row for each token.
+  /// A table with a row for each token.
   void table(const std::string& name, std::int64_t tokens, std::int64_t width) {
     matrix(name, tokens, width, rows);
     shapes.back().by_token = true;
@@ -165,7 +165,7 @@ ParameterTotals added_up(const ModelSpec& model, std::int64_t tensor_ranks) {
 
 namespace {
 
-/// `one` and as many times what `two` has more.
+/// Returns `one` plus `more` times the difference of `two` and `one`.
 ParameterTotals extended(const ParameterTotals& one, std::int64_t more, const ParameterTotals& two,
                          const ParameterTotals& than) {
   return {one.numel + more * (two.numel - than.numel),
@@ -176,7 +176,7 @@ ParameterTotals extended(const ParameterTotals& one, std::int64_t more, const Pa
 
 ParameterTotals parameter_totals(const ModelSpec& model, std::int64_t tensor_ranks) {
   if (!is_transformer(model.kind)) return added_up(model, tensor_ranks);
-  // Every block has the same parameters, and every block of a decoder.
+  // Every block has the same parameters, as has every decoder block.
   ModelSpec part = model;
   part.layers = 1;
   part.decoder_layers = 1;
@@ -201,7 +201,7 @@ ParameterTotals added_up(const ModelSpec& model, const ModelShare& share) {
   return totals;
 }
 
-/// Of one part, at a cost that does not grow with the layers: every block has the same parameters.
+/// Totals of one part, at a cost that does not grow with the layers: every block has the same parameters.
 ParameterTotals part_totals(const ModelSpec& model, const ModelShare& share) {
   const std::int64_t split = split_part(model, share.parts, share.split);
   const bool decodes = split > 0 && share.part >= split;
@@ -217,7 +217,7 @@ ParameterTotals part_totals(const ModelSpec& model, const ModelShare& share) {
   return extended(one, blocks - 1, two, one);
 }
 
-/// A T5 in one part, of each parameter what one tensor-parallel rank holds.
+/// A T5 in one part: of each parameter the share of one tensor-parallel rank.
 ParameterTotals undivided_totals(const ModelSpec& model, std::int64_t tensor_ranks) {
   const ModelShare whole{.tensor_ranks = tensor_ranks};
   ModelSpec few = model;

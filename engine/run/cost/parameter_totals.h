@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model's parameters and their flat layout add up to, without either: a plan asks for it whatever the size.
+// Sums over a model's parameters and their flat layout, computed without building either. A plan needs them for any
+// size.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +10,20 @@
 namespace accrue {
 
 struct ParameterTotals {
-  std::int64_t numel = 0;         ///< numbers of all parameters
-  std::int64_t padded_numel = 0;  ///< that of their flat layout
+  std::int64_t numel = 0;         ///< elements of all parameters
+  std::int64_t padded_numel = 0;  ///< elements of their flat layout
   bool operator==(const ParameterTotals&) const = default;
 };
-/// The sums over parameter_shapes(); the cost does not grow with the layers.
+/// Returns the sums over parameter_shapes(). The cost does not grow with the number of layers.
 ParameterTotals parameter_totals(const ModelSpec& model, std::int64_t tensor_ranks = 1);
 
-/// The same of what the rank with the most parameters holds, padding included, where the model is divided as the spec
-/// says. The share must be one that check_share() finds no fault with; an undivided model otherwise.
+/// Returns the sums of the rank with the most parameters, padding included. check_share() must accept the share; if it
+/// does not, they are those of an undivided model.
 ParameterTotals fullest_rank_totals(const ModelSpec& model, const ParallelSpec& parallel);
 
-/// The numbers that a parameter takes in a flat layout.
+/// Elements of a parameter in a flat layout, with padding.
 std::int64_t padded_numel(std::int64_t numel);
-/// Buckets of the flat_layout() of parameters that take so many numbers.
+/// Number of buckets of flat_layout() for parameters of `padded_numel` elements.
 std::int64_t bucket_count(std::int64_t padded_numel, std::int64_t bytes_per_element, std::int64_t bucket_bytes,
                           std::int64_t shards = 1);
 

@@ -23,7 +23,7 @@ std::int64_t to_bytes(double bytes) {
   return static_cast<std::int64_t>(std::clamp(bytes, 0.0, static_cast<double>(most_bytes)));
 }
 
-/// Of a rank's share of some parameters.
+/// Elements of a rank's share of some parameters.
 struct Numels {
   double padded = 0;
   double tensors = 0;
@@ -40,7 +40,7 @@ struct Numels {
   }
 };
 
-/// A model by its ends and one block, which all are alike; of one that has no blocks, all is the first.
+/// A model as its ends and one block, as all blocks are alike; without blocks, everything is in the first end.
 struct ModelPieces {
   Numels first;
   Numels block;
@@ -90,7 +90,7 @@ ModelPieces pieces_of(ModelSpec model, std::int64_t tensor_ranks) {
   return pieces;
 }
 
-/// How many of a stage's first `flights` forwards are of one chunk.
+/// Number of a stage's first `flights` forwards that belong to one chunk.
 double flights_of_chunk(const PipelineShape& shape, std::int64_t flights, std::int64_t chunk) {
   const std::int64_t group = shape.schedule == PipelineSchedule::interleaved
                                  ? (shape.group > 0 ? shape.group : shape.stages)
@@ -152,7 +152,7 @@ class Stages {
     if (stage == 0 || at_split) held.add(pieces_.first);
     if (stage == grid_.pipeline - 1) held.add(pieces_.last);
     if (stage == grid_.pipeline - 1 && stage > 0 && !at_split) held.add(pieces_.table);
-    // Under ZeRO a tied embedding has buckets of its own, and its holders add up what each owns.
+    // Under ZeRO a tied embedding has its own buckets, and its holders sum their own shares.
     const bool tied = grid_.pipeline > 1 && embeds(stage);
     const double shards = static_cast<double>(sharded() ? grid_.data : 1), step = 16 * shards;
     const double alone = tied && sharded() ? pieces_.table.padded : 0;
@@ -163,8 +163,8 @@ class Stages {
             .positions = grid_.split > 0 && (stage == 0 || at_split) ? pieces_.positions_numel : 0};
   }
 
-  /// Moments of half-precision parameters are kept in float32, beside a float32 copy of the parameters. Under ZeRO each
-  /// replica has its share of them, and a copy of its share of the parameters in any type.
+  /// Moments of half-precision parameters are float32, beside a float32 copy of the parameters. Under ZeRO each replica
+  /// has its share of them, and a copy of its share of the parameters in any type.
   void add_state(RankCost& cost, double numel) const {
     const auto bytes = static_cast<double>(dtype_bytes(spec_.model.dtype));
     const OptimizerSpec& optimizer = spec_.optimizer;
@@ -206,14 +206,14 @@ class Stages {
     return (ends(stage) ? 2 : 3) * shape.hidden * shape.element;
   }
 
-  /// What the tensor axis passes activations through in shared memory: two halves of a MiB a rank, all mapped by each.
+  /// Shared memory through which the tensor axis passes activations: two halves of a MiB per rank, all mapped by each.
   double staging() const {
     return grid_.tensor > 1 && spec_.launch.device == DeviceKind::cpu ? static_cast<double>(grid_.tensor) * (2 << 20)
                                                                       : 0;
   }
 
-  /// Ranks that hold a part of the model put it together for the final weights: each its stage, the first stage all of
-  /// it. The memory of the last window is still there.
+  /// Ranks that hold a part of the model assemble the final weights: each its stage, the first stage all of it. The
+  /// memory of the last window is still allocated.
   double gathered_at_the_end(std::int64_t stage, double numel) const {
     const auto bytes = static_cast<double>(dtype_bytes(spec_.model.dtype));
     const double own = grid_.tensor > 1 ? numel * static_cast<double>(grid_.tensor) : 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters lie in one flat space from the last to the first, which is the order in which backward finishes them, so a
-// bucket that is a range of the space is complete as early as can be. Offsets are multiples of 16 elements (a cache
-// line of float32), which costs at most 15 elements a parameter. Buckets are cut anywhere and are of equal size: a
-// large embedding does not become one large bucket.
+// Parameters are laid out in one flat space from the last to the first, the order in which backward finishes them. So a
+// bucket, a range of this space, is complete as early as possible. Offsets are multiples of 16 elements (a cache line
+// of float32), which costs at most 15 elements per parameter. Buckets are cut anywhere and have equal size, so a large
+// embedding does not become one large bucket.
 #include "accrue/run/shard_layout.h"
 
 #include <algorithm>
@@ -14,8 +14,7 @@ namespace accrue {
 namespace {
 
 constexpr std::int64_t alignment = 16;
-/// Beyond it, buckets become larger instead of more: a plan lists them, whatever the model and the bucket size asked
-/// for.
+/// Above this number buckets become larger instead, because a plan lists them for any model and bucket size.
 constexpr std::int64_t most_buckets = 1 << 16;
 
 std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
@@ -26,7 +25,7 @@ std::int64_t divided_up(std::int64_t value, std::int64_t by) {
   return (value + by - 1) / by;
 }
 
-/// Elements of each bucket but the last, which may be shorter: a multiple of `step`.
+/// Elements of each bucket except the last, which may be shorter: a multiple of `step`.
 std::int64_t bucket_size(std::int64_t numel, std::int64_t bytes_per_element, std::int64_t bucket_bytes,
                          std::int64_t step) {
   const std::int64_t largest = std::max(step, bucket_bytes / std::max<std::int64_t>(bytes_per_element, 1));
@@ -41,7 +40,7 @@ FlatLayout flat_layout(std::span<const std::int64_t> numels, std::int64_t bytes_
   FlatLayout layout;
   layout.parameters.resize(numels.size());
   const std::int64_t step = alignment * shards;
-  std::int64_t cut = 0;  // up to where buckets have been made
+  std::int64_t cut = 0;  // end of the buckets so far
   const auto close = [&] {
     layout.numel = rounded_up(layout.numel, step);
     const std::int64_t size = bucket_size(layout.numel - cut, bytes_per_element, bucket_bytes, step);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Per micro-step:  a block makes four all-reduces of its rows on the tensor axis, or with sequence parallelism four
-//                  reduce-scatters and six gathers (two of them again, in backward, of what forward gathered);
-//                  embedding and head their own; each stage border a message there and one back.
-// Per update:      gradients along data, whole or by shards; what completes divided gradients; the words by which the
+// Per micro-step: a block makes four all-reduces of its rows on the tensor axis, or with sequence parallelism four
+//                  reduce-scatters and six gathers (two of them repeat, in backward, gathers of forward);
+//                  embedding and head make their own; each stage border has a message in each direction.
+// Per update: gradients along data, whole or by shards; the completion of divided gradients; the words by which the
 //                  ranks agree.
 #include "update_traffic.h"
 
@@ -17,11 +17,11 @@ namespace accrue {
 
 namespace {
 
-constexpr double word = 8;          ///< numbers that ranks agree by travel as doubles
-constexpr double tally_words = 16;  ///< of each rank to all, at a boundary
-constexpr double sum_words = 3;     ///< a sum over ranks gathers as many from each
+constexpr double word = 8;          ///< numbers of agreements are sent as doubles
+constexpr double tally_words = 16;  ///< from each rank to all, at a boundary
+constexpr double sum_words = 3;     ///< a sum over ranks gathers this many from each
 
-/// Bytes of the activations of some positions: of all, and of this rank's rows.
+/// Bytes of activations: of all positions, and of this rank's rows.
 struct Rows {
   double all;
   double own;
@@ -29,7 +29,7 @@ struct Rows {
       : all(shape.tokens * shape.width * shape.element), own(shape.hidden * shape.element) {}
 };
 
-/// One micro-step of blocks with so many halves (attention, cross attention, MLP).
+/// Traffic of one micro-step of blocks with `halves` halves each (attention, cross attention, MLP).
 AxisTraffic blocks_traffic(const RunSpec& spec, double blocks, double halves, const Rows& rows) {
   const bool sequence = spec.parallel.sequence;
   AxisTraffic traffic;
@@ -37,7 +37,7 @@ AxisTraffic blocks_traffic(const RunSpec& spec, double blocks, double halves, co
     traffic = {.scattered = 2 * halves * blocks * rows.all, .gathered = 3 * halves * blocks * rows.own};
   else
     traffic = {.all_reduced = 2 * halves * blocks * rows.all};
-  // What is recomputed makes its forward's exchanges again; an input that ranks share is gathered first.
+  // Recomputation repeats the forward's communication; an input that ranks share is gathered first.
   const double chunks = number(spec.parallel.virtual_pipeline);
   const RecomputedBlocks again = recomputed_of_chunk(spec.parallel, blocks / chunks);
   if (sequence)
@@ -49,14 +49,14 @@ AxisTraffic blocks_traffic(const RunSpec& spec, double blocks, double halves, co
   return traffic;
 }
 
-/// Keys and values of the encoder's rows, for each block of a decoder.
+/// Gathers keys and values of the encoder's rows, for each decoder block.
 AxisTraffic encoder_rows_traffic(const RunSpec& spec, double blocks, const Rows& rows) {
   if (!spec.parallel.sequence) return {.all_reduced = blocks * rows.all};
   const RecomputedBlocks again = recomputed_of_chunk(spec.parallel, blocks);
   return {.scattered = blocks * rows.all, .gathered = (2 * blocks + again.blocks) * rows.own};
 }
 
-/// Tokens and positions, whole on every rank.
+/// Embeddings of tokens and positions, whole on every rank.
 AxisTraffic embedding_traffic(const RunSpec& spec, const Rows& rows) {
   return {.all_reduced = rows.all, .gathered = spec.parallel.sequence ? rows.own : 0};
 }
@@ -87,7 +87,7 @@ AxisTraffic t5_traffic(const RunSpec& spec, std::int64_t stage) {
   return traffic;
 }
 
-/// One micro-step of a BERT's stage.
+/// Traffic of one micro-step of a BERT stage.
 AxisTraffic bert_traffic(const RunSpec& spec, double blocks, bool first, bool last) {
   const MicroBatchShape shape(spec);
   const Rows rows(shape);
@@ -99,7 +99,7 @@ AxisTraffic bert_traffic(const RunSpec& spec, double blocks, bool first, bool la
   return traffic;
 }
 
-/// One micro-step of a stage's blocks and ends on the tensor axis.
+/// Traffic of one micro-step of a stage's blocks and ends on the tensor axis.
 AxisTraffic layers_traffic(const RunSpec& spec, double blocks, bool first, bool last) {
   const MicroBatchShape shape(spec);
   const bool sequence = spec.parallel.sequence;
@@ -121,7 +121,7 @@ AxisTraffic gradient_traffic(const RunSpec& spec, const AccumulationKnobs& knobs
   const double element = number(bytes_of_sum(knobs.accumulation_dtype, dtype_bytes(spec.model.dtype)));
   const double bytes = gradients.numel * element;
   if (spec.parallel.zero > 0)
-    return {.all_reduced = 4 * gradients.parameters,  // which of them have a gradient
+    return {.all_reduced = 4 * gradients.parameters,  // flags of parameters with a gradient
             .scattered = bytes,
             .gathered = gradients.numel / number(spec.parallel.data) * number(dtype_bytes(spec.model.dtype))};
   switch (knobs.reduce_when) {
@@ -135,7 +135,7 @@ AxisTraffic gradient_traffic(const RunSpec& spec, const AccumulationKnobs& knobs
   return {};
 }
 
-/// The ranks count a window's items before it where a micro-step divides by them (K6), or by two counts.
+/// Whether the ranks count a window's items beforehand, because a micro-step divides by them (K6), or by two counts.
 bool counts_first(const AccumulationKnobs& knobs, const RunSpec& spec) {
   const bool eager = divides_when(knobs, spec.parallel.data) == NormalizeWhen::eager;
   return counts_items(knobs) && (eager || has_second_loss(spec.model)) &&
@@ -173,7 +173,7 @@ TrafficByAxis update_traffic(const RunSpec& spec, std::int64_t stage, const Stag
     along(Axis::position_embedding).all_reduced = gradients.positions * sum;
     if (parallel.zero > 0) along(Axis::data).all_reduced += gradients.positions * sum;
   }
-  // The gradient's norm, and what else an update measures.
+  // The gradient's norm, and other measurements of an update.
   const double sums = spec.run.measures_updates() ? 2 : 1;
   along(parallel.zero > 0 ? Axis::world : Axis::model).gathered += sums * sum_words * word;
   along(Axis::world).gathered += tally_words * word;

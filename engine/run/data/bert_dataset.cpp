@@ -34,7 +34,7 @@ Segments divide(const SentenceSample& sample, bool binary_head, RandomState& ran
   return segments;
 }
 
-/// Takes tokens from either end of the longer segment, of equal ones from b, until both fit.
+/// Removes tokens from either end of the longer segment, b in a tie, until both fit.
 void truncate(Segments& segments, std::int64_t target, RandomState& random) {
   while (static_cast<std::int64_t>(segments.a.size() + segments.b.size()) > target) {
     Tokens& longer = segments.a.size() > segments.b.size() ? segments.a : segments.b;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t most_datasets = 32766;
 constexpr std::int64_t most_blended = std::int64_t{1} << 40;
 
-/// Takes the next sample from the set that is furthest behind; of equal ones from the first.
+/// Takes the next sample from the set that is furthest behind; in a tie from the first.
 BlendIndex blend(std::span<const double> weights, std::int64_t size, std::span<const std::int64_t> lengths) {
   std::vector<std::int16_t> sets;
   std::vector<std::int64_t> samples, taken(weights.size(), 0);

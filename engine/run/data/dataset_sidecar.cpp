@@ -18,7 +18,7 @@ constexpr std::size_t most_bytes = std::size_t{16} << 20;
 constexpr std::int64_t most_tokens = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t most_sentinels = 100000;
 
-/// The tokens of a SpecialTokens under their names.
+/// Tokens of a SpecialTokens, by name.
 constexpr std::array<std::pair<const char*, std::int64_t SpecialTokens::*>, 6> token_names = {
     {{"cls", &SpecialTokens::cls},
      {"sep", &SpecialTokens::sep},
@@ -27,7 +27,7 @@ constexpr std::array<std::pair<const char*, std::int64_t SpecialTokens::*>, 6> t
      {"bos", &SpecialTokens::bos},
      {"eos", &SpecialTokens::eos}}};
 
-/// Runs of tokens that go on with a word, as [first, how many].
+/// Runs of tokens that continue a word, as [first, count].
 Json runs_of(const std::vector<bool>& flags) {
   Json runs = Json::array();
   for (std::size_t i = 0; i < flags.size();) {
@@ -163,7 +163,7 @@ Result<std::optional<DatasetSidecar>> read_sidecar(const std::filesystem::path& 
 }
 
 Result<void> write_sidecar(const std::filesystem::path& prefix, const DatasetSidecar& sidecar) {
-  return write_file(sidecar_path(prefix), to_json(sidecar), shared_mode);  // as .bin and .idx
+  return write_file(sidecar_path(prefix), to_json(sidecar), shared_mode);  // like .bin and .idx
 }
 
 void add_special_tokens(DatasetSidecar& sidecar) {

@@ -22,7 +22,7 @@ tl::unexpected<Error> bad_split(std::string_view text, std::string_view why) {
               "Write one to three proportions, such as 969,30,1");
 }
 
-/// In the default mode halves go to the even number; done by hand because a program may have changed the mode.
+/// Rounds halves to even; implemented by hand because a program may have changed the rounding mode.
 std::int64_t round_half_even(double value) {
   const double below = std::floor(value), rest = value - below;
   const auto whole = static_cast<std::int64_t>(below);

@@ -20,7 +20,7 @@ Result<void> DocumentWriter::append(std::string_view text) {
   return put(*tokens);
 }
 
-/// What a sequence cannot hold goes on in the next one of the same document.
+/// A sequence that is too long continues in the next one of the same document.
 Result<void> DocumentWriter::put(const std::vector<std::int64_t>& tokens) {
   for (const std::int64_t token : tokens) largest_ = std::max(largest_, token);
   std::span<const std::int64_t> rest(tokens);
@@ -34,7 +34,7 @@ Result<void> DocumentWriter::put(const std::vector<std::int64_t>& tokens) {
 }
 
 Result<void> DocumentWriter::end_sequence() {
-  if (!in_sequence()) return {};  // white space alone, for a tokenizer that drops it
+  if (!in_sequence()) return {};  // white space alone, which the tokenizer dropped
   in_document_ = true;
   return builder_.end_sequence();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts as the sequences and documents of an indexed dataset in the making: the tokenizer, and the rules for a text
-// that is longer than it or a sequence can take.
+// Writes texts as sequences and documents of an indexed dataset. Splits texts that are too long for the tokenizer or
+// for a sequence.
 #pragma once
 
 #include <cstdint>
@@ -23,16 +23,16 @@ class DocumentWriter {
   Result<void> append(std::string_view text);
   /// Ends the open sequence, if it has a token.
   Result<void> end_sequence();
-  /// Ends the document of the sequences since the last one, if there is any.
+  /// Ends the document of the sequences since the last one; does nothing if there are none.
   Result<void> end_document();
 
-  /// The open sequence has tokens.
+  /// Whether the open sequence has tokens.
   bool in_sequence() const { return builder_.open_tokens() > 0; }
-  /// There are sequences that are in no document yet.
+  /// Whether some sequences belong to no document yet.
   bool in_document() const { return in_document_; }
-  /// Of all texts; -1: none yet.
+  /// Largest token of all texts; -1 before the first.
   std::int64_t largest_token() const { return largest_; }
-  /// Goes on where an interrupted build stopped.
+  /// Continues where an interrupted build stopped.
   void go_on(bool in_document, std::int64_t largest_token) {
     in_document_ = in_document;
     largest_ = largest_token;

@@ -12,9 +12,9 @@ namespace accrue {
 namespace {
 
 struct ForeignFormat {
-  std::string_view begin;  ///< its first bytes; a ? stands for any
+  std::string_view begin;  ///< its first bytes; ? matches any byte
   std::string_view what;
-  std::string_view way;  ///< {} stands for the path
+  std::string_view way;  ///< {} is replaced by the path
 };
 
 using namespace std::string_view_literals;
@@ -23,7 +23,7 @@ constexpr std::string_view as_lines = "Write its texts as JSON lines, or its num
 constexpr std::string_view unzip = "Unpack it and give what lies in it, or save the sheet of a workbook as CSV";
 constexpr std::string_view to_utf8 = "Convert it: iconv -f {} -t UTF-8 '{}' > utf8.txt";
 
-/// A longer beginning stands before one that it contains.
+/// A longer beginning comes before a shorter one that it starts with.
 constexpr ForeignFormat foreign_formats[] = {
     {"\x1F\x8B"sv, "a gzip file", "Unpack it: gzip -dk '{}'"},
     {"\x28\xB5\x2F\xFD"sv, "a Zstandard file", "Unpack it: zstd -d '{}'"},

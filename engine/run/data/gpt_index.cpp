@@ -20,7 +20,7 @@ std::int64_t quotient_up(std::int64_t a, std::int64_t b) {
   return a <= 0 ? 0 : (a - 1) / b + 1;
 }
 
-/// The sequences of the split, so many times, shuffled together.
+/// Appends the sequences of the split, `epochs` times, shuffled together.
 void append_epochs(std::vector<std::int32_t>& index, const IndexRange& sequences, std::int64_t epochs,
                    RandomState& random) {
   const std::size_t begin = index.size();

@@ -26,7 +26,7 @@ std::int64_t width_of(IndexArray::Type type) {
   return npy_widths[static_cast<std::size_t>(type)];
 }
 
-/// The dictionary of the header, with the spaces that NumPy leaves for a larger first number.
+/// The dictionary of the header, with NumPy's spaces for a larger first number.
 std::string npy_header(IndexArray::Type type, std::int64_t rows, std::int64_t columns) {
   const std::string shape = columns > 0 ? fmt::format("({}, {})", rows, columns) : fmt::format("({},)", rows);
   std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
@@ -60,7 +60,7 @@ bool take_count(std::string_view& text, std::int64_t& count) {
   return error == std::errc() && count >= 0 && count < std::int64_t{1} << 58;
 }
 
-/// The one form of the dictionary that NumPy writes.
+/// Parses the only form of the dictionary that NumPy writes.
 std::optional<NpyShape> read_npy_header(std::string_view text) {
   NpyShape shape{};
   if (!take(text, "{'descr': '")) return std::nullopt;

@@ -21,7 +21,7 @@ PythonJson json_of(const TokenizerIdentity& tokenizer) {
   return PythonJson::object(members);
 }
 
-/// The first bound is the whole number 0 that the cumulative sum starts with.
+/// The first bound is the integer 0 with which the cumulative sum starts.
 PythonJson json_of(const SplitMatrix& matrix) {
   std::vector<PythonJson> rows;
   for (std::size_t i = 0; i < matrix.size(); ++i)
@@ -89,7 +89,7 @@ Result<std::string> text_of(const Identity& identity) {
   return std::move(json->text);
 }
 
-/// The names of sentence indices do not say their split.
+/// Names of sentence indices lack their split.
 std::string class_and_split(const DatasetIdentity& identity) {
   const std::string name(class_name(identity));
   return identity.masking ? name : fmt::format("{}-{}", name, to_string(identity.index_split));
@@ -99,7 +99,7 @@ std::string class_and_split(const BlendIdentity& identity) {
   return fmt::format("BlendedDataset-{}", to_string(identity.split));
 }
 
-/// The files of an index, by what their names end with.
+/// Files of an index, by the suffixes of their names.
 struct CacheNames {
   fs::path stem;
   std::string description;
@@ -110,7 +110,7 @@ struct CacheNames {
 std::optional<CorpusMark> corpus_of(const DatasetIdentity& identity) {
   return identity.corpus;
 }
-/// A blend follows from what its description says.
+/// A blend is determined by its description.
 std::optional<CorpusMark> corpus_of(const BlendIdentity&) {
   return {};
 }
@@ -130,7 +130,7 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-/// Whether the files were built of the corpus as it is now.
+/// Whether the files were built from the current corpus.
 bool is_of_corpus(const CacheNames& names) {
   if (!names.corpus) return true;
   if (is_file(names["corpus.txt"])) {
@@ -144,7 +144,7 @@ bool is_of_corpus(const CacheNames& names) {
 
 using Part = std::pair<const char*, IndexArray*>;
 
-/// False where a file is missing, or is of another corpus.
+/// Returns false if a file is missing or belongs to another corpus.
 Result<bool> load_parts(const CacheNames& names, std::initializer_list<Part> parts) {
   bool all = is_file(names["description.txt"]);
   for (const auto& [ending, array] : parts) all = all && is_file(names[ending]);
@@ -157,7 +157,7 @@ Result<bool> load_parts(const CacheNames& names, std::initializer_list<Part> par
   return true;
 }
 
-/// The description goes first and comes last: files without it are no index.
+/// The description is removed first and written last: files without it are not an index.
 Result<void> save_parts(const CacheNames& names,
                         std::initializer_list<std::pair<const char*, const IndexArray*>> parts) {
   std::error_code error;

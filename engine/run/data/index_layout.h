@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of PREFIX.idx: a header, then one column after the other, without padding. Numbers are little-endian, as
-// on every machine that Accrue runs on.
+// Byte layout of PREFIX.idx: a header, then one column after the other, without padding. Numbers are little-endian, as
+// on every supported machine.
 #pragma once
 
 #include <bit>
@@ -17,10 +17,10 @@ static_assert(std::endian::native == std::endian::little, "indexed datasets are 
 
 inline constexpr std::string_view index_magic{"MMIDIDX\0\0", 9};
 inline constexpr std::uint64_t index_version = 1;
-/// Where the dtype, the two counts and the first column lie.
+/// Offsets of the dtype, of the two counts and of the first column.
 inline constexpr std::int64_t index_dtype_at = 17, index_counts_at = 18, index_header_bytes = 34;
 
-/// A number at any alignment.
+/// Reads a number at any alignment.
 template <typename T>
 T load(const void* from) {
   T value;
@@ -28,7 +28,7 @@ T load(const void* from) {
   return value;
 }
 
-/// Calls visit with a value of the type that a dtype names.
+/// Calls visit with a value of the type that `dtype` names.
 template <typename Visit>
 auto visit_dtype(DType dtype, Visit visit) {
   switch (dtype) {

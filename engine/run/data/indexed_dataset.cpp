@@ -21,7 +21,7 @@ std::filesystem::path with_ending(const std::filesystem::path& prefix, const cha
   return path;
 }
 
-/// 34 + 4 N + 8 N + 8 M; none where that is no size of a file.
+/// 34 + 4 N + 8 N + 8 M; none if that is not a possible file size.
 std::optional<std::int64_t> index_bytes(std::uint64_t sequences, std::uint64_t documents) {
   constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / 64;
   if (sequences > most || documents > most) return std::nullopt;

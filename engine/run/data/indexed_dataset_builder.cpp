@@ -30,7 +30,7 @@ tl::unexpected<Error> taken(const std::filesystem::path& path) {
 }  // namespace
 
 struct IndexedDatasetBuilder::State {
-  /// What is written before the dataset is whole.
+  /// Files of a dataset under construction.
   struct Files {
     explicit Files(const std::filesystem::path& prefix)
         : bin(part_of(bin_path(prefix))),
@@ -43,11 +43,12 @@ struct IndexedDatasetBuilder::State {
     void remove() const {
       for (const auto& path : {bin, idx, lengths, documents, checkpoint}) ::unlink(path.c_str());
     }
-    /// The tokens have their name, and the index has not: a build ended between the two renames of finalize().
+    /// Whether the tokens have their final name and the index has not: a build ended between the two renames of
+    /// finalize().
     bool half_named(const std::filesystem::path& prefix) const {
       return is_there(bin_path(prefix)) && !is_there(idx_path(prefix)) && !is_there(bin) && is_there(lengths);
     }
-    /// Takes the name of the tokens back.
+    /// Reverts the rename of the tokens.
     void take_back(const std::filesystem::path& prefix) const { ::rename(bin_path(prefix).c_str(), bin.c_str()); }
 
    private:
@@ -62,7 +63,7 @@ struct IndexedDatasetBuilder::State {
   PartFile bin, lengths, documents;
   std::int64_t open_tokens = 0;
   std::string place;
-  std::int64_t documented = 0;  ///< sequences in documents that have ended
+  std::int64_t documented = 0;  ///< sequences in finished documents
 
   std::int64_t tokens() const { return bin.size() / item_size(dtype); }
   std::int64_t sequences() const { return lengths.size() / 4; }
@@ -84,7 +85,7 @@ Result<IndexedDatasetBuilder> IndexedDatasetBuilder::create(const std::filesyste
   if (!prefix.has_filename()) return fail(ErrorCode::config, "is no prefix of a dataset", prefix.string());
   const State::Files files(prefix);
   if (is_there(idx_path(prefix))) {
-    files.remove();  // of a build that was killed when its dataset was whole
+    files.remove();  // of a build that was killed after its dataset was complete
     return taken(idx_path(prefix));
   }
   if (files.half_named(prefix)) files.take_back(prefix);
@@ -211,7 +212,7 @@ Result<void> IndexedDatasetBuilder::checkpoint(const std::string& place) {
   return write_file(state_->files.checkpoint, json_ascii(json));
 }
 
-/// The lengths are read again for the column of byte offsets; no column is held in memory.
+/// The lengths are read again for the column of byte offsets, so that no column is held in memory.
 Result<void> IndexedDatasetBuilder::State::write_index() {
   auto idx = PartFile::create(files.idx);
   if (!idx) return tl::unexpected(idx.error());
@@ -254,7 +255,7 @@ Result<void> IndexedDatasetBuilder::finalize() {
     files.remove();
     return {};
   }
-  // No half of a dataset stays in the way of the next try.
+  // No half of a dataset obstructs the next try.
   ::unlink(idx_path(state_->prefix).c_str());
   ::unlink(files.idx.c_str());
   if (files.half_named(state_->prefix)) files.take_back(state_->prefix);

@@ -10,7 +10,7 @@
 namespace accrue {
 namespace {
 
-/// The keys of an object, for a message.
+/// Lists the keys of an object, for a message.
 std::string keys_of(const Json& object) {
   constexpr std::size_t most_shown = 8;
   std::string text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts in JSON lines, the format that Megatron-LM's preprocess_data.py reads: an object a line, and the text of a
-// document under one of its keys.
+// Texts in JSON lines, as Megatron-LM's preprocess_data.py reads them: one object per line, with a document's text
+// under a key.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace accrue {
 
-/// The texts of a line's document: one, or as many as the list under the key has; none of a line of white space.
-/// Errors (data), without a place: the line is no JSON object, or what stands under the key is no text.
+/// Returns the texts of a line's document: one, or all of the list under the key; none for a line of white space.
+/// Errors (data), without a place: the line is not a JSON object, or the value under the key is not a text.
 Result<std::vector<std::string>> texts_of_json_line(std::string_view line, const std::string& key);
 
 }  // namespace accrue

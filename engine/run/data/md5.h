@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MD5 for the names of index files, which others chose. It protects nothing.
+// MD5 for names of index files, as other programs chose them. It protects nothing.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace accrue {
 
-/// 32 lower-case hex digits. Errors: device where the system's libcrypto does without MD5.
+/// Returns 32 lower-case hex digits. Errors: device if the system's libcrypto lacks MD5.
 Result<std::string> md5_hex(std::string_view bytes);
 
 }  // namespace accrue

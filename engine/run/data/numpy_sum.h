@@ -6,8 +6,8 @@
 
 namespace accrue {
 
-/// The sum as NumPy adds it, so that weights divided by it are the same to the last bit: eight partial sums in blocks
-/// of at most 128 numbers, halves of longer rows.
+/// Adds numbers in NumPy's order, so that weights divided by the sum are equal to the last bit: eight partial sums in
+/// blocks of at most 128 numbers, and halves of longer rows.
 inline double numpy_sum(std::span<const double> values) {
   const std::size_t count = values.size();
   if (count > 128) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A large file in the making: written through a buffer under a name of its own, and renamed when it is whole. It is
-// locked for as long; opening one that another process writes is an error (config).
+// A large file under construction: it is written through a buffer under a temporary name, and renamed when complete. It
+// stays locked meanwhile; opening a file that another process writes is an error (config).
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace accrue {
 
 class PartFile {
  public:
-  /// Creates the file, or empties one that an earlier writer left.
+  /// Creates the file, or truncates the one of an earlier writer.
   static Result<PartFile> create(const std::filesystem::path& path);
-  /// Goes on with a file after its first `bytes`; what follows them is cut off. Errors: protocol where it is shorter.
+  /// Continues a file after its first `bytes` and cuts off the rest. Errors: protocol if it is shorter.
   static Result<PartFile> reopen(const std::filesystem::path& path, std::int64_t bytes);
   PartFile(PartFile&& other) noexcept;
   PartFile& operator=(PartFile&& other) noexcept;
-  /// Closes the file and leaves what was written.
+  /// Closes the file and keeps its contents.
   ~PartFile();
 
   Result<void> append(std::string_view bytes);
@@ -30,13 +30,13 @@ class PartFile {
   Result<void> append_values(std::span<const T> values) {
     return append({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
   }
-  /// Shows the whole file, a part after the other; parts are multiples of 64 bytes, but for the last.
+  /// Passes the whole file in parts to `see`; all parts but the last are multiples of 64 bytes.
   Result<void> read_all(const std::function<Result<void>(std::string_view)>& see);
-  /// Of the whole file, with what is still in the buffer.
+  /// Size of the whole file, including the buffer.
   std::int64_t size() const { return size_; }
-  /// Empties the buffer and waits until the disk has everything.
+  /// Writes the buffer and waits until everything is on the disk.
   Result<void> sync();
-  /// sync(), then gives the file its name and closes it.
+  /// Does sync(), then renames the file to `name` and closes it.
   Result<void> commit(const std::filesystem::path& name);
 
  private:

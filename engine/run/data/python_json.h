@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON as Python's json.dumps(value, indent=4) writes it: file names are hashes of such texts, so every byte counts.
+// JSON as Python's json.dumps(value, indent=4) writes it. File names are hashes of such texts, so every byte counts.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace accrue {
 
-/// A value that has been written, lines after the first indented for the outermost level.
+/// A written value; lines after the first are indented for the outermost level.
 struct PythonJson {
   std::string text;
 
@@ -19,7 +19,7 @@ struct PythonJson {
   static PythonJson of(std::string_view value);
   static PythonJson of(std::int64_t value) { return {std::to_string(value)}; }
   static PythonJson truth(bool value) { return {value ? "true" : "false"}; }
-  /// The shortest digits that give the same number, as repr() writes them.
+  /// Writes the shortest digits that give the same number, like repr().
   static PythonJson of(double value);
   template <typename T>
   static PythonJson of(const std::optional<T>& value) {

@@ -31,7 +31,7 @@ Result<void> check_request(const SentenceIndexRequest& request) {
   return {};
 }
 
-/// The target length of the next sample: the maximum, or one time in `ratio` a length from 2.
+/// Target length of the next sample: the maximum, or once in `ratio` samples a random length from 2.
 class TargetLengths {
  public:
   explicit TargetLengths(const SentenceIndexRequest& request)
@@ -53,11 +53,11 @@ class TargetLengths {
   std::mt19937 generator_;
 };
 
-/// The sentences of the documents that give samples, with their lengths.
+/// Sentences of the documents that give samples, with their lengths.
 struct Sentences {
   std::vector<IndexRange> documents;
   std::vector<std::int32_t> lengths;
-  std::int64_t first = 0;  ///< lengths[i] is that of the sequence first + i
+  std::int64_t first = 0;  ///< lengths[i] belongs to sequence first + i
   std::int64_t length(std::int64_t sequence) const { return lengths[static_cast<std::size_t>(sequence - first)]; }
 };
 
@@ -111,7 +111,7 @@ void append_document(std::vector<std::uint32_t>& rows, const Sentences& sentence
   }
 }
 
-/// From the end, as the helpers do: with a remainder, not with RandomState.
+/// Shuffles from the end, like the helpers: with a remainder instead of RandomState.
 void shuffle_rows(std::vector<std::uint32_t>& rows, std::uint32_t seed) {
   std::mt19937_64 generator(std::uint64_t{seed} + 1);
   for (std::size_t row = rows.size() / 3; row-- > 1;) {

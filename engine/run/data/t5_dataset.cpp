@@ -11,7 +11,7 @@ namespace {
 /// bos and eos.
 constexpr std::int64_t t5_added_tokens = 2;
 
-/// The sentences as one row, cut at the target length.
+/// Joins the sentences into one row, cut at the target length.
 std::vector<std::int64_t> joined(const SentenceSample& sample, bool& truncated) {
   std::vector<std::int64_t> tokens;
   for (const auto& sentence : sample.sentences) tokens.insert(tokens.end(), sentence.begin(), sentence.end());

@@ -10,7 +10,7 @@ bool is_ascii_space(char each) {
   return each == ' ' || (each >= '\t' && each <= '\r');
 }
 
-/// Whether the last character is white space, by the property of Unicode.
+/// Whether the last character is white space by Unicode's property.
 bool ends_in_space(std::string_view text) {
   constexpr std::string_view others[] = {"\xC2\x85",     "\xC2\xA0",     "\xE1\x9A\x80", "\xE2\x80\x80", "\xE2\x80\x81",
                                          "\xE2\x80\x82", "\xE2\x80\x83", "\xE2\x80\x84", "\xE2\x80\x85", "\xE2\x80\x86",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a text can be divided without a change of its words.
+// Places at which a text can be divided without changing its words.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace accrue {
 
-/// A place before white space that follows something else: the last end of a line in the second half of the text, or
-/// the last place of all. 0: there is none. Of a text in UTF-8.
+/// Returns a place before white space that follows another character: the last line end in the second half of the text,
+/// else the last such place. 0: none. The text is UTF-8.
 std::size_t cut_before_space(std::string_view text);
 
 }  // namespace accrue

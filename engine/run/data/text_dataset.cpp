@@ -31,7 +31,7 @@ bool ends_line(char each) {
   return each == '\n' || each == '\r';
 }
 
-/// With one newline for each end of a line, as Windows and old Macs write them.
+/// Converts line ends of Windows and old Macs to newlines.
 std::string with_newlines(std::string_view text) {
   std::string result;
   result.reserve(text.size());
@@ -62,7 +62,7 @@ class TextBuild {
     if (auto begun = begin(); !begun) return tl::unexpected(begun.error());
     for (; file_ < request_.texts.size(); ++file_, offset_ = 0, json_line_ = 0)
       if (auto read = read_text(request_.texts[file_]); !read) return tl::unexpected(read.error());
-    // The dataset appears with its index; what its tokens mean is there before.
+    // The dataset appears with its index, so its description must exist before.
     if (builder_->tokens() > 0) {
       facts_.largest_token = writer_->largest_token();
       if (auto written = write_sidecar(request_.prefix, facts_); !written) return tl::unexpected(written.error());
@@ -72,8 +72,8 @@ class TextBuild {
     return TextDatasetFacts{builder_->documents(), builder_->tokens(), progress_.resumed_at};
   }
 
-  /// After an error nothing stays behind but what the same build can go on from: its texts and options were not to
-  /// blame, and it has written down where it was.
+  /// After an error only files from which the same build can continue remain: its texts and options were not the cause,
+  /// and it has recorded its place.
   void give_up(ErrorCode reason) {
     if (reason != ErrorCode::data && reason != ErrorCode::config && IndexedDatasetBuilder::interrupted(request_.prefix))
       return;
@@ -108,7 +108,7 @@ class TextBuild {
       if (!S_ISREG(facts.st_mode))
         return fail(ErrorCode::data, "the text is not a regular file", path.string(),
                     "Name the files of a folder one by one: FOLDER/*.txt");
-      // A text that is none is found before hours of work on those before it.
+      // Finds a file that is not a text before hours of work on earlier ones.
       if (const auto opened = TextFile::open(path); !opened) return tl::unexpected(opened.error());
       progress_.total += facts.st_size;
       sizes_.push_back(facts.st_size);
@@ -175,7 +175,7 @@ class TextBuild {
     const bool goes_on = !watch_ || watch_(progress_);
     const auto now = TextClock::now();
     if (goes_on && now - saved_ < checkpoint_every) return {};
-    // What was gathered of a text and is not encoded yet is read again.
+    // Gathered text that is not yet encoded will be read again.
     const Json place = {{"build", build_},
                         {"file", file_},
                         {"offset", text_.empty() ? offset_ - std::ssize(held_) : text_begin_},
@@ -199,8 +199,8 @@ class TextBuild {
     return {};
   }
 
-  /// Of a text that lines divide. Ends of lines, and white space at the front of one, wait in held_ until something
-  /// follows them: they may stand between two documents.
+  /// Handles a text divided by lines. Line ends, and white space at the start of a line, wait in held_ until something
+  /// follows them, as they may separate two documents.
   Result<void> take_lines(std::string_view part) {
     for (std::size_t i = 0; i < part.size(); ++i) {
       const char each = part[i];
@@ -227,7 +227,7 @@ class TextBuild {
     return {};
   }
 
-  /// What was held stands before `place`. It belongs to the text where it joins two of its lines; otherwise only the
+  /// Held characters come before `place`. They belong to the text if they join two of its lines; otherwise only the
   /// white space of the line itself does.
   Result<void> add_held(std::int64_t place) {
     const std::string held = std::exchange(held_, {});
@@ -246,7 +246,7 @@ class TextBuild {
     return blank && reads_json() ? Result<void>() : end_document();
   }
 
-  /// Each line is a document, however long.
+  /// Each line is a document, of any length.
   Result<void> take_json(std::string_view part) {
     while (!part.empty()) {
       const auto end = part.find('\n');
@@ -283,14 +283,14 @@ class TextBuild {
     return end_document();
   }
 
-  /// place: where it stands in its file.
+  /// place: position in its file.
   Result<void> add(char each, std::int64_t place) {
     if (text_.empty()) text_begin_ = place;
     text_.push_back(each);
     return text_.size() % stretch_bytes == 0 ? encode_stretch() : Result<void>();
   }
 
-  /// Encodes the begin of a long text, so that memory stays small.
+  /// Encodes the beginning of a long text, so that memory stays small.
   Result<void> encode_stretch() {
     const std::size_t cut =
         request_.tokenizer != nullptr ? cut_before_space(text_) : text_.size() - (text_.back() == '\r' ? 1 : 0);
@@ -304,7 +304,7 @@ class TextBuild {
     return {};
   }
 
-  /// Where the gathered text stands.
+  /// Place of the gathered text.
   std::string place_of_text() const {
     const std::string path = request_.texts[file_].string();
     if (reads_json()) return fmt::format("{}:{}", path, json_line_);
@@ -319,7 +319,7 @@ class TextBuild {
     return written;
   }
 
-  /// The gathered text is whole.
+  /// Encodes the gathered text, which is complete.
   Result<void> encode_rest() {
     if (text_.empty()) return {};
     auto encoded = encode(text_);
@@ -347,20 +347,20 @@ class TextBuild {
 
   const TextDatasetRequest& request_;
   const TextWatch& watch_;
-  Json build_;  ///< what must be the same for an interrupted build to go on
+  Json build_;  ///< must be equal for an interrupted build to continue
   DatasetSidecar facts_;
   std::vector<std::int64_t> sizes_;
   std::optional<IndexedDatasetBuilder> builder_;
   std::optional<DocumentWriter> writer_;
   bool described_ = false;  ///< the sidecar is written
   std::size_t file_ = 0;
-  std::int64_t offset_ = 0;      ///< in the file, of the part that is taken
-  std::int64_t json_line_ = 0;   ///< lines taken of JSON lines
-  std::string text_;             ///< not encoded yet
-  std::int64_t text_begin_ = 0;  ///< where it begins in its file
-  std::string held_;             ///< read, and in no text yet
+  std::int64_t offset_ = 0;      ///< in the file, of the current part
+  std::int64_t json_line_ = 0;   ///< JSON lines taken
+  std::string text_;             ///< not yet encoded
+  std::int64_t text_begin_ = 0;  ///< its start in the file
+  std::string held_;             ///< read, but not yet part of a text
   bool line_begun_ = false;      ///< the line has more than white space
-  bool after_return_ = false;    ///< a newline would belong to the end of a line before it
+  bool after_return_ = false;    ///< a newline would belong to the previous line end
   TextProgress progress_;
   TextClock::time_point saved_ = TextClock::now();
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// zlib reads a file that is not packed as it is, so there is one way for both.
+// zlib reads unpacked files unchanged, so one path handles both.
 #include "text_file.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text as it is read a part at a time, from its front or from where an earlier reader stopped. One that gzip has
-// packed is unpacked on the way; places are those of the text, not of the packed file.
+// Reads a text in parts, from its front or from the place where an earlier reader stopped. Gzipped files are unpacked;
+// places are those of the text, not of the packed file.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ namespace accrue {
 
 class TextFile {
  public:
-  /// Errors: data where it cannot be opened, or is no text (check_is_text); those of read().
+  /// Errors: data if it cannot be opened or is not a text (check_is_text); those of read().
   static Result<TextFile> open(const std::filesystem::path& path);
   TextFile(TextFile&&) noexcept;
   TextFile& operator=(TextFile&&) noexcept;
   ~TextFile();
 
-  /// Goes on from this byte of the text.
+  /// Continues at this byte of the text.
   Result<void> go_to(std::int64_t offset);
-  /// The next bytes, until the following call; none at the end. Errors: data for a packed file that was cut or is
+  /// Returns the next bytes, valid until the next call; none at the end. Errors: data for a packed file that is cut or
   /// damaged; disk.
   Result<std::string_view> read();
-  /// Bytes of the file on disk that were read so far.
+  /// Bytes of the file on disk read so far.
   std::int64_t read_of_file() const;
-  /// Where the text begins: behind a byte-order mark.
+  /// Start of the text, after a byte-order mark.
   std::int64_t begin() const { return begin_; }
 
  private:
@@ -42,7 +42,7 @@ class TextFile {
   std::int64_t begin_ = 0;
 };
 
-/// The error of a text that the system does not let us read.
+/// Makes the error of a text that the system does not let us read.
 tl::unexpected<Error> unreadable_text(const std::filesystem::path& path, int error);
 
 }  // namespace accrue

@@ -26,7 +26,7 @@ std::vector<Positions> words_of(std::span<const std::int64_t> tokens, bool whole
   return words;
 }
 
-/// How many words a run has, as NumPy's choice() draws from 1/n.
+/// Number of words of a run, drawn from 1/n like NumPy's choice().
 class RunLengths {
  public:
   explicit RunLengths(const MaskingRule& rule) : rule_(rule) {
@@ -53,7 +53,7 @@ class RunLengths {
   std::vector<double> up_to_;
 };
 
-/// The positions of so many words from one on, or of fewer at the end of the text.
+/// Positions of `count` words from `first` on, or fewer at the end of the text.
 Positions run_of(std::span<const Positions> words, std::size_t first, std::int64_t count) {
   Positions run;
   for (const Positions& word : words.subspan(first, std::min(static_cast<std::size_t>(count), words.size() - first)))

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array<std::string_view, 7> ops{"all_reduce", "reduce_scatter", "all_gather", "broadcast",
                                               "send",       "receive",        "barrier"};
-constexpr std::uint64_t twelve_bits = 0xfff;  // of a chunk and of a peer; larger ones are told wrong, not the others
+constexpr std::uint64_t twelve_bits = 0xfff;  // limit of chunk and peer; larger values are only shown wrong
 
 bool is_transfer(PipelineAction action) {
   return action != PipelineAction::forward && action != PipelineAction::backward;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problem: every number that a run reports passes here twice a line (rank to supervisor, supervisor to file), and a NaN
-// is the most important of them, but JSON has no NaN. Choice: the writer appends text directly in field order with the
-// shortest digits that read back the same; the reader checks size and depth on the bytes, then lets nlohmann-json build
-// the line and walks the field list. Non-finite numbers are the strings "nan", "inf", "-inf". Cost: one DOM a line;
+// Problem: every number that a rank reports passes here twice (rank to supervisor, supervisor to file), and NaN is the
+// most important value, but JSON has no NaN. Solution: the writer appends text directly in field order with the
+// shortest digits that read back the same. The reader checks size and depth on the bytes, then lets nlohmann-json build
+// the line and walks the field list. Non-finite numbers are the strings "nan", "inf", "-inf". Cost: one DOM per line;
 // arrays dominate it.
 #include "accrue/run/event_codec.h"
 
@@ -51,7 +51,7 @@ void put(std::string& out, std::string_view text) {
     out += text;
     out += '"';
   } else {
-    // Log tails may hold anything: bytes that are not UTF-8 become U+FFFD.
+    // Log tails may contain anything: bytes that are not UTF-8 become U+FFFD.
     out += json_text(Json(text));
   }
 }
@@ -64,7 +64,7 @@ void put(std::string& out, bool value) {
   out += value ? "true" : "false";
 }
 
-/// Enums are their names.
+/// Writes enums by name.
 template <typename E>
 requires std::is_enum_v<E>
 void put(std::string& out, E value) {
@@ -81,7 +81,7 @@ void put(std::string& out, const std::vector<T>& values) {
   out += ']';
 }
 
-/// Numbers by name: an object.
+/// Writes numbers by name, as an object.
 void put(std::string& out, const NamedLosses& values) {
   out += '{';
   for (const auto& [name, value] : values) {
@@ -93,7 +93,7 @@ void put(std::string& out, const NamedLosses& values) {
   out += '}';
 }
 
-/// Embedded JSON on one line; anything that is not an object becomes {}.
+/// Writes embedded JSON on one line; anything that is not an object becomes {}.
 std::string one_line_object(const std::string& text) {
   const Json object = parse_json(text, max_json_depth - 1);
   return object.is_object() ? json_text(object) : "{}";
@@ -164,7 +164,7 @@ bool read(const Json& json, std::string& value) {
   return true;
 }
 
-/// One of the enum's values up to the last that may be read.
+/// Reads one of the enum's values up to `last`.
 template <typename E>
 bool read_name(const Json& json, E& value, E last) {
   for (int i = 0; json.is_string() && i <= static_cast<int>(last); ++i) {
@@ -184,7 +184,7 @@ bool read(const Json& json, ComputeKind& value) {
 }
 
 bool read(const Json& json, CollectivePurpose& value) {
-  // A later version may name more of them: those are not gradients.
+  // A later version may add purposes; those are not gradients.
   if (!read_name(json, value, CollectivePurpose::checkpoint)) value = CollectivePurpose::agreement;
   return json.is_string();
 }

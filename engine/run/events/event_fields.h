@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one list of every event's kind and fields: reader and writer both walk it, so a field cannot be written under one
-// name and read under another. A field marked optional may be missing in a line and then keeps its default: that is how
-// a later version adds fields.
+// The single list of every event's kind and fields. The reader and the writer both walk it, so they cannot use
+// different names. An optional field may be missing in a line and then keeps its default; later versions add fields
+// this way.
 #pragma once
 
 #include <concepts>
@@ -15,13 +15,13 @@ namespace accrue::event_fields {
 template <typename T, typename Body>
 concept IsBody = std::same_as<std::remove_const_t<T>, Body>;
 
-/// later: an array beside required ones that a later version added. In a line without it each entry has its default.
+/// later: an array that a later version added beside required ones. If a line lacks it, each entry has its default.
 enum class Need { required, optional, later };
 inline constexpr Need required = Need::required;
 inline constexpr Need optional = Need::optional;
 inline constexpr Need later = Need::later;
 
-/// A member that holds JSON text: an object in the line, not a string.
+/// A member that holds JSON text: it is an object in the line, not a string.
 template <typename Text>
 struct RawJson {
   Text& text;
@@ -31,7 +31,7 @@ RawJson<Text> raw(Text& text) {
   return {text};
 }
 
-/// The kind of a body, and visit(v, body), which calls v(name, member, need) for every field in the order of a line.
+/// The kind of a body, and visit(v, body), which calls v(name, member, need) for every field in the order of the line.
 #define ACCRUE_EVENT(Body, kind, fields)                 \
   constexpr std::string_view kind_of_body(const Body&) { \
     return kind;                                         \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problem: a studio that is busy must neither block the supervisor nor let its memory grow without bound.
-// Choice: a full queue gives up only what the run folder holds in full anyway and a picture can do without.
+// Problem: a busy studio must neither block the supervisor nor use unbounded memory. Solution: a full queue drops only
+// events that the run folder has in full and that a picture does not need.
 #include "accrue/run/event_queue.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ void EventQueue::push(std::span<RunEvent> together) {
   for (RunEvent& event : together) add(std::move(event));
 }
 
-/// The mutex is locked.
+/// Requires the locked mutex.
 void EventQueue::add(RunEvent event) {
   if (events_.size() < capacity_) {
     events_.push_back(std::move(event));

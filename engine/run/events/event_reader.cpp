@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problem: the same lines arrive from a socket in pieces, from a finished file and from one that grows, and any of them
-// may be damaged. Choice: one reader that keeps an unfinished line, skips what it cannot read, counts it, and notices
-// jumps in a rank's numbering; nothing it reads makes it stop.
+// Problem: the same lines arrive from a socket in pieces, from a finished file and from a growing one, and any may be
+// damaged. Solution: one reader that keeps an unfinished line, skips and counts what it cannot read, and notices jumps
+// in a rank's numbering; no input stops it.
 #include "accrue/run/event_reader.h"
 
 #include <fcntl.h>
@@ -39,7 +39,7 @@ std::string to_text(const ReadProblems& problems) {
   return text;
 }
 
-/// Calls take() for each line completed by these bytes.
+/// Calls take() for each line that these bytes complete.
 template <typename Take>
 void EventReader::consume(std::string_view bytes, Take take) {
   while (!bytes.empty()) {

@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 10> command_names = {
 constexpr std::size_t max_command_bytes = 4096;
 constexpr int command_version = 1;
 
-/// The number that a command carries; null where it carries none.
+/// The number of a command; null if it has none.
 struct Argument {
   const char* name = nullptr;
   std::int64_t RankCommand::*value = nullptr;

@@ -24,7 +24,7 @@ constexpr std::size_t tar_block = 512;
 constexpr std::size_t slice_bytes = std::size_t{256} << 10;
 constexpr int gzip_window = 15 + 16;  // 32 KiB of history, with gzip's header and checksum
 
-// Where the fields of a header lie.
+// Offsets of the fields of a header.
 constexpr std::size_t mode_at = 100;
 constexpr std::size_t size_at = 124;
 constexpr std::size_t size_digits = 11;
@@ -41,7 +41,7 @@ void put(Header& header, std::size_t at, std::string_view text) {
   std::ranges::copy(text, header.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
-/// The sum of its bytes, with spaces where the sum itself stands.
+/// Returns the sum of its bytes, with spaces in place of the sum itself.
 unsigned sum_of(const Header& header) {
   unsigned sum = 0;
   for (std::size_t i = 0; i < tar_block; ++i) {
@@ -56,7 +56,7 @@ Header header_of(const std::string& name, std::int64_t bytes) {
   put(header, 0, name);
   put(header, mode_at, {"0000644\0000000000\0000000000\000", 24});  // mode, owner, group
   put(header, size_at, fmt::format("{:0{}o}", bytes, size_digits));
-  put(header, size_at + size_digits + 1, "00000000000");  // no time: the same contents are the same bytes
+  put(header, size_at + size_digits + 1, "00000000000");  // no time: equal contents give equal bytes
   put(header, type_at, "0");
   put(header, magic_at, magic);
   put(header, checksum_at, fmt::format("{:06o}", sum_of(header)));
@@ -101,11 +101,11 @@ std::string quotable(std::string_view text) {
   constexpr std::size_t longest = 120;
   const auto follows = [](char each) { return (static_cast<unsigned char>(each) & 0xC0U) == 0x80U; };
   std::size_t end = std::min(longest, text.size());
-  while (end < text.size() && end > 0 && follows(text[end])) --end;  // not inside a letter of several bytes
+  while (end < text.size() && end > 0 && follows(text[end])) --end;  // not inside a multi-byte character
   std::string shown;
   for (std::size_t i = 0; i < end; ++i) {
     const char each = text[i];
-    // Control characters are a byte, or of two bytes, C2 80 to C2 9F.
+    // Control characters are a byte, or the two bytes C2 80 to C2 9F.
     const bool second =
         each == '\xC2' && i + 1 < end && follows(text[i + 1]) && static_cast<unsigned char>(text[i + 1]) < 0xA0U;
     if (second) ++i;
@@ -126,8 +126,8 @@ void InflateEnd::operator()(z_stream* stream) const {
 
 Result<ArchiveWriter> ArchiveWriter::create(const std::filesystem::path& path) {
   const std::string part = part_of(path).string();
-  ::unlink(part.c_str());  // left by a writer that was killed, or put there by another program
-  // For others to read as far as the umask allows: a bundle is made to be handed on.
+  ::unlink(part.c_str());  // left by a killed writer, or created by another program
+  // Readable for others as the umask allows, because a bundle is meant to be shared.
   const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (fd < 0) return disk_error(path, "cannot be written", errno);
   ArchiveWriter writer(path, part, fd);
@@ -310,7 +310,7 @@ Result<std::string_view> ArchiveReader::read() {
   return std::string_view(block_.data(), bytes);
 }
 
-/// Behind the first empty block: a second one, the end of the compressed stream, and nothing.
+/// After the first empty block there must be a second one, the end of the compressed stream, and nothing else.
 Result<void> ArchiveReader::check_end() {
   if (auto filled = fill(tar_block); !filled) return filled;
   if (std::any_of(block_.begin(), block_.begin() + tar_block, [](char byte) { return byte != '\0'; }))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The container of a bundle: a tar archive of plain files, compressed with gzip, written and read from end to end. What
-// is written opens with every archiver; what is read is refused unless it has this very form: no links, no folders, no
-// extensions, no bytes behind the end.
+// Container of a bundle: a gzipped tar archive of plain files, written and read sequentially. Every archiver can open
+// the output. The reader accepts this exact form alone: no links, no folders, no extensions, no bytes after the end.
 #pragma once
 
 #include <zlib.h>
@@ -19,7 +18,7 @@
 namespace accrue {
 
 inline constexpr std::size_t longest_entry_name = 100;
-/// The largest size that an entry's header can say.
+/// Largest size that fits into an entry's header.
 inline constexpr std::int64_t largest_entry = (std::int64_t{1} << 33) - 1;
 
 struct DeflateEnd {
@@ -29,7 +28,7 @@ struct InflateEnd {
   void operator()(z_stream* stream) const;
 };
 
-/// An archive while it is written: beside its place until it is whole, removed where it never is.
+/// An archive under construction: written to a temporary file, which is removed unless it is completed.
 class ArchiveWriter {
  public:
   /// Errors: disk.
@@ -38,12 +37,12 @@ class ArchiveWriter {
   ArchiveWriter& operator=(ArchiveWriter&&) = delete;
   ~ArchiveWriter();
 
-  /// The next entry. The caller then adds exactly so many bytes. Errors: disk.
+  /// Begins the next entry. The caller then adds exactly `bytes` bytes. Errors: disk.
   Result<void> begin(const std::string& name, std::int64_t bytes);
   Result<void> add(std::string_view bytes);
-  /// Writes what is left and brings it to the disk. Answers the size. Errors: disk.
+  /// Writes the rest to the disk and returns the size. Errors: disk.
   Result<std::int64_t> finish();
-  /// Takes the file's place; after finish(). Errors: disk.
+  /// Renames it to the file's name; after finish(). Errors: disk.
   Result<void> place();
 
  private:
@@ -53,7 +52,7 @@ class ArchiveWriter {
   Result<void> deflate_all(std::string_view bytes, int flush);
 
   std::filesystem::path path_;
-  std::filesystem::path part_;  ///< its own: two writers of one file do not meet
+  std::filesystem::path part_;  ///< unique, so that two writers of one file do not collide
   int fd_ = -1;
   std::unique_ptr<z_stream, DeflateEnd> stream_;
   std::vector<char> packed_;
@@ -62,27 +61,27 @@ class ArchiveWriter {
 };
 
 struct ArchiveEntry {
-  std::string name;  ///< as it stands there, whatever it is
+  std::string name;  ///< as found in the archive, unchecked
   std::int64_t bytes = 0;
 };
 
-/// Reads an archive once. Its file may be damaged, cut short or hostile: nothing is taken for granted, and no more than
-/// a block is held.
+/// Reader of an archive, in one pass. Its file may be damaged, cut short or hostile: every field is checked, and at
+/// most one block is in memory.
 class ArchiveReader {
  public:
-  /// Errors: not there (config), no regular file (disk).
+  /// Errors: it does not exist (config), it is not a regular file (disk).
   static Result<ArchiveReader> open(const std::filesystem::path& path);
   ArchiveReader(ArchiveReader&& other) noexcept;
   ArchiveReader& operator=(ArchiveReader&&) = delete;
   ~ArchiveReader();
 
-  /// The next entry, once all bytes of the last one were read; none at the end of a whole archive. Errors (protocol):
-  /// cut short, damaged, an entry that is no plain file, bytes behind the end; (disk): cannot be read.
+  /// Returns the next entry after all bytes of the last one were read; none at the end of a complete archive. Errors
+  /// (protocol): cut short, damaged, an entry that is not a plain file, bytes after the end; (disk): cannot be read.
   Result<std::optional<ArchiveEntry>> next();
-  /// The next bytes of the entry, until the next call; empty once all were read. Errors: as next().
+  /// Returns the next bytes of the entry, valid until the next call; empty once all were read. Errors: as next().
   Result<std::string_view> read();
   std::int64_t file_bytes() const { return file_bytes_; }
-  /// How much of the file was read, from 0 to 1.
+  /// Fraction of the file that was read, from 0 to 1.
   double done() const;
 
  private:
@@ -100,12 +99,12 @@ class ArchiveReader {
   std::vector<char> block_;
   std::int64_t file_bytes_ = 0;
   std::int64_t taken_ = 0;
-  std::int64_t left_ = 0;     ///< of the entry's contents
-  std::int64_t padding_ = 0;  ///< behind them
-  bool ended_ = false;        ///< the compressed stream did
+  std::int64_t left_ = 0;     ///< unread bytes of the entry
+  std::int64_t padding_ = 0;  ///< padding after them
+  bool ended_ = false;        ///< the compressed stream ended
 };
 
-/// Text of another's file, fit for a message: one line, no control characters, not long.
+/// Makes text of a foreign file fit for a message: one line, no control characters, limited length.
 std::string quotable(std::string_view text);
 
 }  // namespace accrue

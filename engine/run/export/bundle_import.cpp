@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problem: the file comes from anywhere, and the folder that it goes into holds weeks of work. Choice: every entry must
-// be the next one that the manifest names, with its size and hash; all of them are written into a hidden folder first,
-// and only when the last byte was right does each run get its place by one rename that replaces nothing.
+// Problem: the file is untrusted, and the destination folder holds weeks of work. Solution: every entry must be the
+// next one of the manifest, with its size and hash. All entries are first written into a hidden folder. Only when the
+// last byte was right does each run get its place, by a rename that replaces nothing.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -29,12 +29,12 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t spare_bytes = std::int64_t{16} << 20;
 
-/// A file of the staging folder while it is written; a text is kept instead.
+/// A file of the staging folder while it is written; a text is kept in memory instead.
 class Target {
  public:
   explicit Target(std::string& text) : text_(&text) {}
   Target(const fs::path& path, int fd) : path_(path), fd_(fd) {}
-  /// What is read and goes nowhere.
+  /// Discards what is read.
   Target() = default;
   Target(Target&& other) noexcept
       : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), text_(other.text_) {}
@@ -60,7 +60,7 @@ class Target {
   std::string* text_ = nullptr;
 };
 
-/// Empty where there is no regular file to read.
+/// Empty if there is no regular file to read.
 std::string hash_of(const fs::path& path) {
   const auto fd = open_regular(path, O_RDONLY);
   if (!fd) return {};
@@ -116,7 +116,7 @@ class BundleImporter {
     return read_manifest(text, archive.file_bytes(), file_.string());
   }
 
-  /// Which runs are new, and which are there with the same record.
+  /// Determines which runs are new, and which exist with the same record.
   Result<void> place_runs() {
     std::multimap<std::string, fs::path> there;
     for (const RunSummary& run : list_runs(runs_dir_)) there.emplace(run.run_id, run.dir);
@@ -124,7 +124,7 @@ class BundleImporter {
       BundledRun bundled{.run_id = run.run_id, .name = run.name, .dir = runs_dir_ / run.run_id};
       const auto [first, last] = there.equal_range(run.run_id);
       if (first != last) {
-        // A copy of the folder may have gone on.
+        // A copy of the folder may have continued.
         const auto same =
             std::find_if(first, last, [&](const auto& each) { return holds_record(each.second, run.run_id); });
         if (same == last)
@@ -145,7 +145,7 @@ class BundleImporter {
     return std::ranges::all_of(record_files, [&](std::string_view name) {
       const auto file = std::ranges::find(manifest_.files, run_entry(run_id, name), &ManifestFile::entry);
       std::error_code error;
-      // A summary can be made of the other files at any time.
+      // A summary can be rebuilt from the other files at any time.
       if (file == manifest_.files.end()) return name == "summary.json" || !fs::exists(dir / name, error);
       return hash_of(dir / name) == file->sha256;
     });
@@ -200,7 +200,7 @@ class BundleImporter {
     return target->finish();
   }
 
-  /// The entry's contents, compared with what the manifest says of them.
+  /// Copies the entry's contents and compares them with the manifest.
   Result<void> copy(ArchiveReader& archive, Target& target, const ManifestFile* file) {
     Sha256 hash;
     bool first = file != nullptr && place_of(file->entry).starts_with("final/");
@@ -223,7 +223,7 @@ class BundleImporter {
     return fail(ErrorCode::cancelled, "the import was given up");
   }
 
-  /// That each new folder is the run which the manifest says, is marked as imported, and is on the disk.
+  /// Checks that each new folder is the run of the manifest, marks it as imported, and syncs it.
   Result<void> check_runs(const fs::path& staging) const {
     for (const std::string& run_id : fresh_) {
       if (auto go_on = asked(1.0); !go_on) return go_on;
@@ -244,7 +244,7 @@ class BundleImporter {
   const BundleProgress& go_on_;
   BundleManifest manifest_;
   BundleContents contents_;
-  std::vector<std::string> fresh_;  ///< ids of the runs that get a folder
+  std::vector<std::string> fresh_;  ///< ids of the new runs
 };
 
 }  // namespace

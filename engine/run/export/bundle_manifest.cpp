@@ -28,7 +28,7 @@ constexpr std::int64_t largest_text = std::int64_t{1} << 20;     // of the spec 
 constexpr std::int64_t largest_record = std::int64_t{64} << 20;  // of the spec and the summary of a run
 constexpr std::int64_t largest_events = std::int64_t{1} << 30;
 constexpr std::int64_t largest_bundle = std::int64_t{256} << 30;
-// Events are compressed to a tenth, weights not at all. What claims to be far more than that is a trap for the disk.
+// Events compress to a tenth, weights not at all. A claim of far more is an attack on the disk.
 constexpr std::int64_t largest_ratio = 200;
 constexpr std::int64_t free_of_ratio = std::int64_t{64} << 20;
 
@@ -131,7 +131,7 @@ class ManifestReader {
 
   std::int64_t file_bytes_;
   const std::string& where_;
-  std::set<std::string> ids_;      ///< without regard to case: folders must differ on any disk
+  std::set<std::string> ids_;      ///< case-insensitive: folders must differ on any disk
   std::set<std::string> entries_;  ///< likewise
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a bundle says of itself in its first entry. A manifest that was read names no file but those of a run's record,
-// final weights, and the three of the studio; all its sizes lie within the limits.
+// Description of a bundle in its first entry. An accepted manifest names only files of a run's record, final weights,
+// and the three files of the studio; all sizes are within the limits.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ inline constexpr std::string_view notes_entry = "notes.json";
 inline constexpr std::string_view layout_entry = "layout.json";
 inline constexpr std::int64_t max_manifest_bytes = std::int64_t{4} << 20;
 
-/// What of a run's folder is its record, in the order in which a bundle carries it.
+/// Files of a run's record, in the order of a bundle.
 inline constexpr std::string_view record_files[] = {"spec.toml", "plan.json", "events.jsonl", "summary.json"};
 
 struct ManifestRun {
@@ -42,22 +42,22 @@ struct BundleManifest {
 
 /// Whether a run's id can name a folder on any system, and an entry.
 bool is_portable_id(std::string_view run_id);
-/// Whether a bundle carries a file of this name of a run's final/.
+/// Whether a bundle carries this file of a run's final/.
 bool is_weight_file(std::string_view name);
-/// Whether a file begins as final weights do: with the length of a header that is a JSON object. What a loader of
-/// programs would take begins otherwise.
+/// Whether a file begins like final weights: with the length of a header that is a JSON object. Files that would load
+/// code begin differently.
 bool begins_as_weights(std::string_view bytes);
-/// The largest size that an entry of this name may have; 0 if no bundle has it.
+/// Maximum size of an entry with this name; 0 if no bundle has it.
 std::int64_t largest_size(std::string_view entry);
 std::string run_entry(std::string_view run_id, std::string_view file);
-/// The run that an entry belongs to; empty for those of the studio.
+/// Run of an entry; empty for entries of the studio.
 std::string run_of(std::string_view entry);
-/// The entry's place in the run's folder.
+/// Path of the entry in the run's folder.
 std::string place_of(std::string_view entry);
 
 std::string to_json(const BundleManifest& manifest);
-/// `file_bytes`: of the whole bundle, compressed. Errors (protocol): no manifest, a newer version, a name that no
-/// bundle has, a name twice, sizes beyond the limits; each names the entry. `where` says which file they are about.
+/// `file_bytes`: compressed size of the whole bundle. Errors (protocol): no manifest, a newer version, an unknown name,
+/// a duplicate name, sizes beyond the limits; each names the entry. `where` names the file in errors.
 Result<BundleManifest> read_manifest(const std::string& text, std::int64_t file_bytes, const std::string& where);
 
 }  // namespace accrue

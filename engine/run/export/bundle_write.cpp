@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The manifest comes first, so every file is read twice: for its hash, and into the archive. A record that changed in
-// between is an error, not a bundle that nobody can import.
+// between is an error, because the bundle could not be imported.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -24,10 +24,10 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t read_bytes = std::size_t{256} << 10;
 
-/// Where the contents of an entry come from.
+/// Source of the contents of an entry.
 struct Source {
   fs::path file;
-  std::string text;  ///< where there is no file
+  std::string text;  ///< if there is no file
 };
 
 std::vector<fs::path> weight_files(const fs::path& run_dir) {
@@ -55,7 +55,7 @@ class BundleWriter {
     written_.runs = static_cast<std::int64_t>(manifest_.runs.size());
     written_.content_bytes = manifest_.content_bytes();
     const std::string manifest = to_json(manifest_);
-    // Its size is not known yet: as if nothing were compressed.
+    // The compressed size is not known yet: assume no compression.
     if (auto readable = check_readable(manifest, written_.content_bytes, file); !readable)
       return tl::unexpected(readable.error());
     auto archive = ArchiveWriter::create(file);
@@ -74,7 +74,7 @@ class BundleWriter {
   }
 
  private:
-  /// That the importer takes such a manifest.
+  /// Checks that the importer would accept such a manifest.
   static Result<void> check_readable(const std::string& manifest, std::int64_t file_bytes, const fs::path& file) {
     const auto refused = [&](const std::string& why) {
       return fail(ErrorCode::config, "cannot be imported again: " + why, file.string(), "Put fewer runs into it");

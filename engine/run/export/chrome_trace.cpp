@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spans on one track must nest or lie apart, and collectives that overlap each other do neither: each goes to the first
-// track of its axis that is free. The k-th operation of a name along an axis, within one micro-step, is the same
-// collective on every rank of the group.
+// Spans on one track must nest or be disjoint. Overlapping collectives do neither, so each goes to the first free track
+// of its axis. The k-th operation of a name along an axis, within one micro-step, is the same collective on every rank
+// of the group.
 #include "accrue/run/chrome_trace.h"
 
 #include <fmt/format.h>
@@ -65,7 +65,7 @@ class RunSpans {
                        index_of(body.axis[i]), index_of(body.op[i]), body.purpose[i]});
   }
 
-  /// What comes after the checkpoint is trained, and told, once more.
+  /// Drops everything after the checkpoint, which is trained and reported again.
   void rewind(const RunStarted& started) {
     if (!started.resumed) return;
     const auto boundary = boundaries_.find(started.resumed_update);
@@ -105,7 +105,7 @@ Result<RunSpans> read_spans(const std::filesystem::path& events, const ExportPro
   return spans;
 }
 
-/// Of one collective: its axis, op, micro-step, which of them, and the lowest rank of its group.
+/// Key of a collective: its axis, op, micro-step, index, and the lowest rank of its group.
 using CollectiveKey = std::tuple<std::int32_t, std::int32_t, std::int64_t, std::int64_t, std::int64_t>;
 
 struct FlowEnd {
@@ -167,7 +167,7 @@ class TraceWriter {
     }
   }
 
-  /// The tracks of an axis, by when the last span of each ends.
+  /// Returns the track of an axis for a span; ends_ holds the end of the last span of each track.
   std::int64_t track_of(std::int64_t rank, std::int32_t axis, const CommunicationSpan& span) {
     auto& tracks = tracks_[{rank, axis}];
     auto free = std::ranges::find_if(tracks, [&](const auto& each) { return each.second <= span.begin_ns; });
@@ -224,7 +224,7 @@ class TraceWriter {
                       {"pid", ends[i].rank},
                       {"tid", ends[i].track},
                       {"ts", microseconds(ends[i].begin_ns)}};
-        if (i + 1 == ends.size()) event["bp"] = "e";  // binds to the span it lies in
+        if (i + 1 == ends.size()) event["bp"] = "e";  // binds to the enclosing span
         file_.event(event);
       }
     }

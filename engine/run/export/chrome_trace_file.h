@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace file while it is written: beside its place until it is whole, removed where it never is.
+// A trace file under construction: written to a temporary file, which is removed unless it is completed.
 #pragma once
 
 #include <filesystem>
@@ -19,9 +19,9 @@ class TraceFile {
 
   void open_object(const std::string& run_name);
   void event(const Json& event);
-  /// What went wrong so far.
+  /// The first error so far.
   Result<void> state() const { return state_; }
-  /// Writes what is left and takes the file's place.
+  /// Writes the rest and renames the file.
   Result<void> close_object();
 
  private:

@@ -45,7 +45,7 @@ std::string whole(std::int64_t number) {
   return std::to_string(number);
 }
 
-/// A whole number as one, so that it looks as it does in the spec.
+/// Writes an integer without a fraction, as in the spec.
 std::string position(double number) {
   const auto count = static_cast<std::int64_t>(number);
   return static_cast<double>(count) == number ? whole(count) : python(number);
@@ -137,7 +137,7 @@ std::string commented(const std::vector<std::string>& lines) {
   constexpr std::size_t width = 100;
   std::string text;
   for (const std::string& line : lines) {
-    // A line that goes on is set in further than it begins.
+    // A continuation line is indented further.
     const std::string further(std::min(line.find_first_not_of(' '), line.size()) + 4, ' ');
     std::string rest = line;
     while (rest.size() > width) {

@@ -26,7 +26,7 @@ Json optimizer_of(const OptimizerSpec& optimizer) {
   return {{"type", apart ? "AdamW" : "Adam"}, {"params", std::move(params)}};
 }
 
-/// In DeepSpeed's units: its scheduler moves at each update.
+/// In DeepSpeed's units: its scheduler advances at each update.
 Json schedule_of(const RunPlan& plan) {
   const double peak = plan.curve.lr;
   const auto warmup = plan.warmup_updates;

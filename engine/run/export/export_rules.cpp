@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing is left out in silence by construction: every key that is set is either in a target's list of what it holds,
-// or is reported. And a script's own rule for windows is not trusted to be the plan's: both are walked side by side.
+// No setting is dropped silently, by construction: every set key is either in the list of keys that the target holds,
+// or is reported. A script's own rule for windows is not assumed to match the plan's: both are walked side by side.
 #include "export_rules.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ tl::unexpected<Error> refused(std::string_view key, std::string message, std::st
   return fail(ErrorCode::config, std::move(message), std::string(key), std::move(hint));
 }
 
-/// The script's rule, a micro-step at a time.
+/// The script's rule, one micro-step at a time.
 class ScriptWalk {
  public:
   explicit ScriptWalk(const ScriptWindows& rule) : rule_(rule) {}
@@ -53,7 +53,7 @@ class ScriptWalk {
   std::int64_t epoch_ = 0, batch_ = 0, position_ = 0, micro_steps_ = 0;
 };
 
-/// What position_code() comes to; -1 where the scripts have no rule for the clock.
+/// Value of position_code(); -1 if the scripts have no rule for the clock.
 std::int64_t position_of(const RunPlan& plan, std::int64_t update) {
   switch (plan.knobs.schedule_clock) {
     case ScheduleClock::update:
@@ -73,7 +73,7 @@ std::int64_t position_of(const RunPlan& plan, std::int64_t update) {
   return -1;
 }
 
-/// What the script divides by, as MicroPlan says it.
+/// Whether the script divides like MicroPlan.
 bool divides_alike(const RunPlan& plan, const MicroPlan& micro) {
   if (micro.division.counts() || micro.division.by == Division::By::none) return true;
   const bool by_size =
@@ -155,7 +155,7 @@ Result<void> check_rules(const RunPlan& plan) {
   return {};
 }
 
-/// Sections and keys that a script holds; a dot at the end stands for a whole section.
+/// Sections and keys that a script holds; a trailing dot means a whole section.
 constexpr std::string_view held_by_scripts[] = {"model.",
                                                 "data.",
                                                 "optimizer.",
@@ -170,7 +170,7 @@ constexpr std::string_view held_by_scripts[] = {"model.",
                                                 "run.seed",
                                                 "run.name",
                                                 "accumulation."};
-/// By DeepSpeed's configuration and by Megatron-LM.
+/// Held by DeepSpeed's configuration and by Megatron-LM.
 constexpr std::string_view held_by_both[] = {"accumulation.steps",
                                              "accumulation.micro_batch",
                                              "parallel.data",
@@ -193,7 +193,7 @@ constexpr std::string_view held_by_both[] = {"accumulation.steps",
                                              "schedule.total",
                                              "model.dtype",
                                              "run.name"};
-/// And by Megatron-LM beside them.
+/// Held by Megatron-LM in addition.
 constexpr std::string_view held_by_megatron_alone[] = {"model.kind",
                                                        "model.layers",
                                                        "model.width",
@@ -248,7 +248,7 @@ bool is_in(std::span<const std::string_view> held, std::string_view key) {
       held, [key](std::string_view each) { return each == key || (each.ends_with('.') && key.starts_with(each)); });
 }
 
-/// Keys within a section that scripts hold, and what becomes of them; empty: held after all.
+/// Keys of a held section that scripts do not hold, with the reason; empty: held after all.
 std::string_view why_not_in_script(std::string_view key, const RunSpec& spec) {
   if (key == "model.dtype" && (spec.model.dtype == Dtype::bfloat16 || spec.model.dtype == Dtype::float16))
     return "the script trains in float32";
@@ -318,7 +318,7 @@ bool has_deepspeed_schedule(ScheduleKind kind) {
   return kind == ScheduleKind::constant || kind == ScheduleKind::linear || kind == ScheduleKind::cosine;
 }
 
-/// DeepSpeed holds the lowest rate of one of its schedules.
+/// Whether DeepSpeed holds the lowest rate, which one of its schedules has.
 bool holds_beyond_list(const RunPlan& plan, CodeTarget target, std::string_view key) {
   return target == CodeTarget::deepspeed && key == "schedule.min_lr" && plan.curve.kind == ScheduleKind::cosine;
 }
@@ -332,14 +332,14 @@ std::string why_schedule(const RunPlan& plan, CodeTarget target) {
          (plan.curve.kind == ScheduleKind::linear ? "; WarmupDecayLR ends at 0" : "");
 }
 
-/// "bpe of vocab.json and merges.txt": what made a dataset's tokens, as its sidecar says.
+/// Returns "bpe of vocab.json and merges.txt": the origin of a dataset's tokens according to its sidecar.
 std::string tokenizer_text(const DatasetSidecar& sidecar) {
   std::string files;
   for (const TokenizerFile& file : sidecar.files) files += (files.empty() ? " of " : " and ") + file.path;
   return sidecar.tokenizer + files;
 }
 
-/// Those of the datasets, each once.
+/// Tokenizers of the datasets, each once.
 std::string tokenizers_of(const RunPlan& plan) {
   std::set<std::string> all;
   for (const std::string& path : plan.spec.data.paths) {
@@ -352,7 +352,7 @@ std::string tokenizers_of(const RunPlan& plan) {
   return text;
 }
 
-/// Values that a target holds, but in another meaning: they would mislead.
+/// Adds values that a target holds with another meaning, which would mislead.
 void add_misleading(const RunPlan& plan, CodeTarget target, std::vector<NotCarried>& list) {
   const auto add = [&](std::string_view key, std::string why) {
     list.push_back({std::string(key), format_value(find_field(key)->get(plan.spec)), std::move(why)});

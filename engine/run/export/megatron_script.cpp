@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source of the arguments: NVIDIA/Megatron-LM core 0.12.0, training/arguments.py. Those that megatron_arguments() knows
-// are named there too, and a test looks each of them up.
+// are also listed there, and a test looks each of them up.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace accrue::export_detail {
 
 namespace {
 
-/// For a POSIX shell.
+/// Quotes for a POSIX shell.
 std::string quoted(const std::string& text) {
   const bool plain = !text.empty() && text.find_first_not_of(
                                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -36,7 +36,7 @@ class Arguments {
   void add(std::string_view name, const std::string& value) {
     text_ += fmt::format("  --{} {}\n", name, quoted(value));
   }
-  /// Several words, each quoted already.
+  /// Adds several words, which are quoted already.
   void words(std::string_view name, const std::string& values) { text_ += fmt::format("  --{} {}\n", name, values); }
   const std::string& text() const { return text_; }
 
@@ -77,7 +77,7 @@ void add_model(Arguments& list, const RunPlan& plan) {
   list.flag_if(model.dtype == Dtype::float16, "fp16");
   if (model.dtype != Dtype::float16) return;
   const OptimizerSpec& optimizer = plan.spec.optimizer;
-  // Left out, Megatron-LM's would be 2^32.
+  // Megatron-LM's default would be 2^32.
   if (const double first = optimizer.loss_scale.value_or(usual_loss_scale); first > 0.0)
     list.add("initial-loss-scale", first);
   list.add("loss-scale-window", optimizer.loss_scale_window);

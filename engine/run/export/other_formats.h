@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is no Python script.
+// Exports that are not Python scripts.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace accrue::export_detail {
 
-/// The arithmetic of an update, and what could not be carried over: for people, a line each.
+/// Returns the arithmetic of an update and the settings that could not be exported, for people, one per line.
 std::vector<std::string> head_lines(const RunPlan& plan, CodeTarget target, const std::vector<NotCarried>& missing);
-/// Lines as comments of Python and of a shell, the long ones broken.
+/// Returns the lines as comments for Python and shell, with long ones wrapped.
 std::string commented(const std::vector<std::string>& lines);
-/// Text that stays on one line and within a comment.
+/// Makes text fit on one line and inside a comment.
 std::string one_line(std::string text);
 
-/// DeepSpeed's configuration. It has no comments: the list stands under "accrue", a key that DeepSpeed passes over.
+/// DeepSpeed's configuration. JSON has no comments, so the list is under "accrue", a key that DeepSpeed ignores.
 std::string deepspeed_json(const RunPlan& plan, const std::vector<NotCarried>& missing);
 /// A shell script that starts Megatron-LM's pretrain_gpt.py.
 Result<std::string> megatron_script(const RunPlan& plan, const std::vector<NotCarried>& missing);

@@ -50,7 +50,7 @@ Result<ScalarsWritten> export_tensorboard(const std::filesystem::path& run_dir, 
     if (auto added = file->add(origin + seconds, update, scalars); !added || !counts_samples) return added;
     return file->add(origin + seconds, samples, over_samples(scalars));
   };
-  // One without an update, as that of weights before the first, stands at the time and samples of the update before it.
+  // An evaluation without an update, such as one before the first, gets the time and samples of the update before it.
   auto evaluation = course->evaluations.begin();
   const auto add_evaluations = [&](std::optional<std::int64_t> before) -> Result<void> {
     for (; evaluation != course->evaluations.end() && (!before || evaluation->first < *before); ++evaluation) {

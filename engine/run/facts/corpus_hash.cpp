@@ -38,7 +38,7 @@ Result<CorpusMark> mark_of_corpus(const std::filesystem::path& prefix) {
   std::error_code error;
   const auto written = std::filesystem::last_write_time(path, error);
   if (error) return disk_error(path, "cannot be read", error.value(), FileUse::read);
-  // A copy may keep the time at which the content was written; a move does.
+  // A copy may keep the modification time; a move does.
   struct stat facts {};
   if (::stat(path.c_str(), &facts) != 0) return disk_error(path, "cannot be read", errno, FileUse::read);
   using FileClock = std::chrono::file_clock;

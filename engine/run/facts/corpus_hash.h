@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashes that show a file of other content for a cost that does not grow with it.
+// Hashes that detect a changed file at a cost that does not grow with its size.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace accrue {
 
-/// A file's size and parts of it: its ends and 62 places between them. A change of single bytes between those places is
-/// not seen. Returns the size.
+/// Hashes a file's size, its ends and 62 places between them. Changes of single bytes elsewhere are not detected.
+/// Returns the size.
 Result<std::int64_t> hash_file(ContentHash& hash, const std::filesystem::path& path);
 
 }  // namespace accrue

@@ -36,7 +36,7 @@ Result<void> add_rows(CorpusReport& report, const CorpusSplit& split, const char
   return {};
 }
 
-/// Bytes that print as themselves, the others as dots; or numbers.
+/// Returns printable bytes as themselves and others as dots; or numbers.
 Result<std::string> text_of(const IndexedDataset& dataset, const TextPiece& piece, bool bytes) {
   const auto tokens =
       dataset.get(piece.sequence, piece.offset, std::min(piece.length, bytes ? shown_bytes : shown_tokens));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass over the text. A table is held whole, in doubles: csv is for data that people look at, larger sets are token
-// files.
+// One pass over the text. The whole table is in memory, in doubles: CSV is for data that people look at; larger sets
+// are token files.
 #include "accrue/run/csv_table.h"
 
 #include <algorithm>
@@ -28,15 +28,15 @@ std::optional<double> finite_number(std::string_view cell) {
   return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
-/// A word that is no number of any kind: "nan" and "inf" are numbers that no training data may hold, and an empty cell
-/// is a hole.
+/// Whether a cell is a word, not any kind of number: "nan" and "inf" are numbers that training data must not contain,
+/// and an empty cell is a gap.
 bool is_word(std::string_view cell) {
   return !cell.empty() && !number_of(cell) && !is_out_of_range(cell);
 }
 
 class CsvParser {
  public:
-  /// training: the table whose columns and classes this one has, if there is one.
+  /// training: the table with the columns and classes for this one, if any.
   CsvParser(std::string_view text, const std::vector<std::string>& labels, const std::string& file,
             const CsvTable* training)
       : text_(text), rows_(text, file, most_columns), labels_(labels), file_(file), training_(training) {}
@@ -56,7 +56,7 @@ class CsvParser {
   }
 
  private:
-  /// What the first line is.
+  /// Meaning of the first line.
   enum class First { row, names, unknown };
 
   bool is_label(std::size_t column) const { return std::ranges::find(label_at_, column) != label_at_.end(); }
@@ -71,7 +71,7 @@ class CsvParser {
     if (auto found = find_labels(); !found) return found;
     bool beside_labels = named_;
     for (std::size_t c = 0; c < width_; ++c) beside_labels |= !is_label(c) && is_word(cells[c]);
-    // Where only the label is a word, it is a name or a class; the rows below tell.
+    // If only the label is a word, it is a name or a class; the rows below decide.
     first_ = !words ? First::row : beside_labels || label_at_.size() > 1 ? First::names : First::unknown;
     if (first_ == First::names) return {};
     if (first_ == First::row) table_.columns.clear();
@@ -100,8 +100,8 @@ class CsvParser {
     return {};
   }
 
-  /// The first label of the rows says whether all are words. Where the second is a number after all, the first line
-  /// has named the columns.
+  /// The first label of the rows decides whether all are words. If the second is a number, the first line named the
+  /// columns.
   Result<void> take_label(const Cells& cells, std::size_t column) {
     const std::string& cell = cells[column];
     if (first_ == First::unknown && table_.rows == 1 && !is_word(cell))
@@ -141,7 +141,7 @@ class CsvParser {
                 "A csv file of training data holds numbers only.");
   }
 
-  /// A column's place by its number from 1.
+  /// Returns a column's index by its number from 1.
   std::optional<std::size_t> numbered(const std::string& label) const {
     const auto number = finite_number(label);
     const bool inside = number && *number >= 1 && *number <= static_cast<double>(width_);
@@ -149,7 +149,7 @@ class CsvParser {
     return static_cast<std::size_t>(*number) - 1;
   }
 
-  /// The first line is a row for all that it shows, with a word as its label in this column.
+  /// Whether the first line may be a row, with a word as its label in this column.
   bool may_be_row(const std::optional<std::size_t>& label) const {
     return label && labels_.size() == 1 && is_word(table_.columns[*label]) &&
            std::ranges::count_if(table_.columns, is_word) == 1;
@@ -205,9 +205,9 @@ class CsvParser {
   CsvTable table_;
   std::vector<std::size_t> label_at_;
   std::optional<bool> in_words_;    ///< the labels are words
-  std::vector<std::string> words_;  ///< then those of the rows
-  bool named_ = false;              ///< a label column was found by its name
-  std::string name_or_number_;      ///< a label column that was found by its number, and could be by its name
+  std::vector<std::string> words_;  ///< the words of the rows follow
+  bool named_ = false;              ///< a label column was found by name
+  std::string name_or_number_;      ///< a label column that was found by number, but could also be a name
   First first_ = First::row;
   std::size_t width_ = 0;
 };
@@ -220,7 +220,7 @@ Result<CsvTable> read_table(const std::filesystem::path& file, const std::vector
   return CsvParser(*text, label_columns, name, training).parse();
 }
 
-/// Appends the rows of a validation table, whose classes get the places that they have in training.
+/// Appends the rows of a validation table, with the class indices of the training table.
 Result<void> append_validation(CsvTable& table, const CsvTable& validation, const std::string& file) {
   const auto refuse = [&](const std::string& what, const std::string& way) {
     return fail(ErrorCode::data, file + ": " + what, "data.validation_path", way);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counting without loading: a text or token file is read once, in blocks, for its hash and its largest token; samples
-// follow from its size. Of indexed datasets headers and parts are read (indexed_corpus.h). The hash is XXH3-128, which
-// runs at the speed of memory; it shows a changed file, it is no protection against a forger.
+// Counting without loading: a text or token file is read once, in blocks, for its hash and its largest token; its size
+// gives the samples. For indexed datasets headers and parts are read (indexed_corpus.h). The hash is XXH3-128, which
+// runs at memory speed. It detects a changed file; it does not protect against a forger.
 #include "accrue/run/data_facts.h"
 
 #include <fcntl.h>
@@ -47,12 +47,12 @@ class FileDescriptor {
   int fd_;
 };
 
-/// Of a file of which an earlier scan had the same state, bytes and mark alone.
+/// Result of a scan; with the same state as in an earlier scan, only bytes and mark.
 struct FileScan {
   std::string head;
   std::int64_t bytes = 0;
   FileMark mark;
-  std::int64_t first_outside = -1;  ///< place of the first token that the vocabulary does not hold
+  std::int64_t first_outside = -1;  ///< place of the first token outside the vocabulary
   std::int64_t outside_token = 0;
 };
 
@@ -74,22 +74,22 @@ void check_tokens(FileScan& scan, const char* block, std::int64_t bytes, std::in
   }
 }
 
-/// What changes whenever the bytes of a file are written.
+/// Returns properties that change whenever a file's bytes are written.
 std::string state_of(const struct stat& status) {
   return fmt::format("{}:{}:{}:{}.{:09}", status.st_dev, status.st_ino, status.st_size, status.st_ctim.tv_sec,
                      status.st_ctim.tv_nsec);
 }
 
-/// Whether a process could change the bytes without a trace: one that has mapped the file need not touch its times.
+/// Whether a process could change the bytes without a trace: a writer through a mapping need not update the times.
 bool open_for_writing(int fd) {
-  ::fcntl(fd, F_SETSIG, SIGURG);  // a writer who opens the file meanwhile sends it, and it does nothing
+  ::fcntl(fd, F_SETSIG, SIGURG);  // sent when a writer opens the file meanwhile; its default action is to ignore it
   if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) return true;
   ::fcntl(fd, F_SETLEASE, F_UNLCK);
   return false;
 }
 
-/// A state after which a change would show; empty where it might not. The clock of a file system may stand still for a
-/// moment.
+/// Returns a state after which a change would be visible; empty if it might not be, because a file system's clock may
+/// stand still for a moment.
 std::string settled_state(int fd, const struct stat& before) {
   struct stat after {};
   struct timespec now {};
@@ -123,7 +123,7 @@ Result<FileScan> scan_file(const std::filesystem::path& path, std::int64_t token
     return scan;
   }
   ContentHash hash;
-  constexpr std::size_t block_bytes = std::size_t{1} << 20;  // a whole number of tokens of any size
+  constexpr std::size_t block_bytes = std::size_t{1} << 20;  // a multiple of every token size
   const auto block = std::make_unique<char[]>(block_bytes);
   while (true) {
     std::size_t filled = 0;
@@ -162,7 +162,7 @@ Result<DataFacts> with_split(DataFacts facts, std::int64_t samples, const DataSp
   return facts;
 }
 
-/// What is wrong with the file of data.validation_path is wrong with that key.
+/// Attributes an error in the file of data.validation_path to that key.
 tl::unexpected<Error> of_validation(Error error) {
   if (!error.where.empty()) error.message = error.where + ": " + error.message;
   error.where = "data.validation_path";
@@ -177,7 +177,7 @@ std::string joined(const std::string& fingerprint, const std::string& validation
 
 constexpr std::size_t most_classes = 10000;
 
-/// Counts the labels of a table whose loss is one of classes. names: of the labels, where they are words.
+/// Counts the labels of a table with a loss of classes. names: words of the labels, if any.
 Result<void> count_classes(DataFacts& facts, std::span<const double> labels, const std::vector<std::string>& names,
                            const std::string& where) {
   std::map<std::int64_t, ClassCount> classes;
@@ -206,7 +206,7 @@ Result<void> count_classes(DataFacts& facts, std::span<const double> labels, con
   return {};
 }
 
-// What one sample of a table adds to the token clock: what its loss sums.
+// Increase of the token clock per table sample: the terms of its loss.
 std::int64_t items_per_sample(const ModelSpec& model, std::int64_t outputs) {
   return model.loss == LossKind::cross_entropy ? 1 : outputs;
 }
@@ -346,7 +346,7 @@ Result<DataFacts> scan_table(const RunSpec& spec) {
   if (!split || loss_of(spec.model) != LossKind::cross_entropy || split->outputs != 1) return split;
   std::vector<double> labels;
   for (const auto& row : data.y) labels.push_back(row.front());
-  // Preflight says which label is no class.
+  // Preflight reports which label is not a class.
   if (!count_classes(*split, labels, {}, "data.y")) split->classes.clear();
   return split;
 }

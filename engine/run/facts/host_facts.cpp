@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts of this host from the kernel's files. Every file may be missing or say something else; a fact that cannot be
-// had stays at its default rather than failing a run.
+// Facts of this host from the kernel's files. Any file may be missing or have another format; an unavailable fact keeps
+// its default and does not fail a run.
 #include "accrue/run/host_facts.h"
 
 #include <sched.h>
@@ -21,7 +21,7 @@ namespace accrue {
 
 namespace {
 
-// A set of 8,192 CPUs, the kernel's largest; the plain cpu_set_t holds 1,024.
+// A set of 8,192 CPUs, the kernel's maximum; the plain cpu_set_t holds 1,024.
 std::int64_t affinity_cores() {
   constexpr std::size_t cpus = 8192;
   cpu_set_t* set = CPU_ALLOC(cpus);
@@ -47,7 +47,7 @@ std::int64_t total_memory(const std::filesystem::path& root) {
   return 0;
 }
 
-// The least of the limits from a group up to its root; "max" and an absent file are no limit.
+// Returns the lowest limit from a group up to its root; "max" and a missing file are no limit.
 std::int64_t lowest_limit(const std::filesystem::path& mount, std::filesystem::path group, const char* file,
                           std::int64_t least) {
   group = group.relative_path();
@@ -83,7 +83,7 @@ std::int64_t usable_memory(const std::filesystem::path& root) {
 void read_cpu(const std::filesystem::path& root, HostFacts& facts) {
   std::ifstream stream(root / "proc/cpuinfo");
   std::string line;
-  while (std::getline(stream, line) && !line.empty()) {  // the first processor stands for all
+  while (std::getline(stream, line) && !line.empty()) {  // the first processor represents all
     const auto colon = line.find(':');
     if (colon == std::string::npos || colon + 2 > line.size()) continue;
     const std::string value = line.substr(colon + 2);

@@ -96,7 +96,7 @@ class Planner {
       auto set = part_of(names[i], bounds);
       if (!set) return tl::unexpected(set.error());
       if (set->elements.size() == 0 || set->tokens == 0) {
-        // What is asked for evaluation may come from fewer datasets; training takes what it is told to.
+        // Evaluation may use fewer datasets than given; training uses all.
         if (which != DatasetSplit::train) continue;
         return fail(ErrorCode::data,
                     fmt::format("the split leaves nothing of {} to train on: it has {}", set->prefix.string(),
@@ -155,7 +155,7 @@ class Planner {
     return set;
   }
 
-  /// Samples that a split is asked for; none: those of one pass.
+  /// Requested samples of a split; none: one pass.
   std::optional<std::int64_t> wanted(DatasetSplit which) const {
     const std::int64_t consumed = consumed_samples_of(spec_.data, which);
     if (which == DatasetSplit::train) {
@@ -170,7 +170,7 @@ class Planner {
            consumed;
   }
 
-  /// Of one pass over the set.
+  /// Samples of one pass over the set.
   Result<std::int64_t> samples_of_pass(const CorpusSet& set) const {
     if (gpt()) return std::max<std::int64_t>(0, (set.tokens - 1) / spec_.model.context);
     const auto dataset = IndexedDataset::open(set.prefix);
@@ -202,7 +202,7 @@ class Planner {
     return {};
   }
 
-  /// One set, or several whose samples all come once.
+  /// Sizes one set, or several sets whose samples all occur once.
   Result<void> size_sets(CorpusSplit& split) const {
     const bool several = split.sets.size() > 1;
     std::optional<std::int64_t> asked;
@@ -251,7 +251,7 @@ class Planner {
     return {};
   }
 
-  /// The documents of every set give a BERT or a T5 samples.
+  /// Checks that the documents of every set give samples for a BERT or a T5.
   Result<void> check_documents(const CorpusSplit& split) const {
     if (gpt()) return {};
     for (const CorpusSet& set : split.sets) {
@@ -264,7 +264,7 @@ class Planner {
     return {};
   }
 
-  /// A BERT and a T5 read sentences, and need tokens of their own beside those of the text.
+  /// A BERT and a T5 read sentences, and need special tokens beside those of the text.
   Result<void> check_sentences(const std::string& name, const std::optional<DatasetSidecar>& sidecar) const {
     if (gpt()) return {};
     const bool t5 = spec_.model.kind == ModelKind::t5;
@@ -283,7 +283,7 @@ class Planner {
     return {};
   }
 
-  /// A sidecar says the largest token, so that a vocabulary that is too small is seen before the start.
+  /// A sidecar gives the largest token, so that a vocabulary that is too small is found before the start.
   Result<void> check_vocabulary() const {
     std::vector<std::string> names = spec_.data.paths;
     names.insert(names.end(), spec_.data.validation_paths.begin(), spec_.data.validation_paths.end());
@@ -292,7 +292,7 @@ class Planner {
       if (!sidecar) return tl::unexpected(sidecar.error());
       if (auto checked = check_sentences(name, *sidecar); !checked) return checked;
       if (!*sidecar) continue;
-      // A BERT and a T5 meet the special tokens, too.
+      // A BERT and a T5 also use the special tokens.
       const std::int64_t needed = gpt() ? (*sidecar)->largest_token + 1 : (*sidecar)->special.vocabulary;
       if (needed > spec_.model.vocabulary)
         return fail(ErrorCode::data,
@@ -319,7 +319,7 @@ class Planner {
 
   const RunSpec& spec_;
   const std::filesystem::path& base_dir_;
-  std::int64_t elements_ = 0;  ///< of the dataset that was looked at last
+  std::int64_t elements_ = 0;  ///< of the dataset read last
 };
 
 }  // namespace

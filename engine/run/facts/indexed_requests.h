@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a spec asks of the samplers of BERT and T5.
+// Requests of a spec to the samplers of BERT and T5.
 #pragma once
 
 #include "accrue/run/bert_dataset.h"

@@ -52,7 +52,7 @@ class Opening {
                              std::move(parts->special));
   }
 
-  /// Megatron-LM keeps a blend only where it is told where.
+  /// Megatron-LM saves a blend only in an explicit folder.
   Result<BlendIndex> blend() const {
     BlendIdentity identity{.datasets = {}, .split = split_.split, .weights = {}, .size = {}};
     std::vector<std::int64_t> lengths;
@@ -107,7 +107,7 @@ class Opening {
     return folder_.empty() ? default_index_folder(set.prefix, class_name(identity)) : folder_;
   }
 
-  /// With the corpus as it is now.
+  /// Identity with the current corpus.
   Result<DatasetIdentity> identity_of_now(const CorpusSet& set) const {
     DatasetIdentity identity = identity_of(set);
     auto mark = mark_of_corpus(set.prefix);
@@ -143,7 +143,7 @@ class Opening {
   const IndexedCorpus& corpus_;
   const CorpusSplit& split_;
   IndexCaching caching_;
-  fs::path folder_;  ///< data.cache; empty = beside each dataset
+  fs::path folder_;  ///< data.cache; empty: beside each dataset
 };
 
 }  // namespace

@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Held while an index is looked for and built. The system gives it back when a process dies. A file system without
-/// locks costs the same work several times, no more.
+/// Held while an index is searched and built. The system releases it when a process dies. A file system without locks
+/// only causes repeated work.
 class FolderLock {
  public:
   explicit FolderLock(const fs::path& folder) : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
@@ -34,7 +34,7 @@ class FolderLock {
   int fd_;
 };
 
-/// Loads an index, or builds and keeps it.
+/// Loads an index, or builds and saves it.
 template <typename Load, typename Build, typename Save>
 auto cached(const fs::path& folder, IndexCaching caching, Load load, Build build, Save save) -> decltype(build()) {
   if (caching == IndexCaching::read_only) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The permutation is a balanced Feistel network over the smallest even number of bits that holds the size; an index
-// that lands outside the size is sent through again until it lands inside (at most about four times on average). It is
-// a bijection whatever the round function, so no sample is lost or seen twice in an epoch.
+// The permutation is a balanced Feistel network over the smallest even number of bits that holds the size. An index
+// outside the size passes through again until it is inside (at most about four times on average). It is a bijection for
+// any round function, so no sample is lost or repeated in an epoch.
 #include "accrue/run/sample_order.h"
 
 #include <algorithm>
@@ -53,12 +53,12 @@ std::int64_t SampleOrder::batches_per_epoch() const {
 
 namespace {
 
-/// Positions in the epoch's order that a rank's batch covers, before repeats wrap and the end of the data cuts.
+/// First position in the epoch's order of a rank's batch, before repeats wrap and the end of the data cuts.
 std::int64_t first_position(const SampleOrder& order, std::int64_t batch, std::int64_t rank) {
   return (batch * order.world + rank) * order.micro_batch;
 }
 
-/// A lone rank has no other rank to be even with: its short tail stays short.
+/// A single rank has no others to match, so its short tail stays short.
 bool repeats(const SampleOrder& order) {
   return !order.cyclic && order.uneven == UnevenRanks::repeat && (order.world > 1 || order.fill_alone);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The spelling of every choice of a spec. Names are snake_case; the few that are not are the spellings which the spec
-// format fixes. Each list is in the order of its enum, up to the last value that a spec can name.
+// Spelling of every choice of a spec. Names are snake_case, except for spellings fixed by the spec format. Each list is
+// in enum order, up to the last value that a spec can name.
 #include "accrue/run/choice_names.h"
 
 namespace accrue {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A finding as one line in the form compilers use, which editors and terminals make clickable.
+// A finding as one line in the compiler format, which editors and terminals make clickable.
 #include "accrue/run/findings.h"
 
 #include "accrue/run/name_of.h"

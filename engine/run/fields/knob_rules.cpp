@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each question that several places ask of the knobs is answered here, once.
+// Answers questions about the knobs that several places ask, once.
 #include <algorithm>
 
 #include "accrue/run/accumulation_knobs.h"

@@ -12,12 +12,11 @@ namespace accrue {
 
 namespace {
 
-/// Of the model, what decides which loss is computed and over what.
+/// Keys of the model that determine which loss is computed, and over what.
 constexpr std::array<std::string_view, 8> of_the_loss = {
     "model.kind",   "model.vocabulary", "model.context",         "model.decoder_context",
     "model.inputs", "model.outputs",    "model.label_smoothing", "model.binary_head"};
-/// Of the data, what changes neither the samples nor what is asked of them: their order, and what is kept for
-/// evaluation.
+/// Keys of the data that change neither the samples nor their targets: their order, and the evaluation split.
 constexpr std::array<std::string_view, 10> not_of_the_samples = {"data.shuffle",          "data.cache",
                                                                  "data.sampler",          "data.sharding",
                                                                  "data.consumed_samples", "data.validation_weights",
@@ -33,7 +32,7 @@ std::string loss_difference(const RunSpec& one, const RunSpec& other) {
     if (key.starts_with("data.") && std::ranges::find(not_of_the_samples, key) == not_of_the_samples.end())
       return difference.key;
   }
-  // Left out, it is the model's own.
+  // The default is the model's own.
   if (loss_of(one.model) != loss_of(other.model)) return "model.loss";
   return {};
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a spec's knobs come to: the dialect's preset, the dialect's own keys, what the spec overrides, and what follows
-// from these.
+// Resolves a spec's knobs: the dialect's preset, the dialect's own keys, the spec's overrides, and their consequences.
 #include <algorithm>
 #include <utility>
 
@@ -11,7 +10,7 @@
 namespace accrue {
 namespace {
 
-/// Which original has which defect.
+/// Defects of each original.
 constexpr std::pair<Dialect, Replay> defects[] = {{Dialect::llm, Replay::scheduler_state},
                                                   {Dialect::llm, Replay::narrow_no_sync},
                                                   {Dialect::colossalai, Replay::clip_partial_sums},
@@ -22,31 +21,31 @@ constexpr std::pair<Dialect, Replay> defects[] = {{Dialect::llm, Replay::schedul
                                                   {Dialect::mmengine, Replay::restart_count},
                                                   {Dialect::mmengine, Replay::narrow_no_sync}};
 
-/// K9 as PyTorch's reducer has it: the forward decides whether the backward after it reduces, so a scope that covers
-/// the backward alone comes too late. Colossal-AI's handlers reduce by themselves, at the boundary, whatever it covers.
+/// K9 as in PyTorch's reducer: the forward decides whether the following backward reduces, so a scope around the
+/// backward alone is too late. Colossal-AI's handlers reduce by themselves, at the boundary, independent of the scope.
 void reduce_uncovered(AccumulationKnobs& knobs) {
   if (knobs.reduce_mechanism != ReduceMechanism::handlers) knobs.reduce_when = ReduceWhen::every_micro_step;
 }
 
-/// What a defect does to the plan; those that are not here show in the engine alone.
+/// Effect of a defect on the plan; the others affect only the engine.
 void apply_replay(const AccumulationSpec& spec, AccumulationKnobs& knobs) {
   if (knobs.replays(Replay::clip_partial_sums)) knobs.clip_stage = ClipStage::every_micro_step;
-  if (knobs.replays(Replay::drain_early)) knobs.tail = EpochTail::carry;  // of the batches that are left of an epoch
+  if (knobs.replays(Replay::drain_early)) knobs.tail = EpochTail::carry;  // for the rest of an epoch's batches
   if (knobs.replays(Replay::adjust_scheduler)) knobs.micro_bump = spec.adjust_scheduler.value_or(true);
   if (knobs.replays(Replay::narrow_no_sync)) reduce_uncovered(knobs);
 }
 
-/// The bugs of the gallery that are a wrong choice among the knobs.
+/// Bugs of the gallery that are a wrong choice of knobs.
 void apply_bug(Bug bug, AccumulationKnobs& knobs) {
   switch (bug) {
     case Bug::mean_of_means:
-    case Bug::divide_by_own_size:  // the engine forgets the mean over the micro-batch besides
+    case Bug::divide_by_own_size:  // the engine also ignores the mean over the micro-batch
       knobs.normalizer = Normalizer::true_size;
       break;
     case Bug::no_division:
       knobs.normalizer = Normalizer::none;
       break;
-    case Bug::tail_by_steps:  // where items are counted, the engine shortens the short window
+    case Bug::tail_by_steps:  // if items are counted, the engine shortens the short window
       if (!counts_items(knobs)) knobs.normalizer = Normalizer::steps;
       break;
     case Bug::no_sync_backward_only:
@@ -67,22 +66,22 @@ void apply_bug(Bug bug, AccumulationKnobs& knobs) {
   }
 }
 
-/// A schedule that counts samples moves by those of each update, whatever the dialect would tick.
+/// A schedule that counts samples advances by those of each update, whatever the dialect would tick.
 void count_samples(AccumulationKnobs& knobs) {
   knobs.schedule_clock = ScheduleClock::update;
   knobs.total_guard = false;
   knobs.micro_bump = false;
 }
 
-/// What follows from other knobs unless the spec sets it. A sum over ranks needs a denominator that was
-/// counted over them: without one, ranks are averaged. A bound on partial sums is one on sums that are divided already.
+/// Consequences of other knobs, unless the spec sets them. A sum over ranks needs a denominator counted over them;
+/// without one, ranks are averaged. A bound on partial sums applies to sums that are already divided.
 void apply_consequences(const AccumulationSpec& spec, AccumulationKnobs& knobs) {
   if (!counts_over_ranks(knobs) && !spec.knobs.reduce_op) knobs.reduce_op = ReduceOp::mean;
   if (knobs.clip_stage == ClipStage::every_micro_step && !spec.knobs.normalize_when)
     knobs.normalize_when = NormalizeWhen::eager;
 }
 
-/// Accelerate's own keys, in the meaning its plugin, its loader and its scheduler give them.
+/// Applies Accelerate's own keys with the meaning of its plugin, loader and scheduler.
 void apply_accelerate_keys(const AccumulationSpec& spec, AccumulationKnobs& knobs) {
   if (spec.sync_with_dataloader == false) {
     knobs.tail = EpochTail::carry;
@@ -90,7 +89,7 @@ void apply_accelerate_keys(const AccumulationSpec& spec, AccumulationKnobs& knob
     knobs.counter_reset = CounterReset::never;
   }
   if (spec.sync_each_batch == true) knobs.reduce_when = ReduceWhen::every_micro_step;
-  if (spec.split_batches == true) {  // one inner step per update, and upstream does not apply its guard on this path
+  if (spec.split_batches == true) {  // one inner step per update; upstream does not apply its guard on this path
     knobs.schedule_clock = ScheduleClock::update;
     knobs.total_guard = false;
   }

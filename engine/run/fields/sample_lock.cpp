@@ -35,7 +35,7 @@ bool in_range(std::string_view key, std::int64_t value) {
   return static_cast<double>(value) >= field.minimum && static_cast<double>(value) <= field.maximum;
 }
 
-/// Empty: beyond counting, or not a number of samples at all.
+/// Empty: too large, or not a number of samples.
 std::optional<std::int64_t> product(std::initializer_list<std::int64_t> numbers) {
   std::int64_t result = 1;
   for (const std::int64_t number : numbers) {
@@ -49,14 +49,14 @@ std::optional<std::int64_t> per_update(const RunSpec& spec) {
   return product({spec.accumulation.steps, spec.accumulation.micro_batch, spec.parallel.data});
 }
 
-/// The factors that may follow an edit of one, the first that can is taken.
+/// Factors that may follow an edit, in order of preference.
 std::vector<std::string_view> followers(std::string_view key) {
   if (key == "accumulation.steps") return {"accumulation.micro_batch"};
   if (key == "accumulation.micro_batch") return {"accumulation.steps"};
   return {"accumulation.steps", "accumulation.micro_batch"};
 }
 
-/// What the follower would have to be; empty where that is no whole number in range.
+/// Required value of the follower; empty if it is not an integer in range.
 std::optional<std::int64_t> followed(const RunSpec& spec, const Factor& follower, std::int64_t samples) {
   RunSpec without = spec;
   follower.in(without) = 1;

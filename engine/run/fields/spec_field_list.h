@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a row of the field table is written: list.add(ACCRUE_FIELD(member), label, help).range(...), and list.advanced
-// for one that the form folds away. The member decides the key, the field's type, its choices and whether it may be
-// left out, so none of them can contradict the struct.
+// Notation of a row of the field table: list.add(ACCRUE_FIELD(member), label, help).range(...), and list.advanced for a
+// field that the form hides by default. The member determines the key, the field's type, its choices and whether it is
+// optional, so none of them can contradict the struct.
 #pragma once
 
 #include <algorithm>
@@ -69,8 +69,8 @@ SpecValue to_value(const T& member) {
   }
 }
 
-/// Values that do not fit (a fraction among labels, a row that is no pair) are taken as near as may be; the reader
-/// notices that get() then differs from what it set.
+/// Converts values that do not fit (a fraction among labels, a row that is not a pair) to near ones. The reader then
+/// notices that get() differs from the value that it set.
 template <typename T>
 void from_value(T& member, const SpecValue& value) {
   if constexpr (std::is_enum_v<T>) {
@@ -95,11 +95,11 @@ void from_value(T& member, const SpecValue& value) {
   }
 }
 
-/// Refines the row that was added last.
+/// The row that was added last, to be refined.
 class FieldRow {
  public:
   explicit FieldRow(SpecField& field) : field_(field) {}
-  /// Inclusive bounds; of every element where the field is a list.
+  /// Sets inclusive bounds; in a list they apply to every element.
   FieldRow& range(double minimum, double maximum, std::string_view unit = {}) {
     field_.minimum = minimum;
     field_.maximum = maximum;
@@ -109,7 +109,7 @@ class FieldRow {
   FieldRow& above(double minimum, double maximum, std::string_view unit = {}) {
     return field_.open_minimum = true, range(minimum, maximum, unit);
   }
-  /// Makes a text member a choice among names.
+  /// Makes a text member a choice of names.
   FieldRow& one_of(std::span<const std::string_view> names) {
     field_.type = FieldType::choice;
     field_.choices = names;
@@ -117,10 +117,10 @@ class FieldRow {
   }
   /// Makes a list of texts a list of such names.
   FieldRow& each_of(std::span<const std::string_view> names) { return field_.choices = names, *this; }
-  /// One a choice, in their order.
+  /// Sets one note per choice, in order.
   FieldRow& notes(std::span<const std::string_view> notes) { return field_.choice_notes = notes, *this; }
   FieldRow& rows(std::string_view rows) { return field_.rows = rows, *this; }
-  /// What other tools call it: "system: name, name; system: name".
+  /// Sets the names in other tools: "system: name, name; system: name".
   FieldRow& elsewhere(std::string_view names) {
     const auto take = [](std::string_view& rest, std::string_view end) {
       const auto at = std::min(rest.find(end), rest.size());
@@ -135,7 +135,7 @@ class FieldRow {
     }
     return *this;
   }
-  /// Of one dialect alone.
+  /// Restricts the field to one dialect.
   FieldRow& of(Dialect dialect) {
     field_.dialect = dialect;
     return when([dialect](const RunSpec& spec) { return spec.accumulation.dialect == dialect; });
@@ -148,10 +148,10 @@ class FieldRow {
 
 const RunSpec& default_spec();
 
-/// Where a member lies in a spec.
+/// Returns the place of a member in a spec.
 using MemberPlace = void* (*)(RunSpec&);
 
-/// Reads and sets a member of that type; most fields share it with others, so that little is compiled for each.
+/// Access to a member of that type: reads and sets it. Most fields share it, which keeps the code per field small.
 template <typename Member>
 struct MemberAccess {
   MemberPlace place;
@@ -234,13 +234,13 @@ void add_schedule_fields(FieldList& list);
 void add_accumulation_fields(FieldList& list);
 void add_knob_fields(FieldList& list);
 void add_dialect_fields(FieldList& list);
-/// Those of [parallel] to [teaching].
+/// Adds the fields of [parallel] to [teaching].
 void add_run_fields(FieldList& list);
 void add_megatron_fields(FieldList& list);
 
 }  // namespace accrue::field_detail
 
-/// A key and the member of RunSpec that it sets, const or not as the spec is.
+/// A key and the member of RunSpec that it sets; const if the spec is.
 #define ACCRUE_KEY(key, path)    \
   key, [](auto& spec) -> auto& { \
     return spec.path;            \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The field table as a whole: its order is the order of a spec file. The rows of each section stand in
-// spec_fields_<section>.cpp. Built once, on first use, and never changed.
+// The whole field table, in the order of a spec file. spec_fields_<section>.cpp has the rows of each section. Built
+// once, on first use, and never changed.
 #include "accrue/run/spec_fields.h"
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ std::vector<SpecField> make_fields() {
   return std::move(list.fields);
 }
 
-/// As texts are compared in a search: spaces, hyphens and underscores are equal.
+/// Normalises text for search: spaces, hyphens and underscores are equal.
 std::string searchable(std::string_view text) {
   std::string same = spec_detail::folded(text);
   std::ranges::replace(same, ' ', '_');
@@ -45,7 +45,7 @@ bool contains(std::string_view text, std::string_view wanted) {
   return searchable(text).find(wanted) != std::string::npos;
 }
 
-/// Each word of what is wanted, in any order.
+/// Whether each wanted word occurs, in any order.
 bool has_words(std::string_view text, std::string_view wanted) {
   return std::ranges::all_of(wanted | std::views::split('_'),
                              [&](auto word) { return contains(text, std::string_view(word.begin(), word.end())); });
@@ -63,10 +63,10 @@ bool has_word(std::string_view text, std::string_view wanted) {
 
 constexpr int help_rank = 12;
 
-// Lower is better; 0 = no match.
+// Lower is better; 0: no match.
 int search_rank(const SpecField& field, std::string_view wanted) {
   const auto is = [&](std::string_view name) { return searchable(name) == wanted; };
-  // The plug-in's names are another tool's; an ordinary field that has one of them comes first.
+  // The plug-in's names are another tool's; an ordinary field with such a name comes first.
   const bool plugin = field.section() == "megatron";
   if (is(field.key) || (is(field.label) && !plugin)) return 1;
   if (is(field.name()) && !plugin) return 2;
@@ -132,7 +132,7 @@ std::vector<const SpecField*> search_fields(std::string_view text) {
   std::vector<const SpecField*> found;
   for (std::size_t rank = 1; rank < by_rank.size(); ++rank) {
     if (rank == help_rank && !found.empty()) break;
-    // Of equals, those that the form shows at once come first.
+    // Among equals, fields that the form shows initially come first.
     std::ranges::stable_partition(by_rank[rank], [](const SpecField* field) { return !field->advanced; });
     found.insert(found.end(), by_rank[rank].begin(), by_rank[rank].end());
   }
@@ -146,12 +146,12 @@ bool name_has_words(std::string_view name, std::string_view search) {
 std::string_view nearest_key(std::string_view key) {
   const auto dot = key.find('.');
   std::string_view name = dot == std::string_view::npos ? key : key.substr(dot + 1);
-  // As Accelerate's configuration files spell the fields.
+  // Spelling of the fields in Accelerate's configuration files.
   if (constexpr std::string_view prefix = "megatron_lm_"; name.starts_with(prefix)) {
     name.remove_prefix(prefix.size());
     if (const SpecField* field = find_field("megatron." + std::string(name))) return field->key;
   }
-  // The right name in the wrong section is nearer than any misspelling, where only one section has it.
+  // The right name in the wrong section is nearer than any misspelling, if only one section has it.
   std::vector<std::string_view> keys;
   for (const SpecField& field : spec_fields())
     if (field.name() == name && field.section() != "megatron") keys.push_back(field.key);
@@ -163,7 +163,7 @@ std::string_view nearest_key(std::string_view key) {
     if (dot != std::string_view::npos && field.section() == key.substr(0, dot)) keys.push_back(field.name());
   const std::string_view near = spec_detail::nearest_of(keys, name);
   if (!near.empty()) return find_field(std::string(key.substr(0, dot)) + "." + std::string(near))->key;
-  // A section that is right says nothing about a name that resembles none of its own.
+  // A right section suggests nothing for a name that resembles none of its own.
   if (!keys.empty()) return {};
   for (const SpecField& field : spec_fields()) keys.push_back(field.key);
   return spec_detail::nearest_of(keys, key);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of [accumulation]: the three that every run sets, and the names that a dialect has of its own. The knobs stand
-// between them in a file; spec_fields_knobs.cpp has their rows.
+// Rows of [accumulation]: the three that every run sets, and the names of single dialects. In a file the knobs are
+// between them; spec_fields_knobs.cpp has their rows.
 #include "spec_field_list.h"
 
 namespace accrue::field_detail {

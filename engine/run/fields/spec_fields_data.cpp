@@ -25,7 +25,7 @@ bool is_masked(const RunSpec& spec) {
   return is_indexed(spec) && (spec.model.kind == ModelKind::bert || spec.model.kind == ModelKind::t5);
 }
 
-/// The largest seed of all samplers.
+/// Largest seed of all samplers.
 constexpr double most_seed = 2147483646;
 
 void add_indexed_fields(FieldList& list) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of the knobs K1 to K17 in [accumulation]. Each is optional: left out, the dialect's preset holds.
+// Rows of the knobs K1 to K17 in [accumulation]. Each is optional; the default is the dialect's preset.
 #include "spec_field_list.h"
 
 namespace accrue::field_detail {
@@ -10,7 +10,7 @@ bool has_global_batch(const RunSpec& spec) {
   return spec.accumulation.knobs.group_length == GroupLength::global_batch;
 }
 
-// What each choice means and who does it, where a card shows them side by side.
+// Meaning of each choice and the systems that use it, for a card that compares them.
 constexpr std::string_view tail_notes[] = {
     "carry over: llm-pytorch, MMEngine, Accelerate with sync_with_dataloader off",
     "drop, not fetched: Colossal-AI's loader",
@@ -45,7 +45,7 @@ bool follows_schedule(const RunSpec& spec) {
   return length && has_length_schedule(*length);
 }
 
-// K1 to K7: how long a window is, what ends it, what divides it.
+// K1 to K7: length, end and divisor of a window.
 void add_window_knobs(FieldList& list) {
   list.advanced(
       ACCRUE_KNOB_FIELD(group_length), "Window length",
@@ -109,7 +109,7 @@ void add_window_knobs(FieldList& list) {
       .elsewhere("llm-pytorch: accumulation_boundary; MMEngine: should_update; Accelerate: sync_gradients");
 }
 
-// K8 to K12: what happens around a boundary.
+// K8 to K12: actions around a boundary.
 void add_boundary_knobs(FieldList& list) {
   list.add(ACCRUE_KNOB_FIELD(reduce_when), "Reduce when",
            "K8. When ranks exchange gradients: once a window, in every micro-step (same result, N times the bytes), or "
@@ -143,7 +143,7 @@ void add_boundary_knobs(FieldList& list) {
       .elsewhere("Accelerate: step_was_skipped, optimizer_step_was_skipped");
 }
 
-// K13 to K17: clock, ranks, what is kept and what is reported.
+// K13 to K17: clock, ranks, saved state and reports.
 void add_bookkeeping_knobs(FieldList& list) {
   list.add(ACCRUE_KNOB_FIELD(schedule_clock), "Schedule clock",
            "K13. What moves the learning-rate schedule by one: an update; an update, as many times as there are ranks; "
@@ -176,7 +176,7 @@ void add_knob_fields(FieldList& list) {
   add_window_knobs(list);
   add_boundary_knobs(list);
   add_bookkeeping_knobs(list);
-  // Left out, a knob is the dialect's: the same field read from a spec that spells every knob out.
+  // The default of a knob is the dialect's: the same field of a spec that spells every knob out.
   for (SpecField& field : list.fields) {
     if (field.section() != "accumulation" || !field.optional || field.key == "accumulation.global_batch") continue;
     field.derived = [get = field.get](const RunSpec& spec) {

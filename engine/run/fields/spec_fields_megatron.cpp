@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of [megatron]: the fields of Accelerate's MegatronLMPlugin under their own names, in the order of its signature.
-// What each is left at, who may set it in a field's place and what follows from it stand in the room megatron.
+// The room megatron has their defaults, overrides and consequences.
 #include "spec_field_list.h"
 
 namespace accrue::field_detail {

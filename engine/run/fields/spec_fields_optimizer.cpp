@@ -19,7 +19,7 @@ constexpr std::string_view optimizer_notes[] = {
     "LARS: momentum, scaled for each parameter by its own norm",
 };
 
-/// Whether the spec's optimizer is one of those named.
+/// Whether the spec's optimizer is one of `kinds`.
 template <OptimizerKind... kinds>
 bool is_one_of(const RunSpec& spec) {
   return ((spec.optimizer.kind == kinds) || ...);

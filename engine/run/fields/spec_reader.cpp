@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TOML -> RunSpec, by the field table alone. toml++ parses: it keeps the place of every key and value. A key that has a
-// problem keeps its default, and reading goes on, so one look at a file reports everything that is wrong with it; only
+// TOML -> RunSpec, by the field table alone. toml++ parses and keeps the place of every key and value. A key with a
+// problem keeps its default and reading continues, so one pass reports everything that is wrong with a file; only
 // broken TOML and a newer format version end it at once.
 #include "spec_reader.h"
 
@@ -31,7 +31,7 @@ using spec_detail::in_quotes;
 using spec_detail::nearest_of;
 
 constexpr std::int64_t format_version = 1;
-/// Stands in the place of a file where a value was given on the command line.
+/// Replaces the file name for a value from the command line.
 constexpr const char* set_option = "--set";
 
 std::string describe(const toml::node& node) {
@@ -45,7 +45,7 @@ std::string describe(const toml::node& node) {
   return "a date or time";
 }
 
-// Lists of T from a TOML array; nothing if an element is of another type.
+// Returns a list of T from a TOML array; none if an element has another type.
 template <typename T, typename Convert>
 std::optional<std::vector<T>> list_of(const toml::node& node, Convert convert) {
   const toml::array* array = node.as_array();
@@ -75,7 +75,7 @@ std::optional<SpecValue> some(std::optional<T> value) {
   return SpecValue(std::move(*value));
 }
 
-// The value as the field's alternative; nothing where the types do not fit.
+// Returns the value as the field's alternative; none if the types do not match.
 std::optional<SpecValue> value_of(FieldType type, const toml::node& node) {
   const auto text_of = [](const toml::node& element) { return element.value_exact<std::string>(); };
   switch (type) {
@@ -101,7 +101,7 @@ std::optional<SpecValue> value_of(FieldType type, const toml::node& node) {
   return std::nullopt;
 }
 
-// A value that was meant, where the type is wrong but the meaning plain: "4" or 4.0 for 4, 1 for true, w for "w".
+// Guesses the intended value for a wrong type with a clear meaning: "4" or 4.0 for 4, 1 for true, w for "w".
 std::optional<std::string> meant_value(const SpecField& field, const toml::node& node) {
   if (const auto real = node.value_exact<double>(); real && field.type == FieldType::integer)
     if (*real == std::trunc(*real) && std::abs(*real) < 1e15) return spec_detail::number_text(*real);
@@ -115,7 +115,7 @@ std::optional<std::string> meant_value(const SpecField& field, const toml::node&
   return value && !check_value(field, *value) ? std::optional(format_value(*value)) : std::nullopt;
 }
 
-// What another tool's name, a misspelling or a misplaced key was meant to be.
+// Guesses the key behind another tool's name, a misspelling or a misplaced key.
 std::string hint_for(std::string_view key) {
   const auto dot = key.find('.');
   const std::string name = folded(dot == std::string_view::npos ? key : key.substr(dot + 1));
@@ -137,7 +137,7 @@ Finding unknown_key(const std::string& key, std::string found) {
   return {.key = key, .message = "is not a key of a spec", .found = std::move(found), .expected = std::move(meant)};
 }
 
-/// Sets the field, or says why the value does not fit it.
+/// Sets the field, or returns why the value is invalid.
 std::optional<Finding> take_value(RunSpec& spec, const SpecField& field, const toml::node& node) {
   const auto value = value_of(field.type, node);
   if (!value)
@@ -167,7 +167,7 @@ class Reader {
       } else if (const toml::table* section = node.as_table()) {
         for (const auto& [name, value] : *section)
           read_key(std::string(key.str()) + "." + std::string(name.str()), name, value);
-        // The plug-in's own defaults hold where it is there; a field that says no more keeps it there.
+        // The plug-in's own defaults apply if the section exists; this field keeps an empty section.
         if (key.str() == "megatron" && section->empty()) reading_.spec.megatron.is_train_batch_min = true;
       } else {
         const std::string name(key.str());

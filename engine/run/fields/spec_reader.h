@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reader without the size limit, for texts that this program wrote itself (plan.json).
+// Reader without the size limit, for texts that this program wrote itself (plan.json).
 #pragma once
 
 #include <limits>

@@ -16,7 +16,7 @@ Json bound(double number) {
   return number;
 }
 
-/// Of one element of a list, and of the list around it.
+/// Schema of one element of a list, then of the list.
 Json type_schema(const SpecField& field) {
   Json schema = {{"type", name_of<FieldType::matrix>(field.type, {"boolean", "integer", "number", "string", "string",
                                                                   "integer", "number", "string", "number"})}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spelling of numbers and strings, likeness of names, and the check of one value against its row. Numbers go through
-// std::to_chars, whose shortest form is the same on every machine and in every locale.
+// Spelling of numbers and strings, similarity of names, and the check of one value against its row. Numbers use
+// std::to_chars, whose shortest form is equal on every machine and in every locale.
 #include "spec_text.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::string shortest(double number) {
   std::string text(buffer, end);
   const auto e = text.find('e');
   if (e == std::string::npos) return text;
-  // "3e-04" and "1e+06" are written "3e-4" and "1e6".
+  // "3e-04" and "1e+06" become "3e-4" and "1e6".
   std::string exponent = text.substr(e + 1);
   const bool negative = exponent[0] == '-';
   if (exponent[0] == '-' || exponent[0] == '+') exponent.erase(0, 1);
@@ -64,7 +64,7 @@ Finding choice_finding(const SpecField& field, const std::string& name) {
   return finding;
 }
 
-// Numbers of a value, in reading order; nothing for texts.
+// Numbers of a value, in reading order; none for texts.
 std::vector<double> numbers_of(const SpecValue& value) {
   std::vector<double> numbers;
   if (const auto* whole = std::get_if<std::int64_t>(&value)) numbers = {static_cast<double>(*whole)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunSpec -> TOML. Only what differs from the defaults is written, so a spec stays as short as what it says and two
-// specs that mean the same have the same text.
+// RunSpec -> TOML. Only values that differ from the defaults are written. So a spec is as short as possible, and two
+// specs with the same meaning have the same text.
 #include <algorithm>
 
 #include "accrue/run/spec_fields.h"
@@ -44,7 +44,7 @@ std::string annotated(const SpecField& field, const SpecValue& value) {
   return text + (left_out ? "# " + name + " =\n" : name + " = " + format_value(value) + "\n");
 }
 
-/// Whether no key of a section has a default. Its heading would be the plug-in, with the defaults of that.
+/// Whether no key of a section has a default. Its heading alone would enable the plug-in with its defaults.
 bool is_left_out(std::string_view section) {
   const RunSpec defaults;
   return std::ranges::all_of(spec_fields(), [&](const SpecField& field) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// toml++ as this project uses it: declarations. The parser itself is compiled once, in spec_reader.cpp.
+// Declarations of toml++ for this project. spec_reader.cpp compiles the parser itself, once.
 #pragma once
 
 #define TOML_HEADER_ONLY 0

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// toml++ 3.3 parses nested values and dotted keys by recursion and limits only the former, so a small file can exhaust
+// toml++ 3.3 parses nested values and dotted keys recursively and limits only the former, so a small file can exhaust
 // the stack. One pass over the text counts both without parsing: brackets outside strings, and dots since the last
-// character that ends a key. It may misjudge broken TOML, never a spec that the parser would take. On some bytes that
-// are no UTF-8 toml++ reaches code that it has declared unreachable; another pass finds these.
+// character that ends a key. It may misjudge broken TOML, but never a spec that the parser would accept. On some bytes
+// that are not UTF-8 toml++ reaches code that it declared unreachable; another pass finds these.
 #include "toml_prescan.h"
 
 #include <algorithm>
@@ -15,8 +15,7 @@ namespace accrue::spec_detail {
 
 namespace {
 
-// Length of the string that starts at text[at], quotes included; a one-line string ends at the line's end at the
-// latest.
+// Length of the string that starts at text[at], including quotes; a one-line string ends at the line end at the latest.
 std::size_t string_length(std::string_view text, std::size_t at) {
   const char quote = text[at];
   const std::string fence(3, quote);
@@ -33,7 +32,7 @@ std::size_t string_length(std::string_view text, std::size_t at) {
   return text.size() - at;
 }
 
-/// Columns count characters, as the parser's do.
+/// Columns count characters, like the parser's.
 Finding placed(Finding finding, std::string_view text, std::size_t at) {
   const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };
   finding.line = 1;

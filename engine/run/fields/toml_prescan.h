@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A look at hostile TOML before the parser sees it, and what the parser says of TOML that it does not take.
+// Check of hostile TOML before parsing, and wording of the parser's errors.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace accrue::spec_detail {
 
-/// Deepest nesting of brackets, and most parts of a dotted key, that a spec may have.
+/// Maximum nesting of brackets and maximum number of parts of a dotted key.
 inline constexpr int max_toml_depth = 32;
 
-/// The first place where a text is no UTF-8 or nests deeper than max_toml_depth, as a finding without a file name.
+/// Returns the first place that is not UTF-8 or nests deeper than max_toml_depth, as a finding without a file name.
 std::optional<Finding> prescan_toml(std::string_view text);
 
-/// What the parser says of an error, for the end of a sentence, on one line.
+/// Turns the parser's error into one line for the end of a sentence.
 std::string toml_words(std::string said);
 
 }  // namespace accrue::spec_detail

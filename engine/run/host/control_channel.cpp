@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run that outlives its window must still take commands, from its owner and from nobody else: hence a Unix socket
-// (mode 0600) in a folder of the user's own (0700), and a check of the user id of every connection. Events do not
-// travel here: they are in the run folder.
+// A run that outlives its window must accept commands from its owner and from no one else. Hence a Unix socket (mode
+// 0600) in a private folder of the user (0700), and a check of the user id of every connection. Events are not sent
+// here: they are in the run folder.
 #include "control_channel.h"
 
 #include <fcntl.h>
@@ -38,7 +38,7 @@ fs::path short_folder() {
   return fmt::format("/tmp/accrue-{}", ::getuid());
 }
 
-/// The session's own folder, where this process has one: a scheduler may hand on the variable without the folder.
+/// The session's own folder, if this process has one: a scheduler may pass on the variable without the folder.
 std::optional<fs::path> session_folder() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   std::error_code error;
@@ -50,13 +50,13 @@ bool fits_socket(const fs::path& path) {
   return path.native().size() < sizeof(sockaddr_un::sun_path);
 }
 
-/// A run's name comes from a file; as part of a path it could lead anywhere.
+/// A run's name comes from a file; as part of a path it could point anywhere.
 Result<void> check_run_id(const std::string& run_id) {
   if (is_run_id(run_id)) return {};
   return fail(ErrorCode::protocol, fmt::format("\"{}\" is not a run's name, so it has no control socket", run_id));
 }
 
-/// The folder must be our own and closed to others: in /tmp, anything else could be another user's trap.
+/// The folder must belong to this user and be closed to others: in /tmp, anything else could be another user's trap.
 Result<void> ensure_private(const fs::path& folder) {
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
     return fail(ErrorCode::device, fmt::format("cannot be made: {}", std::strerror(errno)), folder.string());
@@ -77,13 +77,13 @@ Result<sockaddr_un> socket_address(const fs::path& path) {
   return address;
 }
 
-/// The name under which a socket is bound. It is renamed once it listens.
+/// Temporary name of a bound socket, which is renamed once it listens.
 std::string hidden(const std::string& name) {
   return "." + name;
 }
 
-/// True if nobody listens there. A socket under its final name was listening once; one under the hidden name may be
-/// about to, unless it is old.
+/// Whether no process listens. A socket with its final name was listening once; one with the hidden name may be about
+/// to, unless it is old.
 bool is_dead(const fs::path& path) {
   constexpr auto soon = std::chrono::minutes(1);
   std::error_code error;
@@ -111,7 +111,7 @@ bool is_same_user(int fd) {
   return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::getuid();
 }
 
-/// Appends what can be read to partial; false at the end of the connection.
+/// Appends readable bytes to `partial`; false at the end of the connection.
 bool read_available(int fd, std::string& partial) {
   char bytes[4096];
   for (;;) {
@@ -211,7 +211,7 @@ Result<ControlServer> ControlServer::open(const std::string& run_id) {
   const auto address = socket_address(bound);
   if (!address) return tl::unexpected(address.error());
   server.listener_ = OwnedFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  ::unlink(bound.c_str());  // left by a killed supervisor: as we hold the run's lock, there is no other
+  ::unlink(bound.c_str());  // left by a killed supervisor: this process holds the run's lock, so there is no other
   const auto* generic = reinterpret_cast<const sockaddr*>(&*address);
   if (!server.listener_ || ::bind(server.listener_.get(), generic, sizeof *address) != 0 ||
       ::chmod(bound.c_str(), 0600) != 0 || ::listen(server.listener_.get(), 16) != 0 ||
@@ -257,7 +257,7 @@ void ControlServer::accept_clients() {
     OwnedFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd) return;
     if (!is_same_user(fd.get())) continue;
-    if (clients_.size() == max_clients) clients_.erase(clients_.begin());  // the one that has been silent for longest
+    if (clients_.size() == max_clients) clients_.erase(clients_.begin());  // the client that was silent longest
     clients_.push_back({std::move(fd), {}, false});
   }
 }
@@ -276,7 +276,7 @@ bool ControlServer::serve_client(Client& client, const Handler& handler) {
 
 namespace {
 
-/// Errors: nobody listens there, or another user does.
+/// Errors: no process listens, or another user's does.
 Result<OwnedFd> connected_to(const fs::path& path) {
   const auto address = socket_address(path);
   if (!address) return tl::unexpected(address.error());
@@ -293,7 +293,7 @@ Result<ControlClient> ControlClient::connect(const std::string& run_id) {
   if (auto named = check_run_id(run_id); !named) return tl::unexpected(named.error());
   const fs::path path = control_socket_path(run_id);
   auto fd = connected_to(path);
-  // A run may be trained from outside this session, as by a scheduler.
+  // A run may be trained outside this session, for example by a scheduler.
   if (const fs::path other = short_folder() / path.filename(); !fd && other != path)
     if (auto outside = connected_to(other)) fd = std::move(outside);
   if (!fd) return tl::unexpected(fd.error());

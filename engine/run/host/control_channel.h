@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control socket of a live run: one JSON line a command, one JSON line an answer. The protocol is described in
-// EVENTS.md. Thread: engine.
+// Control socket of a live run: each command and each answer is one JSON line. EVENTS.md describes the protocol.
+// Thread: engine.
 #pragma once
 
 #include <poll.h>
@@ -22,7 +22,7 @@ namespace accrue {
 std::string encode_control(const HostCommand& command);
 Result<HostCommand> decode_control(std::string_view line);
 
-/// What the supervisor answers: the state it is in, or why it refused.
+/// The supervisor's answer: its state, or the reason of a refusal.
 struct ControlAnswer {
   bool ok = false;
   std::string state;
@@ -31,19 +31,19 @@ struct ControlAnswer {
 std::string encode_answer(const ControlAnswer& answer);
 Result<ControlAnswer> decode_answer(std::string_view line);
 
-/// <dir>/<run id>.sock; the folder is $XDG_RUNTIME_DIR/accrue, or /tmp/accrue-<uid> where that variable names no folder
-/// or its path is too long for a socket.
+/// Returns <dir>/<run id>.sock. The folder is $XDG_RUNTIME_DIR/accrue, or /tmp/accrue-<uid> if that variable does not
+/// name a folder or its path is too long for a socket.
 std::filesystem::path control_socket_path(const std::string& run_id);
 
-/// Removes the sockets of supervisors that were killed from the folder that this run's is in.
+/// Removes the sockets of killed supervisors from the folder of this run's socket.
 void clear_dead_sockets(const std::string& run_id);
 
-/// The listening side. Answers at once; a client that does not read its answers is dropped, and where there are too
-/// many the one that has been idle for longest.
+/// Server side. Answers at once. A client that does not read its answers is dropped; if there are too many clients, the
+/// one that was idle longest is.
 class ControlServer {
  public:
-  /// Clears dead sockets on the way. Errors: the folder is not ours alone, or the socket cannot be
-  /// bound (device); run_id is not a run's name (protocol).
+  /// Removes dead sockets first. Errors: the folder belongs to another user or is open to others, or the socket cannot
+  /// be bound (device); run_id is not a run's name (protocol).
   static Result<ControlServer> open(const std::string& run_id);
   ControlServer(ControlServer&&) noexcept;
   ControlServer& operator=(ControlServer&&) noexcept;
@@ -52,7 +52,7 @@ class ControlServer {
 
   void add_poll(std::vector<pollfd>& fds) const;
   using Handler = std::function<ControlAnswer(const HostCommand&)>;
-  /// Accepts, reads and answers whatever waits; never blocks.
+  /// Accepts, reads and answers all waiting requests; never blocks.
   void serve(const Handler& handler);
 
  private:
@@ -67,17 +67,17 @@ class ControlServer {
 
   OwnedFd listener_;
   std::filesystem::path path_;
-  std::vector<Client> clients_;  ///< the one that spoke last is last
+  std::vector<Client> clients_;  ///< the last speaker is last
 };
 
-/// The asking side. Answers come later, by take_answers.
+/// Client side. take_answers() returns the answers later.
 class ControlClient {
  public:
-  /// Errors: no process listens there (peer_lost); run_id is not a run's name (protocol).
+  /// Errors: no process listens (peer_lost); run_id is not a run's name (protocol).
   static Result<ControlClient> connect(const std::string& run_id);
   int fd() const { return fd_.get(); }
   Result<void> send(const HostCommand& command);
-  /// Answers that have arrived; false in `open` once the supervisor has closed the connection.
+  /// Returns the answers that have arrived. Sets `open` to false once the supervisor has closed the connection.
   std::vector<ControlAnswer> take_answers(bool& open);
 
  private:

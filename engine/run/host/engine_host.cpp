@@ -37,8 +37,8 @@ void block_signals() {
   ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
 }
 
-/// The hash of spec.toml if it says the same as the plan, otherwise of what it should say, so that "show" reports the
-/// difference.
+/// Returns the hash of spec.toml if it matches the plan, otherwise that of the expected text, so that "show" reports
+/// the difference.
 std::string spec_hash(const fs::path& dir, const RunPlan& plan) {
   const SpecReading reading = read_spec(dir / "spec.toml");
   const auto text = read_file(dir / "spec.toml");
@@ -56,7 +56,7 @@ Error taken_over(const fs::path& dir) {
   return {ErrorCode::config, "another process trains this run", dir.string(), "Attach to it instead"};
 }
 
-/// Opens the folder to append, unless somebody has continued the run since it was read.
+/// Opens the folder to append, unless the run was continued since it was read.
 Result<RunWriter> reopen_unchanged(const ResumeRequest& request) {
   if (record_bytes(request.dir) > request.record_bytes) return tl::unexpected(taken_over(request.dir));
   auto writer = RunWriter::reopen(request.dir);
@@ -64,8 +64,8 @@ Result<RunWriter> reopen_unchanged(const ResumeRequest& request) {
   return writer;
 }
 
-/// A change of N during the run is recorded in the events, too: a plan with a change that no event records is damaged.
-/// Where events are missing or unreadable, nothing follows from that.
+/// The events also record a change of N during the run, so a plan with an unrecorded change is damaged. Missing or
+/// unreadable events prove nothing.
 Result<void> check_steps_record(const fs::path& dir, const RunPlan& plan) {
   if (plan.window.steps_set.empty()) return {};
   const auto history = read_events(dir / "events.jsonl");
@@ -90,7 +90,7 @@ bool lies_inside(const fs::path& dir, const fs::path& folder) {
   return std::ranges::mismatch(outer, inner).in1 == outer.end();
 }
 
-/// `dir`: of the branch; empty = not chosen.
+/// `dir`: folder of the branch; empty: not chosen.
 Result<void> check_branch_folder(const BranchPoint& from, const fs::path& dir) {
   if (dir.empty()) return {};
   const auto absolute = absolute_folder(dir);
@@ -144,7 +144,7 @@ Result<ResumeRequest> read_resumable(const fs::path& folder) {
   }
   if (auto own = check_not_imported(dir); !own) return tl::unexpected(own.error());
   request.dir = dir;
-  request.record_bytes = record_bytes(request.dir);  // first: what is read below may change after it
+  request.record_bytes = record_bytes(request.dir);  // first: later reads may follow a change
   std::error_code error;
   if (resume_from != "newest" && (!checkpoint_mark(resume_from).valid() ||
                                   !fs::exists(request.dir / "checkpoints" / resume_from / "manifest.json", error)))
@@ -162,7 +162,7 @@ Result<ResumeRequest> read_resumable(const fs::path& folder) {
   }
   if (!order) return tl::unexpected(order.error());
   request.order = std::move(*order);
-  // A copied folder is a run of its own: under the original's name it would receive the original's commands.
+  // A copied folder is a run of its own: with the original's id it would receive the original's commands.
   if (fs::path(request.order.run_dir).lexically_normal() != request.dir) request.order.run_id = new_run_id();
   request.order.run_dir = request.dir;
   request.order.resume_from = resume_from;
@@ -186,7 +186,7 @@ EngineHost::Impl::~Impl() {
 
 Result<void> EngineHost::Impl::make_ready() {
   if (is_live(state.load())) return fail(ErrorCode::config, "a run is live here", {}, "Stop it first");
-  if (thread.joinable()) {  // a run that is over, or a replay whose end nobody waits for
+  if (thread.joinable()) {  // a run that is over, or a replay whose end is not awaited
     shutting_down = true;
     post(HostVerb::shut_down);
     thread.join();
@@ -212,7 +212,7 @@ void EngineHost::Impl::launch(RunState first_state, fs::path dir, std::function<
     try {
       work();
     } catch (const std::exception& error) {
-      // The session is gone by now: its ranks are killed and reaped, and its folder is unlocked.
+      // The session is destroyed by now: its ranks are killed and reaped, and its folder is unlocked.
       publish_failure({ErrorCode::internal, fmt::format("The supervisor failed: {}", error.what()), {}, {}});
     }
   });
@@ -283,7 +283,7 @@ void EngineHost::Impl::supervise(SessionRequest request) {
     wait(fds, longest_sleep_ms);
     for (const auto& command : take_commands()) {
       const auto done = session.command(command);
-      // The other refusals need no message: the state that the owner sees says why.
+      // The other refusals need no message: the state that the owner sees explains them.
       const bool needs_words = command.verb == HostVerb::set_steps || command.verb == HostVerb::step_phase;
       if (!done && needs_words) publish_refusal(done.error().message);
     }
@@ -291,7 +291,7 @@ void EngineHost::Impl::supervise(SessionRequest request) {
   }
 }
 
-/// Waits until ranks without a supervisor have saved. A supervisor that takes the run meanwhile keeps it. Errors
+/// Waits until ranks without a supervisor have saved. If a supervisor takes the run meanwhile, it keeps it. Errors
 /// (cancelled): the user stopped the wait.
 Result<RunWriter> EngineHost::Impl::wait_for_folder(const ResumeRequest& request) {
   using Clock = std::chrono::steady_clock;
@@ -397,7 +397,7 @@ Result<fs::path> EngineHost::Impl::start(RunRequest request, const BranchPoint* 
 
 namespace {
 
-/// A library is known by its contents, wherever it lies.
+/// Libraries are identified by their contents, at any place.
 Result<void> take_places(std::vector<PluginRecord>& recorded, const std::vector<std::string>& files) {
   for (const std::string& file : files) {
     const auto hash = sha256_of_file(file);

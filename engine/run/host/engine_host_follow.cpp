@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Following a run that another process trains, and replaying one that is over. Events come from the run folder,
-// commands go through the control socket, and nothing is written.
+// Following a run of another process, and replaying one that is over. Events come from the run folder, commands go
+// through the control socket, and nothing is written.
 #include <fmt/format.h>
 
 #include <deque>
@@ -26,14 +26,14 @@ RunEvent unreachable() {
               "Attach from the account and the session that started it");
 }
 
-/// The connection to a run's supervisor. A supervisor with many clients drops the one that has been idle for longest:
-/// the connection is then made again, and commands that were not answered are sent again.
+/// Connection to a run's supervisor. A supervisor with many clients drops the one that was idle longest; the connection
+/// is then made again, and unanswered commands are sent again.
 class ControlLine {
  public:
   ControlLine(std::string run_id, std::optional<ControlClient> client)
       : run_id_(std::move(run_id)), client_(std::move(client)), given_up_(!client_.has_value()) {}
 
-  /// Takes answers and reconnects where that is necessary. Returns the refusals among the answers.
+  /// Takes answers and reconnects if necessary. Returns the refusals among the answers.
   std::vector<std::string> turn() {
     std::vector<std::string> refusals;
     bool open = true;
@@ -48,10 +48,10 @@ class ControlLine {
   }
   void send(const HostCommand& command) {
     unanswered_.push_back(command);
-    if (client_) static_cast<void>(client_->send(command));  // the next turn notices if the line is broken
+    if (client_) static_cast<void>(client_->send(command));  // the next turn notices a broken line
   }
   bool supervisor_gone() const { return gone_; }
-  /// Commands do not reach the run.
+  /// Whether commands cannot reach the run.
   bool given_up() const { return given_up_; }
 
  private:
@@ -113,8 +113,7 @@ Result<std::string> ask_run(const fs::path& folder, const HostCommand& command) 
 }
 
 void EngineHost::Impl::mirror(RunEvent event) {
-  if (held_end)
-    publish(std::move(*std::exchange(held_end, std::nullopt)));  // that was not the end: the run was resumed
+  if (held_end) publish(std::move(*std::exchange(held_end, std::nullopt)));  // it was not the end: the run was resumed
   if (const auto* changed = std::get_if<StateChanged>(&event.body)) {
     const auto new_state = run_state_from(changed->state);
     if (new_state && !is_over(*new_state)) saw_end = false;  // resumed after an end
@@ -153,7 +152,7 @@ void EngineHost::Impl::follow(const fs::path& dir, const std::string& run_id, st
   if (!control) publish(unreachable());
   ControlLine line(run_id, std::move(control));
   for (;;) {
-    // This comes before reading: if the supervisor is gone now, what is read below is all there will be.
+    // Before reading: if the supervisor is gone now, the following read gets everything.
     for (const auto& refusal : line.turn()) publish_refusal(refusal);
     if (line.given_up() && !watches_only.exchange(true)) publish(unreachable());
     const bool alive = line.given_up() ? is_locked(dir) : !line.supervisor_gone();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What EngineHost shares between its owner thread and the engine thread: a mailbox of commands, the state, the queue.
+// State that EngineHost's owner thread and engine thread share: the mailbox of commands, the state, the queue.
 #pragma once
 
 #include <atomic>
@@ -16,16 +16,16 @@
 
 namespace accrue {
 
-/// A run folder that is about to be continued.
+/// A run folder to continue.
 struct ResumeRequest {
   std::filesystem::path dir;
   RunOrder order;
   std::string spec_sha256;
-  std::optional<RunWriter> writer;  ///< empty while others hold the folder: the engine thread waits for it
-  std::uintmax_t record_bytes = 0;  ///< of events.jsonl as it was read; orphans do not write there, a supervisor does
+  std::optional<RunWriter> writer;  ///< empty while others hold the folder; the engine thread waits for it
+  std::uintmax_t record_bytes = 0;  ///< size of events.jsonl as read; orphans do not append to it, a supervisor does
 };
 
-/// Why a run in which no process trains takes no commands. Clears the sockets of supervisors that were killed.
+/// Returns why a run without a training process takes no commands. Removes the sockets of killed supervisors.
 Error not_trained(const RunSummary& run);
 
 struct EngineHost::Impl {
@@ -33,13 +33,13 @@ struct EngineHost::Impl {
   ~Impl();
 
   // Owner thread.
-  /// Ends the previous engine thread; an error while a run is live.
+  /// Ends the previous engine thread. Errors: a run is live.
   Result<void> make_ready();
   void launch(RunState first_state, std::filesystem::path dir, std::function<void()> work);
   void post(HostCommand command);
   void post(HostVerb verb) { post(HostCommand{verb}); }
 
-  /// `from`: the checkpoint that the run goes on from; null = it begins anew.
+  /// `from`: the checkpoint from which the run continues; null: it starts from the beginning.
   Result<std::filesystem::path> start(RunRequest request, const BranchPoint* from);
 
   // Engine thread.
@@ -50,18 +50,19 @@ struct EngineHost::Impl {
   void replay(const std::filesystem::path& dir);
   void publish(RunEvent event) { publish(std::span(&event, 1)); }
   void publish(std::span<RunEvent> together);
-  /// A command that the run did not take: not stored, as it changes nothing.
+  /// Publishes a command that the run refused. It is not stored, as it changes nothing.
   void publish_refusal(const std::string& why);
   void publish_state(RunState state, std::string detail);
-  /// The run could not be taken over or followed.
+  /// Publishes that the run could not be taken over or followed.
   void publish_failure(Error error);
-  /// Passes on an event of a run that another process trains, and follows its state.
+  /// Forwards an event of a run that another process trains, and follows its state.
   void mirror(RunEvent event);
-  /// Shows the end of a mirrored run, which is held back until its folder is free: who sees the end may resume at once.
+  /// Publishes the end of a mirrored run. The end is held back until the folder is free, because its viewer may resume
+  /// at once.
   void release_end();
-  /// Waits until the consumer has taken something; false once the host is shutting down.
+  /// Waits until the consumer has taken something; false once the host shuts down.
   bool wait_for_room();
-  /// Waits for a command or for one of fds, at most timeout_ms; false once the host is shutting down.
+  /// Waits for a command or for one of fds, at most timeout_ms; false once the host shuts down.
   bool wait(std::vector<pollfd>& fds, int timeout_ms);
   std::vector<HostCommand> take_commands();
 
@@ -73,18 +74,18 @@ struct EngineHost::Impl {
   std::atomic<bool> watches_only{false};  ///< attached without a way to send commands
   std::atomic<bool> shutting_down{false};
 
-  mutable std::mutex mutex;  ///< guards what follows
+  mutable std::mutex mutex;  ///< guards the following members
   std::deque<HostCommand> commands;
   std::filesystem::path run_dir;
   std::function<void()> wakeup;
   std::optional<Error> failure;
 
-  // Of a mirrored run; engine thread only.
+  // State of a mirrored run; engine thread only.
   bool saw_end = false;
   std::optional<RunEvent> held_end;
   std::optional<Update> mirrored_update;
 
-  std::jthread thread;  ///< last: joined before the rest goes
+  std::jthread thread;  ///< last: joined before the other members are destroyed
 };
 
 }  // namespace accrue

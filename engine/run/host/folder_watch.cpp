@@ -20,7 +20,7 @@ FolderWatch::Identity FolderWatch::identity_of(const std::filesystem::path& path
   return {facts.st_dev, facts.st_ino};
 }
 
-/// Another error of the file system (EIO, a stale handle) is no loss yet: the next look decides.
+/// Another file system error (EIO, a stale handle) is not a loss yet: the next check decides.
 bool FolderWatch::is_lost(const std::filesystem::path& path, const Identity& had) {
   struct stat facts {};
   if (::lstat(path.c_str(), &facts) != 0) return errno == ENOENT || errno == ENOTDIR;

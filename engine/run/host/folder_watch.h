@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a run can still be recorded: its folder, its lock and its record are what their names lead to, and the disk
-// takes what is written. Open descriptors outlive a folder that is removed or renamed, so nothing else would notice:
-// the record would go nowhere, and without run.lock a second supervisor would be let in. Thread: engine.
+// Checks that a run can still be recorded: its folder, lock and record still have their names, and the disk accepts
+// writes. Open descriptors outlive a removed or renamed folder. Without this check the record would be lost silently,
+// and without run.lock a second supervisor could start. Thread: engine.
 #pragma once
 
 #include <sys/types.h>
@@ -19,31 +19,31 @@ class FolderWatch {
   using Clock = std::chrono::steady_clock;
 
   FolderWatch() = default;
-  /// Remembers what the names lead to now.
+  /// Remembers the files behind the names.
   explicit FolderWatch(std::filesystem::path dir);
 
   struct Loss {
     Error error;                 ///< class disk
-    bool folder_remains = true;  ///< a checkpoint can still be saved in it
+    bool folder_remains = true;  ///< a checkpoint can still be saved in the folder
   };
-  /// What is not there any more, or is another file; empty if all is well.
+  /// Returns the file that is gone or was replaced; empty if all is well.
   std::optional<Loss> look() const;
-  /// The same, but a loss is reported once.
+  /// Does the same, but reports a loss once.
   std::optional<Loss> look_once();
-  /// The same once an interval.
+  /// Does the same, once per interval.
   std::optional<Loss> look_if_due(Clock::time_point now);
   bool lost() const { return lost_; }
-  /// Time between two looks: a loss is reported within a second.
+  /// Time between two checks: a loss is reported within a second.
   static constexpr std::chrono::milliseconds interval{500};
 
-  /// A write failed. True the first time: the run has to end. Of what fails while the end is recorded, the first error
-  /// is kept.
+  /// Records that a write failed. Returns true the first time: the run has to end. Of the errors while the end is
+  /// recorded, the first is kept.
   bool disk_failed(const Error& error);
-  /// Lines of the record are missing.
+  /// Whether lines of the record are missing.
   bool disk_has_failed() const { return disk_ == Disk::failed; }
   /// From now on the end of the run is recorded.
   void begin_end() { disk_ = Disk::ending; }
-  /// Why the end could not be recorded.
+  /// Returns why the end could not be recorded.
   const std::optional<Error>& end_error() const { return end_error_; }
 
  private:

@@ -18,10 +18,10 @@ HoldAgreement::Move HoldAgreement::begin(Goal goal) {
       move.broadcast.push_back({RankCommandKind::hold, 0});
       break;
     case Stage::asking:
-      break;  // the answers that are on their way serve either goal
+      break;  // pending answers serve either goal
     case Stage::settling:
     case Stage::held:
-      // Of a step by a phase some ranks may be in the next micro-step already: where, they say when they stand.
+      // In a step by a phase some ranks may already be in the next micro-step; they report where once they are paused.
       if (goal == Goal::stop && stage_ == Stage::settling && by_phase_)
         stops_when_reached_ = true;
       else if (goal == Goal::stop)
@@ -34,7 +34,7 @@ HoldAgreement::Move HoldAgreement::begin(Goal goal) {
 HoldAgreement::Move HoldAgreement::answer(std::size_t rank, const Holding& holding) {
   Move move;
   if (rank >= in_flight_.size()) return move;
-  if (holding.phase != StepPhase::none && !to_phase_) return move;  // of a step that is over
+  if (holding.phase != StepPhase::none && !to_phase_) return move;  // of an earlier step
   if (holding.held) {
     held_at_[rank] = holding.micro_step;
     phase_ = holding.phase;
@@ -74,7 +74,7 @@ void HoldAgreement::settle(Move& move) {
 }
 
 void HoldAgreement::check_held(Move& move) {
-  // A resumed rank that has not begun yet answers 0, and pauses before its first micro-step, which may be any.
+  // A resumed rank that has not begun answers 0, and pauses before its first micro-step, which may have any number.
   const auto first = held_at_.front();
   if (!first || *first < target_ ||
       !std::all_of(held_at_.begin(), held_at_.end(), [&](const auto& m) { return m == first; }))

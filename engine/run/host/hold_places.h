@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where ranks can pause, and what that place is called.
+// Places at which ranks can pause, and their names.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace accrue {
 
-/// What the ranks finish before they pause or stop: "micro-step" or "window".
+/// Unit that the ranks finish before they pause or stop: "micro-step" or "window".
 const char* stretch_of(const RunSpec& spec);
-/// The micro-step at whose end the window ends that holds the one after this one.
+/// The last micro-step of the window that holds the micro-step after this one.
 std::int64_t next_boundary(const RunPlan& plan, std::int64_t micro_step);
 /// The first micro-step, from this one on, after which ranks that follow the plan can pause.
 std::int64_t next_stop(const RunPlan& plan, std::int64_t micro_step);
-/// "Paused after backward of micro 2 of 4, update 3".
+/// Returns for example "Paused after backward of micro 2 of 4, update 3".
 std::string paused_text(const RunPlan& plan, std::int64_t micro_step, StepPhase phase);
 
 }  // namespace accrue

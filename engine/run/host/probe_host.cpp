@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only LibTorch knows is asked of a rank program in a process of its own, so that neither its libraries nor a
-// crash in a driver reach the caller. Both outputs are drained until they close, under one deadline; past it the
-// process is killed.
+// Facts that only LibTorch has come from a rank program in a separate process. So neither its libraries nor a crash in
+// a driver affect the caller. Both outputs are drained until they close, under one deadline; then the process is
+// killed.
 #include <fmt/format.h>
 #include <poll.h>
 #include <string.h>
@@ -30,10 +30,10 @@ constexpr std::size_t max_output = 1 << 20;
 struct Outcome {
   std::string output;
   std::string errors;
-  std::optional<ExitReport> end;  ///< none: not in time, so it was killed
+  std::optional<ExitReport> end;  ///< none: killed at the deadline
 };
 
-// Reads what is there; false once the other side has closed.
+// Reads available bytes; false once the other side has closed.
 bool drain(int fd, std::string& text) {
   char buffer[4096];
   const ssize_t got = ::read(fd, buffer, sizeof buffer);
@@ -58,7 +58,7 @@ Outcome collect(ChildProcess& process, const OwnedFd& output, const OwnedFd& err
     if (fds[0].revents != 0 && !drain(fds[0].fd, outcome.output)) fds[0].fd = -1;
     if (fds[1].revents != 0 && !drain(fds[1].fd, outcome.errors)) fds[1].fd = -1;
   }
-  // It has closed its outputs, so its end is near.
+  // It has closed its outputs, so it will end soon.
   while (!(outcome.end = process.reap()) && milliseconds_left(deadline) > 0) ::poll(nullptr, 0, 2);
   return outcome;
 }
@@ -75,7 +75,7 @@ struct Question {
   const char* when_it_fails;
 };
 
-/// The last line of what the rank program answers.
+/// Returns the last line of the rank program's answer.
 Result<std::string> ask(const std::string& program, const Question& question) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(program, error))
@@ -157,7 +157,7 @@ std::vector<PluginFacts> describe_plugins(const std::string& rank_program,
     if (std::ranges::find(each, place) == each.end()) each.push_back(std::move(place));
   }
   if (auto found = probe_plugins(rank_program, each)) return std::move(*found);
-  // One of them ends the process that loads it; the others can be asked without it.
+  // One of them ends the process that loads it; the others can be probed without it.
   std::vector<PluginFacts> facts;
   for (const std::filesystem::path& file : each) {
     auto found = probe_plugins(rank_program, {file});

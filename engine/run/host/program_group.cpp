@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a user's own program are started and ended like those of a run, but do not talk to a supervisor. They
-// get an environment from the same allow-list, their output is read from pipes, and signals take the place of commands.
-// They meet at a port of 127.0.0.1, which a socket keeps that is bound but does not listen: the kernel gives the port
-// to nobody else, yet rank 0, which sets SO_REUSEADDR as stores do, can listen on it. One guard process ends them if
-// this program is killed (see program_guard).
+// Ranks of a user's program are started and ended like those of a run, but do not talk to a supervisor. Their
+// environment comes from the same allow-list, their output is read from pipes, and signals replace commands. They meet
+// at a port of 127.0.0.1, reserved by a socket that is bound but does not listen. The kernel gives the port to no one
+// else, yet rank 0, which sets SO_REUSEADDR as stores do, can listen on it. One guard process ends them if this program
+// is killed (see program_guard).
 #include "accrue/run/program_group.h"
 
 #include <arpa/inet.h>
@@ -37,8 +37,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr int poll_ms = 200;
-constexpr std::size_t turn_bytes = 1 << 20;       // of one stream in one turn, so that no rank starves another
-constexpr std::size_t longest_line = 256 * 1024;  // a line that grows beyond it is told in parts
+constexpr std::size_t turn_bytes = 1 << 20;       // per stream and turn, so that no rank starves another
+constexpr std::size_t longest_line = 256 * 1024;  // longer lines are reported in parts
 constexpr std::int64_t most_ranks = 1024;
 
 bool is_program(const std::filesystem::path& path) {
@@ -46,7 +46,7 @@ bool is_program(const std::filesystem::path& path) {
   return ::stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && ::access(path.c_str(), X_OK) == 0;
 }
 
-/// The file that a shell would run for `name`.
+/// Returns the file that a shell would run for `name`.
 Result<std::string> find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) {
     if (is_program(name)) return name;
@@ -69,7 +69,7 @@ struct HeldPort {
   std::uint16_t port = 0;
 };
 
-/// 128 bits that nobody guesses.
+/// Returns 128 random bits.
 Result<std::string> make_secret() {
   std::array<unsigned char, 16> bytes{};
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
@@ -79,7 +79,7 @@ Result<std::string> make_secret() {
   return secret;
 }
 
-/// A port that stays ours as long as the socket lives, and on which another socket can listen all the same.
+/// Reserves a port for the lifetime of the socket, on which another socket can still listen.
 Result<HeldPort> reserve_port() {
   HeldPort held{OwnedFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), 0};
   const int on = 1;
@@ -95,7 +95,7 @@ Result<HeldPort> reserve_port() {
   return held;
 }
 
-/// What the caller's OMP_NUM_THREADS says; 0 where it says nothing that is a number.
+/// Value of the caller's OMP_NUM_THREADS; 0 if it is not a number.
 std::int64_t threads_of_the_caller() {
   const char* value = std::getenv("OMP_NUM_THREADS");
   const std::string_view text = value == nullptr ? "" : value;
@@ -116,8 +116,8 @@ Result<Environment> environment_of(const ProgramGroupOptions& options) {
   Environment environment = Environment::allowed();
   for (const char* of_a_run_that_this_is_a_rank_of : {"ACCRUE_RUN_LOCK_FD", "ACCRUE_RUN_DIR"})
     environment.unset(of_a_run_that_this_is_a_rank_of);
-  environment.hand_on("ACCELERATE_");   // what accrue::accelerate reads, as its original does
-  environment.hand_on("MEGATRON_LM_");  // and what accrue::megatron does
+  environment.hand_on("ACCELERATE_");   // read by accrue::accelerate, like its original
+  environment.hand_on("MEGATRON_LM_");  // read by accrue::megatron
   for (const std::string& entry : options.environment) {
     const auto name = entry.substr(0, entry.find('='));
     if (name.empty()) return fail(ErrorCode::config, fmt::format("\"{}\" names no variable", entry), "environment");
@@ -131,7 +131,7 @@ Result<Environment> environment_of(const ProgramGroupOptions& options) {
   return environment;
 }
 
-/// Bytes of one stream on their way to lines.
+/// Splitter of one stream's bytes into lines.
 struct LineCutter {
   std::string rest;
 
@@ -224,7 +224,7 @@ class LiveGroup final : public ProgramGroup {
     environment.set("MASTER_ADDR", "127.0.0.1");
     environment.set("MASTER_PORT", std::to_string(port_.port));
     environment.set("ACCRUE_RUN_SECRET", secret_);
-    environment.hand_on("OMP_");  // the caller's own settings go before ours
+    environment.hand_on("OMP_");  // the caller's own settings take precedence
     environment.set("OMP_NUM_THREADS", std::to_string(threads_of_a_rank(options_)));
     environment.set("ACCRUE_RUN_ID", fmt::format("launch-{}-{}", ::getpid(), port_.port));
     ProcessStart how{.what = fmt::format("rank {}", rank), .command = options_.command, .program = program};
@@ -260,7 +260,7 @@ class LiveGroup final : public ProgramGroup {
     const auto report = program.process.reap();
     if (!report) return;
     guard_.forget(pid);
-    // What it wrote last is in the pipes, which hold less than a slice. Nobody waits for their end: a process that it
+    // Its last output is in the pipes, which hold less than a slice. Do not wait for their end: a process that it
     // started outside its group may keep them open.
     read(rank, program);
     for (const auto which : {ProgramStream::output, ProgramStream::errors}) {
@@ -276,7 +276,7 @@ class LiveGroup final : public ProgramGroup {
     }
   }
 
-  /// At most a slice of each stream.
+  /// Reads at most a slice of each stream.
   void read(std::int64_t rank, Program& program) {
     for (const auto which : {ProgramStream::output, ProgramStream::errors}) {
       Stream& stream = program.streams[static_cast<std::size_t>(which)];
@@ -311,7 +311,7 @@ class LiveGroup final : public ProgramGroup {
     if (options_.on_line) options_.on_line(rank, stream, line);
   }
 
-  /// Climbs to a rung of the ladder, never down.
+  /// Moves to a later stage of the ladder, never back.
   void begin(int signal) {
     static constexpr std::array rungs = {0, SIGINT, SIGTERM, SIGKILL};
     const auto height = [](int each) { return std::ranges::find(rungs, each) - rungs.begin(); };

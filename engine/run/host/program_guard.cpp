@@ -19,7 +19,7 @@ namespace {
 
 constexpr int child_pipe_fd = 3;
 
-/// One line of the pipe: a sign and a process.
+/// Handles one line of the pipe: a sign and a process.
 void follow(std::string_view line, std::vector<pid_t>& alive) {
   pid_t pid = 0;
   if (line.size() < 2 || std::from_chars(line.data() + 1, line.data() + line.size(), pid).ec != std::errc() || pid <= 1)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that only we can end: a user's program watches no channel, and a parent-death signal would hang
-// on one thread. So a small process of our own holds the read end of a pipe whose other end only we have; when we are
-// gone, however that came, it reads the end of the file and kills the ranks it was given.
+// Guard of ranks that only this process can end: a user's program watches no channel, and a parent-death signal would
+// depend on one thread. A small process holds the read end of a pipe whose write end only this process has. However
+// this process ends, the guard then reads end-of-file and kills the ranks that it was given.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +17,7 @@ namespace accrue {
 class ProgramGuard {
  public:
   ProgramGuard() = default;
-  /// Errors: internal or device, the guard cannot be started.
+  /// Errors: internal or device if the guard cannot be started.
   static Result<ProgramGuard> start(std::vector<std::string> command);
   void watch(pid_t pid) { tell('+', pid); }
   void forget(pid_t pid) { tell('-', pid); }

@@ -9,14 +9,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr ProgressWatch::Clock::duration longest_silence = 10s;   ///< of a process that runs, on any machine
+constexpr ProgressWatch::Clock::duration longest_silence = 10s;   ///< for a running process, on any machine
 constexpr ProgressWatch::Clock::duration missed_heartbeats = 1s;  ///< ten of them
 
 bool writes(const Heartbeat& heartbeat) {
   return heartbeat.phase == "checkpoint" || heartbeat.phase == "finish";
 }
 
-/// Phases without a time limit: a slow disk is no hang.
+/// Phases without a time limit: a slow disk is not a hang.
 bool may_take_long(const Heartbeat& heartbeat) {
   return writes(heartbeat) || heartbeat.phase == "paused";
 }
@@ -94,7 +94,7 @@ std::vector<std::size_t> ProgressWatch::stalled(Clock::time_point now, Clock::du
   blamed = living([&](const Rank& rank) {
     return now - rank.progress > limit && !may_take_long(rank.heartbeat) && is_behind(rank);
   });
-  // At equal positions, a rank that is in a reduction waits for the others.
+  // At equal positions, a rank in a reduction waits for the others.
   const auto waits = [this](std::size_t i) { return ranks_[i].heartbeat.phase == "reduce"; };
   if (!std::all_of(blamed.begin(), blamed.end(), waits)) std::erase_if(blamed, waits);
   return blamed;

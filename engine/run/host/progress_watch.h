@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who makes no progress. A rank's channel thread repeats its heartbeat as long as the process runs, so silence means
-// that the process is stopped; whether a rank that talks is stuck or slow is judged by what it gets done (phase,
-// update, micro-step, collective). When one rank stops, its peers soon wait for it in a collective: the culprit is the
-// rank that fell silent, else the one that got least far.
+// Detection of ranks without progress. A rank's channel thread repeats its heartbeat as long as the process runs, so
+// silence means a stopped process. Whether an active rank is stuck or slow is judged by its progress (phase, update,
+// micro-step, collective). When one rank stops, its peers soon wait for it in a collective: the culprit is the silent
+// rank, else the one that got least far.
 #pragma once
 
 #include <chrono>
@@ -21,30 +21,29 @@ class ProgressWatch {
 
   ProgressWatch(std::size_t ranks, Clock::time_point now);
   void heard(std::size_t rank, const Heartbeat& heartbeat, Clock::time_point now);
-  /// An event that only progress produces.
+  /// Records an event that only progress produces.
   void worked(std::size_t rank, Clock::time_point now);
   void gone(std::size_t rank) { ranks_[rank].gone = true; }
-  /// Forgets the past: after a pause or a restart.
+  /// Forgets the past, after a pause or a restart.
   void restart(Clock::time_point now);
-  /// Leaves a while out in which nobody looked, and all may have stood still: it counts as no time, and no more than it
-  /// is forgiven, so that a rank which hangs is blamed in the end however often nobody looks.
+  /// Ignores an interval without observation, in which all ranks may have been suspended. The allowance is limited, so
+  /// that a hanging rank is blamed eventually, however often this happens.
   void leave_out(Clock::duration gap, Clock::time_point now);
 
   const Heartbeat& last(std::size_t rank) const { return ranks_[rank].heartbeat; }
-  /// The ranks to blame once nothing has moved for `limit`, none otherwise: the silent ones where there are any.
+  /// Returns the ranks to blame if nothing has moved for `limit`, else none: the silent ones if there are any.
   std::vector<std::size_t> stalled(Clock::time_point now, Clock::duration limit) const;
-  /// Ranks without a sign of life for `limit`, or for 10 s where that is less.
+  /// Ranks without a sign of life for `limit`, at most 10 s.
   std::vector<std::size_t> silent(Clock::time_point now, Clock::duration limit) const;
-  /// A rank without a sign of life for `limit` while another one has just given one: its process does not run.
+  /// A rank without a sign of life for `limit` while another one just gave one: its process is stopped.
   std::optional<std::size_t> stopped(Clock::time_point now, Clock::duration limit) const;
-  /// Ranks without progress for `limit`, whatever they do.
+  /// Ranks without progress for `limit`, for any reason.
   std::vector<std::size_t> motionless(Clock::time_point now, Clock::duration limit) const;
-  /// Ranks that write to a disk (checkpoint, final model) and have done so for `limit`.
+  /// Ranks that have been writing to a disk (checkpoint, final model) for `limit`.
   std::vector<std::size_t> writing(Clock::time_point now, Clock::duration limit) const;
-  /// Of the ranks that still run, the one that those which are gone gave up waiting for; none if they lost something
-  /// else.
+  /// Of the running ranks, the one for which the lost ranks gave up waiting; none if they lost something else.
   std::optional<std::size_t> awaited(Clock::time_point now) const;
-  /// Since when the rank has made no progress.
+  /// Time of the rank's last progress.
   Clock::time_point last_progress(std::size_t rank) const { return ranks_[rank].progress; }
 
  private:

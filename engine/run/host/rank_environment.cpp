@@ -78,8 +78,8 @@ void Environment::set_rank(std::int64_t rank, std::int64_t world, std::int64_t t
   number("OMP_NUM_THREADS", threads);
   set("OMP_WAIT_POLICY", "passive");
   set("GLOO_SOCKET_IFNAME", "lo");
-  // The process keeps the memory of a micro-batch's activations instead of mapping it again for every one (glibc takes
-  // no mmap threshold above 32 MiB).
+  // Keeps the memory of a micro-batch's activations instead of mapping it again for every one (glibc accepts no mmap
+  // threshold above 32 MiB).
   number("MALLOC_ARENA_MAX", 2);
   number("MALLOC_MMAP_THRESHOLD_", 32 << 20);
   number("MALLOC_TRIM_THRESHOLD_", 1 << 30);

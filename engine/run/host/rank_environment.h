@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment of ranks, made from an allow-list instead of inherited.
+// Environment of ranks, made from an allow-list instead of inherited.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace accrue {
 
-/// NAME=VALUE entries of a process to be.
+/// NAME=VALUE entries for a new process.
 class Environment {
  public:
-  /// What the allow-list lets through of ours.
+  /// Returns the variables of this process that the allow-list contains.
   static Environment allowed();
-  /// Hands on those of our variables whose names begin so.
+  /// Adds the variables of this process whose names begin with `prefix`.
   void hand_on(std::string_view prefix);
   void set(std::string_view name, std::string_view value);
   void unset(std::string_view name);
-  /// Who a rank is, in torchrun's names, and how it uses threads, memory and interfaces.
+  /// Sets a rank's identity in torchrun's names, and its use of threads, memory and interfaces.
   void set_rank(std::int64_t rank, std::int64_t world, std::int64_t threads);
   std::vector<std::string> entries() && { return std::move(entries_); }
 

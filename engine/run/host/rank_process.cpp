@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank inherits exactly the descriptors that it needs. It notices the end of its channel, and ends by that.
+// A rank inherits exactly the descriptors that it needs. It ends when its channel is closed.
 #include "rank_process.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 namespace accrue {
 namespace {
 
-// Where a rank finds what it inherits.
+// Numbers of inherited descriptors in the rank.
 constexpr int child_events_fd = 3;
 constexpr int child_lock_fd = 4;
 constexpr int child_store_fd = 5;
@@ -78,8 +78,8 @@ Result<RankProcess> spawn_rank(const RankLaunch& launch) {
                    .command = rank_arguments(launch),
                    .variables = rank_environment(launch),
                    .patience = launch.patience};
-  // A log-out, a stopped service and a closed terminal signal the whole process tree. The supervisor answers for all of
-  // it; a rank that ended by itself would lose the updates since the last checkpoint.
+  // A log-out, a stopped service and a closed terminal signal the whole process tree. The supervisor handles them for
+  // all; a rank that ended by itself would lose the updates since the last checkpoint.
   how.blocked_signals = {SIGINT, SIGTERM, SIGHUP};
   how.mute({0});
   how.give(output->theirs, 1);
@@ -93,7 +93,7 @@ Result<RankProcess> spawn_rank(const RankLaunch& launch) {
 }
 
 std::vector<pid_t> ranks_of_run(const std::filesystem::path& run_dir) {
-  // With the zero bytes around it: the end of another run's longer path must not match.
+  // Including the zero bytes around it: the end of another run's longer path must not match.
   const std::string plan = '\0' + (run_dir / "plan.json").string() + '\0';
   std::vector<pid_t> found;
   std::error_code error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rank processes: how one is started, and found. Thread: engine.
+// Rank processes: starting and finding them. Thread: engine.
 #pragma once
 
 #include <sys/types.h>
@@ -16,16 +16,16 @@
 
 namespace accrue {
 
-/// A rank that we have started: its process, and our ends of its channel and its output. A signal reaches what the rank
-/// started, too, and Ctrl+C in a terminal reaches the supervisor alone. Of a rank that another launcher started there
-/// is only the channel.
+/// A rank that this process started: its process, and our ends of its channel and its output. A signal also reaches
+/// what the rank started; Ctrl+C in a terminal reaches only the supervisor. For a rank of another launcher there is
+/// only the channel.
 struct RankProcess {
   ChildProcess child;
   OwnedFd events;
   OwnedFd output;
 };
 
-/// Memory without a name, in which the ranks meet: they inherit it, and nobody else can open it.
+/// Makes anonymous memory in which the ranks meet. They inherit it, and no other process can open it.
 Result<OwnedFd> make_store_memory();
 
 struct RankLaunch {
@@ -36,16 +36,16 @@ struct RankLaunch {
   std::int64_t threads = 1;
   int lock_fd = -1;
   int store_fd = -1;                          ///< the same memory for all ranks
-  std::chrono::milliseconds patience{60000};  ///< with a rank that somebody stops before it runs
+  std::chrono::milliseconds patience{60000};  ///< time limit for a rank that was stopped before it runs
 };
 
 /// Errors (device): the program is missing or cannot be started.
 Result<RankProcess> spawn_rank(const RankLaunch& launch);
 
-/// The environment of a rank: what the allow-list lets through of ours, then what a rank needs.
+/// Returns the environment of a rank: allowed variables of this process, then those that a rank needs.
 std::vector<std::string> rank_environment(const RankLaunch& launch);
 
-/// Live rank processes of a run folder, found by their command line, whichever process started them.
+/// Returns the live rank processes of a run folder, found by their command line, whichever process started them.
 std::vector<pid_t> ranks_of_run(const std::filesystem::path& run_dir);
 
 }  // namespace accrue

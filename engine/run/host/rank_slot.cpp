@@ -11,7 +11,7 @@
 namespace accrue {
 namespace {
 
-// A slice is large enough for any rate a rank can reach and small enough that no rank starves another.
+// A slice is large enough for any rate of a rank, and small enough that no rank starves another.
 constexpr std::size_t slice_bytes = 1 << 20;
 constexpr std::size_t kept_log_bytes = 4096;
 
@@ -28,7 +28,7 @@ void RankSlot::flush() {
     const auto count = ::send(process.events.get(), outbox.data(), outbox.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
-      if (errno != EAGAIN && errno != EWOULDBLOCK) outbox.clear();  // the rank reads no more; its exit will follow
+      if (errno != EAGAIN && errno != EWOULDBLOCK) outbox.clear();  // the rank reads no more, so it will exit
       return;
     }
     outbox.erase(0, static_cast<std::size_t>(count));
@@ -49,7 +49,7 @@ void RankSlot::kill() {
   if (again) return process.events.reset();
   outbox.clear();
   send({.kind = RankCommandKind::end_now});
-  ::shutdown(process.events.get(), SHUT_WR);  // what the rank still has to say is read
+  ::shutdown(process.events.get(), SHUT_WR);  // remaining output of the rank is still read
 }
 
 std::string RankSlot::read_events() {

@@ -11,7 +11,7 @@
 namespace accrue {
 namespace {
 
-/// Where a run that did not finish would continue, unless that is where it ended.
+/// Place where an unfinished run would continue, unless it is where it ended.
 std::string resume_text(const CheckpointMark& newest, std::int64_t updates) {
   if (newest.valid() && newest.update >= updates) return {};
   if (updates == 0) return {};
@@ -19,7 +19,7 @@ std::string resume_text(const CheckpointMark& newest, std::int64_t updates) {
   return fmt::format("; resuming begins at update {}, the newest checkpoint", newest.update);
 }
 
-/// "; 1 window was empty, 2 overflowed"; empty where all were trained on.
+/// Returns "; 1 window was empty, 2 overflowed"; empty if all windows were trained on.
 std::string skipped_text(const Update& last) {
   std::string text;
   if (const auto empty = last.empty_windows; empty > 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a run ends: the outcome that its record gets, and in which words.
+// End of a run: the outcome in its record, and its wording.
 #pragma once
 
 #include <optional>
@@ -13,12 +13,12 @@
 
 namespace accrue {
 
-/// What is known once all ranks of the last attempt are gone.
+/// Facts known once all ranks of the last attempt are gone.
 struct LastAttempt {
   StopLadder::Ending ending = StopLadder::Ending::none;
   std::optional<FailureBook::Failure> failure;
-  std::string no_restart;               ///< an addition to the failure
-  std::optional<RunFinished> reported;  ///< what rank 0 said
+  std::string no_restart;               ///< addition to the failure
+  std::optional<RunFinished> reported;  ///< report of rank 0
   bool folder_lost = false;
   bool launched_here = true;  ///< false: another launcher started the ranks, and may signal them
 };
@@ -30,13 +30,13 @@ struct RunOutcome {
 };
 RunOutcome outcome_of(const LastAttempt& attempt);
 
-/// The detail of the last state: "Stopped by you after 12 updates; resuming begins at update 10, ...". `resumable`:
-/// what ended the run may not be met again; `newest`: its newest checkpoint.
+/// Returns the detail of the last state: "Stopped by you after 12 updates; resuming begins at update 10, ...".
+/// `resumable`: the cause of the end may not recur; `newest`: its newest checkpoint.
 std::string ended_text(const RunFinished& end, const Update& last, bool resumable, const CheckpointMark& newest);
 
-/// Changes what is shown of an end that the folder does not record: the run is reported as failed.
+/// Changes the shown events of an end that the folder does not record: the run is reported as failed.
 void tell_of_lost_end(std::vector<RunEvent>& shown, const Error& error);
-/// Likewise where only the summary is missing.
+/// Does the same if only the summary is missing.
 void tell_of_missing_summary(std::vector<RunEvent>& shown, const Error& error);
 
 }  // namespace accrue

@@ -18,7 +18,7 @@ struct NeededFile {
   const char* what = "";
 };
 
-/// The largest file, as far as it is known before the run.
+/// Returns the largest file, if known before the run.
 NeededFile largest_file(const RunPlan& plan) {
   const std::int64_t world = plan.grid.world();
   const bool shares = plan.backend == BackendKind::shm && world > 1;
@@ -33,7 +33,7 @@ NeededFile largest_file(const RunPlan& plan) {
 }  // namespace
 
 std::int64_t needed_open_files(std::int64_t ranks) {
-  constexpr std::int64_t of_a_process = 32;  // ours or a rank's: streams, record, locks, sockets, checkpoints
+  constexpr std::int64_t of_a_process = 32;  // of this process or a rank: streams, record, locks, sockets, checkpoints
   constexpr std::int64_t of_each_rank = 4;   // channel, output, process, and a peer's connection in rank 0
   return of_a_process + of_each_rank * ranks;
 }

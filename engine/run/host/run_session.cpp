@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whatever dies or hangs, a run must end with a known outcome and leave no process behind. One loop on one thread owns
-// every descriptor and every process of the run, and reacts to readable descriptors and to clocks. Ranks are asked to
-// end first and killed when their time is up. SIGKILL is the only signal that ends a rank, because a log-out sends the
-// others, too. Cost: a poll every 100 ms while nothing happens.
+// every descriptor and every process of the run, and reacts to readable descriptors and clocks. Ranks are asked to end
+// first and killed when their time is up. Only SIGKILL ends a rank, because a log-out sends the other signals too.
+// Cost: a poll every 100 ms while nothing happens.
 #include "run_session.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A resumed run must see the data that its first part saw. Its ranks go by the marks of today.
+/// A resumed run must use the data of its first part. Its ranks compare with the current marks.
 Result<void> check_data(RunOrder& order) {
   if (order.plan.data.fingerprint.empty()) return {};
   const auto facts = scan_data(order.plan.spec, order.plan.base_dir);
@@ -135,7 +135,7 @@ void RunSession::start_attempt() {
   Result<void> started = resumed_ ? check_data(order_) : Result<void>();
   if (started) started = check_unchanged(order_.plugins);
   if (started) started = leave_later_branch();
-  // Whoever makes a run's folder writes its plan, so that a start that cannot leaves nothing behind. Each later start
+  // The maker of a run's folder writes its plan, so that a failing start leaves nothing behind. Each later start
   // changes the order.
   if (started && !own_loop_ && (failures_.restarts() > 0 || !writer_->wrote_plan()))
     started = writer_->write_plan(to_json(order_));
@@ -165,7 +165,7 @@ void RunSession::announce_start(bool resumed) {
   emit(supervisor_rank, std::move(started));
 }
 
-/// Going back to a certain checkpoint gives up the branch that led away from it.
+/// Returning to an earlier checkpoint abandons the later ones.
 Result<void> RunSession::leave_later_branch() {
   const CheckpointMark mark = checkpoint_mark(order_.resume_from);
   if (!resumed_ || !mark.valid()) return {};
@@ -259,7 +259,7 @@ void RunSession::restart() {
             fmt::format("{}. Restarting from {} (attempt {} of {})", failures_.failure()->message, from,
                         failures_.recent_restarts(now), order_.plan.spec.launch.max_restarts));
   order_.paused = false;
-  order_.resume_from = "newest";  // the ranks find out whether there is one
+  order_.resume_from = "newest";  // the ranks check whether there is one
   resumed_ = true;
   start_attempt();
 }
@@ -278,8 +278,8 @@ void RunSession::finish_run(const RunOutcome& outcome) {
   if (outcome.outcome != "finished") end.reason = outcome.reason;
   end.seconds = static_cast<double>(now_ns()) / 1e9;
 
-  // The end is shown once the folder is closed and unlocked, because whoever sees it may resume at once; and with its
-  // outcome, which decides whether it may be.
+  // The end is shown once the folder is closed and unlocked, because a viewer may resume at once; it is shown with its
+  // outcome, which decides whether that is possible.
   std::vector<RunEvent> shown;
   const Publish publish = std::exchange(
       publish_, [&shown](std::span<RunEvent> events) { std::ranges::move(events, std::back_inserter(shown)); });
@@ -296,7 +296,7 @@ void RunSession::finish_run(const RunOutcome& outcome) {
   } else if (const auto written = writer_->write_summary(summary(end.outcome, end.reason)); !written) {
     tell_of_missing_summary(shown, written.error());
   }
-  clear_leftovers(order_.run_dir);  // of ranks that were killed while they wrote
+  clear_leftovers(order_.run_dir);  // of ranks that were killed while writing
   writer_.reset();
   control_.reset();
   ranks_.clear();
@@ -314,7 +314,7 @@ void RunSession::kill_ranks() {
   }
 }
 
-/// A program with a loop of its own is ended by its user alone: else the record lets go of it, which asks its ranks to
+/// Only its user ends a program with its own loop: otherwise the record closes the channel, which asks the ranks to
 /// save and end.
 void RunSession::end_rank(RankSlot& slot) {
   if (!lets_ranks_go()) return slot.kill();

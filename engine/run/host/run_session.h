@@ -27,7 +27,7 @@
 
 namespace accrue {
 
-/// Of a key of the spec that counts seconds.
+/// Duration of a spec key in seconds.
 inline std::chrono::steady_clock::duration seconds_of(double seconds) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
 }
@@ -37,20 +37,20 @@ struct SessionRequest {
   RunWriter writer;
   std::string spec_sha256;
   bool resumed = false;
-  std::string started_at;                ///< of a resumed run
-  std::optional<Update> last_update;     ///< likewise
-  RunTally tally;                        ///< likewise
-  std::vector<OwnedFd> channels;         ///< of ranks that another launcher started; empty: the session starts them
-  std::optional<std::int64_t> own_loop;  ///< of a program, which no plan foretells: updates done before it
+  std::string started_at;             ///< of a resumed run
+  std::optional<Update> last_update;  ///< likewise
+  RunTally tally;                     ///< likewise
+  std::vector<OwnedFd> channels;      ///< of ranks that another launcher started; empty: the session starts the ranks
+  std::optional<std::int64_t> own_loop;  ///< for a program without a plan: updates done before it
 };
 
-/// Of run_started: now, and what wrote the record.
+/// Time of run_started: now, in the record's format.
 std::string utc_now();
 std::string versions_json();
 
-/// A session that begins a record.
+/// Makes a session that begins a record.
 SessionRequest new_session(RunOrder order, RunWriter writer, std::string spec_sha256);
-/// A session that goes on with what the folder records.
+/// Makes a session that continues the folder's record.
 SessionRequest continued_session(RunOrder order, RunWriter writer, std::string spec_sha256);
 
 struct SessionSettings {
@@ -71,16 +71,16 @@ class RunSession {
   RunSession& operator=(const RunSession&) = delete;
 
   void begin();
-  /// Descriptors that wake the loop.
+  /// Adds the descriptors that wake the loop.
   void add_poll(std::vector<pollfd>& fds) const;
-  /// One turn of the loop: read, answer, look at the clocks.
+  /// Runs one turn of the loop: read, answer, check the clocks.
   void turn();
-  /// Refusals say why.
+  /// Executes a command. A refusal says why.
   Result<void> command(const HostCommand& command);
   bool over() const { return end_.has_value(); }
-  /// Of a session that is over.
+  /// End of a session that is over.
   const RunFinished& end() const { return *end_; }
-  /// The ranks were told to end at once.
+  /// Whether the ranks were told to end at once.
   bool killed() const { return ladder_.rung() == StopLadder::Rung::killed && !lets_ranks_go(); }
 
  private:
@@ -130,7 +130,7 @@ class RunSession {
   std::int64_t stop_after(std::int64_t micro_step) const;
 
   // session_intake.cpp: what arrives from the ranks
-  bool read_rank(std::size_t rank);  ///< false when nothing waited
+  bool read_rank(std::size_t rank);  ///< false if nothing was waiting
   void take_event(std::size_t rank, RunEvent event, std::string_view line);
   void take_failure_report(std::size_t rank, RunEvent event);
   void note_ready(std::size_t rank);
@@ -151,7 +151,7 @@ class RunSession {
 
   // session_records.cpp: what is written and shown
   void emit(std::int64_t rank, EventBody body);
-  /// `line`: the event as it came in, which is stored as it is; empty: it is encoded.
+  /// `line`: the event as received, which is stored unchanged; empty: it is encoded.
   void store_and_publish(RunEvent event, std::string_view line = {});
   void set_state(RunState state, std::string detail);
   void warn(std::string class_name, std::string message, std::string what_to_do);
@@ -196,7 +196,7 @@ class RunSession {
   std::map<std::int64_t, Measured> measured_;  ///< the last of each rank
   std::string last_numerics_;
   std::string started_at_;
-  std::int64_t requested_steps_ = 0;  ///< N that was requested and has not taken effect yet; 0 = none
+  std::int64_t requested_steps_ = 0;  ///< requested N that has not taken effect yet; 0: none
   std::optional<RunFinished> end_;    ///< once it is over
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session does because time has passed: ranks that do not join, do not move, write for long or do not end.
+// Timed actions of a session: ranks that do not join, do not move, write for long or do not end.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int stalls_of_a_last_save = 30;  ///< stall time-outs: a quarter of an hour by default
-constexpr auto after_the_peers = 2s;       ///< how much later than they the supervisor gives a stopped rank up
+constexpr auto after_the_peers = 2s;  ///< delay, after their time-outs, until the supervisor gives up a stopped rank
 constexpr auto frozen = 1s;  ///< a turn this late means that this process was stopped, or waited for its own disk
 
 }  // namespace
@@ -34,7 +34,7 @@ void RunSession::check_clocks(Clock::time_point now) {
   check_ladder(now);
 }
 
-/// This process stood still and heard nobody: no rank is blamed for that time.
+/// This process was suspended and received nothing: no rank is blamed for that time.
 void RunSession::forgive_gap(Clock::duration gap) {
   progress_.leave_out(gap, Clock::now());
   ladder_.leave_out(gap);
@@ -56,13 +56,13 @@ void RunSession::check_join(Clock::time_point now) {
 }
 
 void RunSession::check_progress(Clock::time_point now) {
-  // A stop drops the open window anyway, so it need not wait long for a micro-step that does not move.
+  // A stop drops the open window anyway, so it need not wait long for a stuck micro-step.
   const bool stops = ladder_.ending() == Ending::stop;
   const auto limit = stops ? ladder_.grace() : seconds_of(order_.plan.spec.launch.stall_timeout_s);
   const bool watched = state_ == RunState::running || state_ == RunState::degraded || state_ == RunState::stopping;
   if (!watched) return;
-  // A stopped process is blamed here only after its peers would have timed out: a peer that waits with a limit reports
-  // first, and says what it waited for. One that waits without a limit, as for another rank's disk, never would.
+  // A stopped process is blamed here only after its peers would have timed out: a peer with a limit reports first, and
+  // names what it waited for. A peer without a limit, for example waiting for another rank's disk, never would.
   const auto given_up = seconds_of(order_.plan.spec.launch.collective_timeout_s) + after_the_peers;
   if (const auto rank = progress_.stopped(now, given_up); rank && state_ != RunState::stopping)
     return fail_motionless(*rank, "its process is stopped");
@@ -79,11 +79,11 @@ void RunSession::check_progress(Clock::time_point now) {
   const std::string message = stall_text(blamed, now);
   warn("hang", message, "Wait, look at its log, or stop the run and resume it from the last checkpoint");
   if (state_ != RunState::stopping) return set_state(RunState::degraded, message);
-  // A checkpoint was asked for. A stopped process will not take it; one that talks may be in a long micro-step.
+  // A checkpoint was requested. A stopped process will not take it; an active one may be in a long micro-step.
   if (!silent.empty()) ladder_.hurry(now);
 }
 
-/// "Rank 1 made no progress for 10 s in forward, update 3, micro-step 12; rank 0 waits".
+/// Returns "Rank 1 made no progress for 10 s in forward, update 3, micro-step 12; rank 0 waits".
 std::string RunSession::stall_text(const std::vector<std::size_t>& blamed, Clock::time_point now) const {
   const auto seconds = std::chrono::duration<double>(now - progress_.last_progress(blamed.front())).count();
   std::string text = fmt::format("{} made no progress for {:.0f} s{}",
@@ -97,7 +97,7 @@ std::string RunSession::stall_text(const std::vector<std::size_t>& blamed, Clock
   return text + fmt::format("; {} wait{}", list_ranks(waiting, 'r'), waiting.size() == 1 ? "s" : "");
 }
 
-/// A slow disk is no hang, but a user who waits wants to know.
+/// A slow disk is not a hang, but a waiting user wants to know.
 void RunSession::check_writing(Clock::time_point now) {
   const auto limit = seconds_of(order_.plan.spec.launch.stall_timeout_s);
   const auto writing = progress_.writing(now, limit);
@@ -110,7 +110,7 @@ void RunSession::check_writing(Clock::time_point now) {
        "The disk is slow; the run waits for it");
 }
 
-/// A stop waits for whatever is being written, however long that takes, and says so.
+/// A stop waits for pending writes, however long they take, and says so.
 void RunSession::check_waiting(Clock::time_point now) {
   if (!ladder_.word_is_due(now)) return;
   const auto writing = progress_.writing(now, ladder_.grace());
@@ -121,7 +121,7 @@ void RunSession::check_waiting(Clock::time_point now) {
                                 std::chrono::duration<double>(now - ladder_.asked_at()).count()));
 }
 
-/// A slow disk is waited for, but nobody is there to end a run whose last save never returns.
+/// A slow disk is waited for, but without a user no one would end a run whose last save never returns.
 void RunSession::check_last_save(Clock::time_point now) {
   const auto limit = stalls_of_a_last_save * seconds_of(order_.plan.spec.launch.stall_timeout_s);
   if (!ladder_.saves_for_disk() || progress_.motionless(now, limit).empty()) return;
@@ -132,8 +132,8 @@ void RunSession::check_last_save(Clock::time_point now) {
   kill_ranks();
 }
 
-/// Kills the ranks when their time is up. Those that have answered and are busy with a long micro-step or checkpoint
-/// get more of it, unless the host is closing; those that make no progress do not.
+/// Kills the ranks when their time is up. Ranks that have answered and are busy with a long micro-step or checkpoint
+/// get more time, unless the host is closing; those without progress do not.
 void RunSession::check_ladder(Clock::time_point now) {
   const bool answered =
       agreement_.stage() == HoldAgreement::Stage::settling || agreement_.stage() == HoldAgreement::Stage::held;

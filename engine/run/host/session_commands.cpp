@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pause, step, stop, checkpoint and kill. Whatever must not interrupt a collective goes through the hold agreement;
-// only kill does not.
+// Pause, step, stop, checkpoint and kill. Everything that must not interrupt a collective uses the hold agreement; only
+// kill does not.
 #include <fmt/format.h>
 
 #include "accrue/run/counted.h"
@@ -88,7 +88,7 @@ Result<void> RunSession::step(StepUnit unit) {
     apply(agreement_.advance_phase());
     return {};
   }
-  // Inside a micro-step that is not done there is less to go.
+  // Inside an unfinished micro-step the remaining distance is shorter.
   const bool before_backward = phase == StepPhase::forward || phase == StepPhase::scale;
   const bool before_end = phase != StepPhase::none && phase != StepPhase::zero;
   const auto target = unit == StepUnit::update ? next_boundary(order_.plan, before_end ? at - 1 : at)
@@ -99,12 +99,12 @@ Result<void> RunSession::step(StepUnit unit) {
   return {};
 }
 
-/// Before all ranks have joined there is nothing to agree on, and a rank that waits for its peers hears no command: it
-/// is killed.
+/// Before all ranks have joined there is nothing to agree on, and a rank that waits for its peers receives no command:
+/// it is killed.
 Result<void> RunSession::stop() {
   if (ladder_.ending() == Ending::stop || ladder_.ending() == Ending::kill)
     return refused("the run is stopping already");
-  if (ladder_.refuse_restart()) {  // its ranks are being killed already
+  if (ladder_.refuse_restart()) {  // its ranks are already being killed
     set_state(RunState::stopping, "Stopping without a restart");
     return {};
   }
@@ -123,9 +123,9 @@ Result<void> RunSession::checkpoint() {
 }
 
 Result<void> RunSession::checkpoint_and_stop() {
-  if (ladder_.failed()) return stop();  // no rank is left that could save; this calls off the restart
+  if (ladder_.failed()) return stop();  // no rank is left to save; this cancels the restart
   if (ladder_.ending() != Ending::none) return refused("the run is ending already");
-  if (ready_count() < ranks_.size()) return stop();  // nothing has been trained that could be saved
+  if (ready_count() < ranks_.size()) return stop();  // nothing has been trained yet
   ladder_.save(Ending::save, Clock::now());
   set_state(RunState::stopping, "Stopping after this update, with a checkpoint");
   broadcast({RankCommandKind::checkpoint_and_stop, 0});
@@ -134,7 +134,7 @@ Result<void> RunSession::checkpoint_and_stop() {
   return {};
 }
 
-/// What the run would become from the next boundary on.
+/// Checks the run that would result from the next boundary on.
 Result<void> RunSession::check_steps(std::int64_t steps) const {
   const RunPlan& plan = order_.plan;
   if (drops_tail(plan.knobs) && plan.knobs.schedule_clock == ScheduleClock::epoch)
@@ -149,7 +149,7 @@ Result<void> RunSession::check_steps(std::int64_t steps) const {
                              counted(*shape.max_updates, "update")));
 }
 
-/// The ranks receive it one after another, and agree in the exchange of a boundary from which one it takes effect.
+/// The ranks receive it one after another, and agree in the exchange of a boundary when it takes effect.
 Result<void> RunSession::set_steps(std::int64_t steps) {
   if (!is_training(state_) && state_ != RunState::paused) return refused("the run is not training");
   if (own_loop_) return refused("a program's own loop decides about N");
@@ -163,7 +163,7 @@ Result<void> RunSession::set_steps(std::int64_t steps) {
       shape.steps_now() == steps && (!shape.steps_set.empty() || !has_length_schedule(order_.plan.knobs.group_length));
   if (is_set && requested_steps_ == 0) return refused(fmt::format("N is {} already", steps));
   if (auto fits = check_steps(steps); !fits) return fits;
-  requested_steps_ = is_set ? 0 : steps;  // 0: a request that the ranks have not taken yet is withdrawn
+  requested_steps_ = is_set ? 0 : steps;  // 0: withdraws a request that the ranks have not taken yet
   broadcast({.kind = RankCommandKind::set_steps, .steps = steps});
   return {};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ranks end. Once one is lost no other continues, because nothing in the survivors' memory can be trusted: the run
-// restarts from its last checkpoint or ends. A lost rank makes its peers fail, too. Exits that this would explain are
-// held back for a moment, and dropped if the rank that caused them is found.
+// How ranks end. Once one is lost no other continues, because the survivors' memory is undefined: the run restarts from
+// its last checkpoint or ends. A lost rank makes its peers fail too. Exits that this would explain are held back for a
+// moment, and dropped if the rank that caused them is found.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -15,12 +15,12 @@ constexpr std::size_t log_tail_bytes = 2048;
 
 }  // namespace
 
-/// Empty where the rank has printed nothing.
+/// Empty if the rank has printed nothing.
 std::string RunSession::log_advice(std::size_t rank) const {
   return ranks_[rank].log_tail.empty() ? "" : fmt::format("See the end of ranks/{}.log", rank);
 }
 
-/// What to do about a failure, where the rank itself did not say. How the run goes on is said by its next state.
+/// Advice about a failure if the rank itself gave none. The next state says how the run continues.
 std::string RunSession::advice_for(std::size_t rank, const ExitReport& exit) const {
   if (exit.lost) return "See what its launcher says of it; started again, the same command goes on";
   if (exit.signal == SIGKILL)
@@ -30,7 +30,7 @@ std::string RunSession::advice_for(std::size_t rank, const ExitReport& exit) con
 
 void RunSession::note_exit(std::size_t rank, ExitReport exit) {
   RankSlot& slot = ranks_[rank];
-  while (read_rank(rank)) {  // all it still had to say
+  while (read_rank(rank)) {  // everything it still sent
   }
   slot.exit = exit;
   progress_.gone(rank);
@@ -77,7 +77,7 @@ void RunSession::fail_run(ErrorCode code, std::string message, std::string what_
   failures_.note(code, message);
   if (ladder_.failed() || ladder_.ending() == Ending::kill) return;
   ladder_.fail();
-  kill_ranks();  // nothing in the survivors' memory is trusted
+  kill_ranks();  // the survivors' memory is undefined
   if (all_gone()) return;
   set_state(may_restart() ? RunState::restarting : RunState::stopping, std::move(message));
 }
@@ -98,7 +98,7 @@ void RunSession::settle_failures() {
   }
 }
 
-/// A rank that has not ended has failed all the same: another one gave up waiting for it, or it is stopped.
+/// A rank that has not ended counts as failed: another one gave up waiting for it, or it is stopped.
 void RunSession::fail_motionless(std::size_t rank, const std::string& why) {
   const auto& last = progress_.last(rank);
   const auto seconds = std::chrono::duration<double>(Clock::now() - progress_.last_progress(rank)).count();
@@ -112,13 +112,13 @@ void RunSession::fail_motionless(std::size_t rank, const std::string& why) {
   failed.update = last.update;
   failed.micro_step = last.micro_step;
   end_rank(ranks_[rank]);
-  while (read_rank(rank)) {  // what it had said before comes first
+  while (read_rank(rank)) {  // its earlier messages come first
   }
   emit(static_cast<std::int64_t>(rank), failed);
   fail_run(ErrorCode::hang, failed.message, {});
 }
 
-/// The ranks of another launcher are started again by it, if at all.
+/// Only their launcher restarts the ranks of another launcher.
 bool RunSession::may_restart() const {
   return launches_ranks() && ladder_.restart_allowed() &&
          failures_.may_restart(order_.plan.spec.launch.max_restarts, Clock::now());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What arrives from the ranks: always read, so that a full pipe never stops one, then sorted into control traffic
-// (heartbeats, holdings) and events that are stored.
+// Input from the ranks: always read, so that a full pipe never blocks one, then sorted into control traffic
+// (heartbeats, holdings) and stored events.
 #include <fmt/format.h>
 
 #include <utility>
@@ -27,7 +27,7 @@ bool RunSession::read_rank(std::size_t rank) {
 void RunSession::take_event(std::size_t rank, RunEvent event, std::string_view line) {
   const auto now = Clock::now();
   if (event.rank != static_cast<std::int64_t>(rank))
-    line = {};  // a rank speaks for itself alone: the event is encoded anew, under its number
+    line = {};  // a rank reports only about itself: the event is encoded again with its number
   event.rank = static_cast<std::int64_t>(rank);
   if (const auto* heartbeat = std::get_if<Heartbeat>(&event.body)) {
     ranks_[rank].said_farewell |= heartbeat->phase == farewell_phase;
@@ -70,7 +70,7 @@ void RunSession::take_event(std::size_t rank, RunEvent event, std::string_view l
   }
 }
 
-/// Held back until the exit status is known, so that one event says both.
+/// Held back until the exit status is known, so that one event has both.
 void RunSession::take_failure_report(std::size_t rank, RunEvent event) {
   RankSlot& slot = ranks_[rank];
   if (slot.failure_report) {
@@ -90,7 +90,7 @@ void RunSession::note_ready(std::size_t rank) {
   }
   progress_.restart(Clock::now());
   set_state(RunState::running, "Running");
-  // These ranks were not told what the ranks of the failed attempt were.
+  // These ranks did not receive the commands to the ranks of the failed attempt.
   if (requested_steps_ > 0) broadcast({.kind = RankCommandKind::set_steps, .steps = requested_steps_});
 }
 
@@ -105,10 +105,10 @@ void RunSession::note_steps(const RunEvent& event) {
   if (const auto written = writer_->write_plan(to_json(order_)); !written) disk_trouble(written.error());
 }
 
-/// Ranks whose supervisor died train to the next boundary and save. Nobody is left to record those updates.
+/// Ranks whose supervisor died train to the next boundary and save. Those updates are not recorded.
 void RunSession::check_updates(const Update& next) {
   const std::int64_t told = last_update_ ? last_update_->update : 0;
-  const bool is_first = !std::exchange(updates_came_, true);  // a later gap is lines that the rank left out
+  const bool is_first = !std::exchange(updates_came_, true);  // a later gap means lines that the rank dropped
   if (!resumed_ || !is_first || next.update <= told + 1) return;
   const std::string which = next.update == told + 2 ? fmt::format("update {} has", told + 1)
                                                     : fmt::format("updates {} to {} have", told + 1, next.update - 1);
@@ -117,7 +117,7 @@ void RunSession::check_updates(const Update& next) {
 }
 
 void RunSession::check_numbering(std::size_t rank, const RunEvent& event) {
-  if (!writer_ || event.seq < 0 || folder_.disk_has_failed()) return;  // a full disk loses lines, and has said so
+  if (!writer_ || event.seq < 0 || folder_.disk_has_failed()) return;  // a full disk loses lines, and was reported
   const auto entry = writer_->next_seq().find(event.rank);
   const auto expected = entry == writer_->next_seq().end() ? 0 : entry->second;
   if (event.seq > expected)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session records and shows: first in the run folder, then in the queue, so that nobody sees an event that a
-// crash could undo.
+// Recording and publishing of a session: first in the run folder, then in the queue, so that no one sees an event that
+// a crash could undo.
 #include <fmt/format.h>
 
 #include "accrue/run/checkpoint_mark.h"
@@ -68,7 +68,7 @@ void RunSession::disk_trouble(const Error& error) {
   if (ladder_.ending() == Ending::none) save_and_end("The record cannot be kept: saving and ending");
 }
 
-/// Takes a checkpoint at the next boundary, then ends the run with the failure that is known.
+/// Takes a checkpoint at the next boundary, then ends the run with the known failure.
 void RunSession::save_and_end(std::string why) {
   ladder_.save(Ending::disk, Clock::now());
   broadcast({RankCommandKind::checkpoint_and_stop, 0});
@@ -76,7 +76,7 @@ void RunSession::save_and_end(std::string why) {
   set_state(RunState::stopping, std::move(why));
 }
 
-/// Without its folder a run has nothing to write to; without its lock it is not alone.
+/// Without its folder a run cannot write; without its lock another supervisor may start.
 void RunSession::folder_trouble(const FolderWatch::Loss& loss) {
   warn("disk", loss.error.text(), {});
   failures_.note(ErrorCode::disk, loss.error.text());

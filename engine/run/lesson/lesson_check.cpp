@@ -19,7 +19,7 @@ namespace {
 
 using Runs = std::vector<const RunFacts*>;
 
-/// A run's spec with the settings is the run's spec, where it has them already.
+/// Whether applying the settings leaves the run's spec unchanged.
 bool has_settings(const RunFacts& run, const std::vector<std::string>& settings) {
   return answered(run.spec, settings) == run.spec;
 }
@@ -34,7 +34,7 @@ bool is_of_several(CheckKind kind) {
   return kind == CheckKind::coincide || kind == CheckKind::part || kind == CheckKind::same_weights;
 }
 
-/// With what a run may have of its own: any name, and as many threads as the runs beside it left.
+/// Applies properties that a run may choose: any name, and the threads left by runs beside it.
 RunSpec as_of(const RunFacts& run, RunSpec asked) {
   asked.run.name = run.spec.run.name;
   asked.launch.threads_per_rank = run.spec.launch.threads_per_rank;
@@ -45,7 +45,7 @@ bool has_set_up(const RunFacts& run, const RunSpec& asked) {
   return run.spec == as_of(run, asked);
 }
 
-/// Adds what the step asks for to the set-ups, each once.
+/// Adds the step's requested set-ups, each once.
 void add_asked(const Lesson& lesson, const LessonStep& step, std::vector<RunSpec>& set_ups) {
   for (const auto& settings : step.answer) {
     const RunSpec set_up = answered(spec_of(lesson, step), settings);
@@ -53,8 +53,8 @@ void add_asked(const Lesson& lesson, const LessonStep& step, std::vector<RunSpec
   }
 }
 
-/// The set-ups that a check judges: those of its step, where one run is asked for, or where several are those of all
-/// steps. Empty where the lesson names none: then any run is judged.
+/// Set-ups that a check judges: for one run those of its step, for several runs those of all steps. Empty if the lesson
+/// names none: then any run is judged.
 std::vector<RunSpec> set_ups_of(const LessonCheck& check, const LessonStep& step, const Lesson& lesson) {
   std::vector<RunSpec> set_ups;
   if (is_of_several(check.kind))
@@ -71,8 +71,8 @@ bool has_one_of(const RunFacts& run, const std::vector<RunSpec>& set_ups) {
 }
 
 struct Asked {
-  Runs runs;                          ///< newest first: the newest finished one of each set-up
-  const RunFacts* another = nullptr;  ///< the newest one, where neither the check nor one beside it asks for it
+  Runs runs;                          ///< newest first: the newest finished run of each set-up
+  const RunFacts* another = nullptr;  ///< the newest run, if neither the check nor a sibling requests it
   std::vector<RunSpec> set_ups;
 };
 
@@ -90,7 +90,7 @@ Asked asked(const LessonCheck& check, const LessonStep& step, const Lesson& less
   return result;
 }
 
-/// With what keeps the newest run from counting: "3 of 4 runs are there. The last run (Accumulation steps = 4) does not
+/// Adds why the newest run does not count: "3 of 4 runs are there. The last run (Accumulation steps = 4) does not
 /// count."
 CheckResult still_open(std::string found, const Asked& asked) {
   if (!asked.another) return {CheckState::open, std::move(found)};
@@ -111,7 +111,7 @@ CheckResult still_open(std::string found, const Asked& asked) {
   return {CheckState::open, fmt::format("{} The last run ({}) does not count.", found, joined(settings))};
 }
 
-/// As many digits after the point as the text has.
+/// Prints with as many decimals as the text has.
 std::string printed_like(const std::string& text, double value) {
   const auto point = text.find('.');
   const auto end = text.find_first_of("eE");
@@ -177,7 +177,7 @@ CheckResult judge_activations(const LessonCheck& check, const RunFacts& run, con
                       static_cast<double>(first->activation_bytes) / 1048576.0)};
 }
 
-/// Infinity where one is not finite: such values coincide with nothing but the same infinity.
+/// Infinity if one is not finite: such values coincide only with the same infinity.
 double relative(double a, double b) {
   if (a == b) return 0.0;
   if (!std::isfinite(a) || !std::isfinite(b)) return std::numeric_limits<double>::infinity();
@@ -193,7 +193,7 @@ LossCurve curve_of_losses(const RunFacts& run) {
   return curve;
 }
 
-/// How far two runs are apart where both reported a loss; nothing where they never did at the same place.
+/// Distance of two runs at common points; none if there are none.
 std::optional<double> loss_distance(const RunFacts& left, const RunFacts& right) {
   std::optional<double> distance;
   for (const SharedPoint& point : compare_pair(curve_of_losses(left), curve_of_losses(right)).points)
@@ -201,7 +201,7 @@ std::optional<double> loss_distance(const RunFacts& left, const RunFacts& right)
   return distance;
 }
 
-/// How far two runs end apart; nothing where one recorded no weights.
+/// Distance of two runs' final weights; none if one recorded no weights.
 std::optional<double> weight_distance(const RunFacts& left, const RunFacts& right) {
   const auto a = last_weights(left);
   const auto b = last_weights(right);

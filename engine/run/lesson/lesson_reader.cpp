@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TOML -> Lesson. As with a spec, every problem is reported at once, with its place; what has one keeps its default.
+// TOML -> Lesson. As with a spec, every problem is reported at once, with its place; a key with a problem keeps its
+// default.
 #include <algorithm>
 #include <array>
 #include <fstream>
@@ -113,7 +114,7 @@ class Reader {
                                          : "a whole number");
   }
 
-  /// Also of a number that is whole.
+  /// Also accepts an integer.
   void take_real(const toml::table& table, std::string_view name, double& target) {
     const toml::node* node = table.get(name);
     if (!node) return;
@@ -142,7 +143,7 @@ class Reader {
     return node ? texts(*node, std::string(name)) : std::vector<std::string>();
   }
 
-  /// Settings as for --set, each of which the lesson's spec takes.
+  /// Reads settings as for --set, each of which must fit the lesson's spec.
   std::vector<std::string> settings(const toml::node& node, const std::string& key) {
     auto list = texts(node, key);
     for (const std::string& setting : list) {
@@ -160,7 +161,7 @@ class Reader {
     return node ? settings(*node, std::string(name)) : std::vector<std::string>();
   }
 
-  /// The spec's own findings, where they stand in the lesson's file: its first line follows the quotes.
+  /// Adds the spec's own findings at their places in the lesson's file: its first line follows the quotes.
   void read_spec_text(const toml::table& root) {
     const toml::node* node = root.get("spec");
     const auto text = node ? node->value_exact<std::string>() : std::nullopt;
@@ -206,7 +207,7 @@ class Reader {
     }
   }
 
-  /// What a learner is asked to train must be in the learner's power.
+  /// A requested run must be possible for the learner.
   void check_answer(const toml::source_region& place, const LessonStep& step) {
     const RunSpec before = spec_of(reading_.lesson, step);
     for (const SpecDifference& change : diff_specs(before, answered(before, step.answer.back())))

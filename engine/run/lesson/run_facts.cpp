@@ -12,7 +12,7 @@ namespace accrue {
 
 namespace {
 
-/// A resumed run reports an update once more: the later report replaces the earlier, and what followed that.
+/// A resumed run reports an update again: the later report replaces the earlier one and everything after it.
 template <typename Reported>
 void take_by_update(std::vector<Reported>& list, const Reported& reported) {
   std::erase_if(list, [&reported](const Reported& each) { return each.update >= reported.update; });

@@ -20,7 +20,7 @@ namespace accrue {
 
 namespace {
 
-/// Python's names of numbers that JSON has none for, as the strings that read_json_number() knows.
+/// Converts Python's names of numbers that JSON lacks to the strings that read_json_number() knows.
 std::string with_named_numbers(std::string_view text) {
   constexpr std::pair<std::string_view, std::string_view> names[] = {
       {"NaN", "\"nan\""}, {"-Infinity", "\"-inf\""}, {"Infinity", "\"inf\""}};
@@ -53,7 +53,7 @@ class JsonLogParser {
   JsonLogParser(const std::string& file, double seconds, const LogRequest& request)
       : file_(file), seconds_(seconds), request_(request) {}
 
-  /// A whole text that is one value; discarded where it is not.
+  /// Handles a whole text that is one value; discarded if it is not.
   Result<bool> take_document(std::string_view text) {
     Json json = read_json(text);
     if (json.is_object() && json.contains("log_history")) json = Json(std::move(json["log_history"]));
@@ -121,7 +121,7 @@ class JsonLogParser {
     return true;
   }
 
-  /// In the order in which they come.
+  /// In order of appearance.
   std::vector<std::string> distinct_keys() const {
     std::vector<std::string> keys;
     std::unordered_set<std::string_view> seen;

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Usual names, the likeliest first; compared without regard to case.
+/// Usual names, the likeliest first; case-insensitive.
 constexpr std::string_view loss_names[] = {
     "loss",          "lm loss",          "train/loss",      "loss/train",      "train_loss", "training_loss",
     "training/loss", "train/train_loss", "train_loss_step", "train/loss_step", "epoch_loss", "batch_loss"};
@@ -42,15 +42,15 @@ constexpr std::string_view evaluation_names[] = {
     "loss validation", "lm loss validation", "eval/loss",       "val/loss",  "val_loss",   "validation/loss",
     "loss/val",        "loss/validation",    "evaluation_loss", "eval_loss", "valid/loss", "validation_loss"};
 
-/// Of a path that may end in a slash.
+/// Last name of a path that may end in a slash.
 std::string last_name(const fs::path& path) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
-/// What begins the tag of an evaluation whose end is that of the loss: "validation/epoch_loss".
+/// Prefixes of the tag of an evaluation that ends like that of the loss: "validation/epoch_loss".
 constexpr std::string_view evaluation_folders[] = {"validation/", "val/", "valid/", "eval/", "evaluation/", "test/"};
 
-/// Those of scalars, and of columns that cannot be one.
+/// Tags of scalars, and of columns that cannot be scalars.
 std::vector<std::string> tags_of(const RunLog& log) {
   std::set<std::string> tags;
   for (const auto& [tag, values] : log.scalars)
@@ -63,7 +63,7 @@ bool has_tag(const RunLog& log, const std::string& tag) {
   return log.scalars.contains(tag) || log.no_numbers.contains(tag);
 }
 
-/// Each given tag is one of a log.
+/// Checks that each given tag exists in a log.
 Result<void> check_given(const std::vector<RunLog>& logs, const GivenTags& given) {
   std::vector<std::string> tags = given.loss;
   tags.insert(tags.end(), {given.lr, given.grad_norm, given.evaluation});
@@ -107,7 +107,7 @@ const LoggedScalar* at_step(const RunLog& log, const std::string& tag, std::int6
   return found != values->second.end() && found->step == step ? &*found : nullptr;
 }
 
-/// How many values of a tag stand at a step that has no loss.
+/// Number of values of a tag at steps without a loss.
 std::int64_t without_loss(const RunLog& log, const ImportTags& tags, const std::string& tag) {
   const auto values = log.scalars.find(tag);
   if (values == log.scalars.end()) return 0;
@@ -115,7 +115,7 @@ std::int64_t without_loss(const RunLog& log, const ImportTags& tags, const std::
                                [&](const LoggedScalar& each) { return at_step(log, tags.loss, each.step) == nullptr; });
 }
 
-/// A file may hold any step: what does not fit is the largest or the smallest number.
+/// A file may contain any step: overflow saturates.
 std::int64_t product(std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   if (!__builtin_mul_overflow(a, b, &result)) return result;
@@ -131,8 +131,8 @@ std::int64_t steps_between(std::int64_t before, std::int64_t after) {
   return __builtin_sub_overflow(after, before, &result) ? std::numeric_limits<std::int64_t>::max() : result;
 }
 
-/// The samples trained on when each loss was logged. Accrue and Megatron-LM log every scalar a second time with the
-/// samples as its step; else they follow from the batch size.
+/// Samples at each loss. Accrue and Megatron-LM log every scalar a second time with the samples as step; otherwise they
+/// follow from the batch size.
 class SampleClock {
  public:
   SampleClock(const RunLog& log, const ImportTags& tags) : log_(log), batch_(tags.batch) {
@@ -162,7 +162,7 @@ class SampleClock {
   std::int64_t last_step_ = 0;
 };
 
-/// Appends events with the times and numbers that the format asks for.
+/// Appender of events, with the times and numbers that the format requires.
 class EventAppender {
  public:
   explicit EventAppender(RunWriter& writer) : writer_(writer) {}
@@ -193,7 +193,7 @@ Result<RunSummary> write_events(const RunLog& log, const ImportTags& tags, RunWr
   const auto evaluations = log.scalars.find(tags.evaluation);
   const std::vector<LoggedScalar> none;
   std::span<const LoggedScalar> ahead = evaluations == log.scalars.end() ? none : evaluations->second;
-  // Each stands behind the last loss that its step or an earlier one has.
+  // Each comes after the last loss of its step or an earlier one.
   const auto add_evaluations = [&](std::optional<std::int64_t> before) -> Result<void> {
     for (; !ahead.empty() && (!before || ahead.front().step < *before); ahead = ahead.subspan(1)) {
       const LoggedScalar& each = ahead.front();
@@ -254,7 +254,7 @@ Result<void> write_run(const RunLog& log, const fs::path& from, const fs::path& 
   return writer->sync();
 }
 
-/// Names that are free in the folder, one for each run: two imports of a log are two runs.
+/// Returns free names in the folder, one for each run: two imports of a log are two runs.
 std::vector<std::string> free_names(const fs::path& runs_dir, const fs::path& from, std::size_t count) {
   const std::string wanted = "imported-" + last_name(from);
   std::vector<std::string> names;
@@ -266,7 +266,7 @@ std::vector<std::string> free_names(const fs::path& runs_dir, const fs::path& fr
   return names;
 }
 
-/// Free names lie behind those that have been taken: from the last one on, none is in the way of another.
+/// Free names come after taken ones: renaming from the last one on avoids conflicts.
 void rename_staged(const fs::path& folder, std::vector<std::string>& names, std::vector<std::string> to) {
   std::error_code ignored;
   for (std::size_t i = names.size(); i-- > 0;) fs::rename(folder / names[i], folder / to[i], ignored);

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t max_text_bytes = std::size_t{256} << 20;
-constexpr std::size_t max_json_bytes = std::size_t{64} << 20;  // its values take many times the room of its text
+constexpr std::size_t max_json_bytes = std::size_t{64} << 20;  // its values take much more memory than its text
 constexpr const char* kinds =
     "What is read: event files of TensorBoard and folders of them, tables (csv; also charts of W&B), JSON lines "
     "(MMEngine's scalars.json), the HF Trainer's trainer_state.json, what Megatron-LM prints, metric files of MLflow.";

@@ -25,7 +25,7 @@ void put_utf8(std::string& text, std::uint32_t code) {
   for (int i = following - 1; i >= 0; --i) text += static_cast<char>(0x80U | (code >> (6 * i) & 0x3fU));
 }
 
-/// Half of a pair that stands alone becomes U+FFFD; an odd byte at the end is left out.
+/// An unpaired surrogate becomes U+FFFD; an odd byte at the end is dropped.
 std::string from_utf16(std::string_view bytes, bool big_endian) {
   const auto unit = [&](std::size_t at) {
     const auto first = static_cast<unsigned char>(bytes[at]), second = static_cast<unsigned char>(bytes[at + 1]);

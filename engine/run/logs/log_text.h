@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of a log file: UTF-8 without a byte-order mark, up to where the file is damaged.
+// Text of a log file: UTF-8 without a byte-order mark, up to the first damage.
 #pragma once
 
 #include <cstdint>
@@ -14,28 +14,29 @@ namespace accrue {
 
 struct LogText {
   std::string text;
-  std::vector<std::string> problems;  ///< what was left out
+  std::vector<std::string> problems;  ///< parts that were skipped
 };
-/// From UTF-8 or UTF-16, with or without a byte-order mark. At the first NUL, as a power cut leaves them at the end of
-/// a file, the text ends. Errors (config): UTF-32.
+/// Converts from UTF-8 or UTF-16, with or without a byte-order mark. The text ends at the first NUL, which a power cut
+/// can leave at the end of a file. Errors (config): UTF-32.
 Result<LogText> log_text(std::string bytes, const std::string& file);
 
-/// Whether bytes are a text: no control characters but those of lines, tabs and terminals at the beginning.
+/// Whether bytes are a text: their beginning has no control characters except those of lines, tabs and terminals.
 bool looks_like_text(std::string_view bytes);
 
-/// Whether go_on says no: asked at every 1024th row, of 0 on.
+/// Whether go_on returned false. It is called at row 0 and every 1024th row.
 bool is_given_up(const std::function<bool()>& go_on, std::int64_t row = 0);
-/// The error of a reader that ends so.
+/// Makes the error of a cancelled reader.
 tl::unexpected<Error> given_up();
 
-/// Takes the next line off the text, without its end. `whole`: an end of line followed.
+/// A line of a text, without its end.
 struct TextLine {
   std::string_view text;
-  bool whole = false;
+  bool whole = false;  ///< a line end followed
 };
+/// Takes the next line from the text.
 TextLine take_line(std::string_view& rest);
 
-/// What is not UTF-8 becomes U+FFFD, byte by byte.
+/// Replaces every byte that is not valid UTF-8 by U+FFFD.
 std::string as_utf8(std::string text);
 
 }  // namespace accrue

@@ -15,7 +15,7 @@ namespace accrue {
 
 namespace {
 
-/// A line of numbers: the iteration, and what follows its first bar.
+/// A line of numbers: the iteration, and the text after its first bar.
 struct Printed {
   std::int64_t iteration = 0;
   bool validation = false;
@@ -29,7 +29,7 @@ std::optional<Printed> printed_in(std::string_view line) {
   const auto validation = head.find(validated);
   const auto training = head.find(trained);
   if (bar == std::string_view::npos || training == std::string_view::npos) return std::nullopt;
-  // After the last iteration the same is printed once more, of the test set.
+  // After the last iteration the same is printed for the test set.
   if (validation != std::string_view::npos && head.find("on test set") != std::string_view::npos) return std::nullopt;
   Printed printed{.validation = validation != std::string_view::npos, .values = line.substr(bar + 1)};
   const std::string_view number =
@@ -40,7 +40,7 @@ std::optional<Printed> printed_in(std::string_view line) {
   return counted || printed.validation ? std::optional(printed) : std::nullopt;
 }
 
-/// Of "name: value | name: value |". A part without an end was cut.
+/// Parses "name: value | name: value |". A part without an end was cut.
 template <typename Take>
 void each_value(std::string_view values, const Take& take) {
   for (auto bar = values.find('|'); bar != std::string_view::npos; bar = values.find('|')) {
@@ -64,7 +64,7 @@ Result<RunLog> parse_megatron_log(std::string_view text, const std::string& file
                                   const std::function<bool()>& go_on) {
   ScalarRows rows;
   std::int64_t last = -1;
-  std::int64_t interval = 1;  ///< of iterations between two lines; after a restart it is what it was
+  std::int64_t interval = 1;  ///< iterations between two lines; unchanged after a restart
   double elapsed = 0.0;
   for (std::int64_t number = 1; !text.empty(); ++number) {
     if (is_given_up(go_on, number)) return given_up();

@@ -64,7 +64,7 @@ fs::path mlflow_metrics_in(const fs::path& folder) {
   if (fs::is_directory(folder / "metrics", error) && fs::exists(folder / "meta.yaml", error)) return folder / "metrics";
   const fs::path named = folder.has_filename() ? folder : folder.parent_path();
   if (named.filename() != "metrics") return {};
-  // TensorFlow's own guide calls a folder of event files so.
+  // TensorFlow's own guide uses this name for a folder of event files.
   for (const auto& entry : fs::directory_iterator(named, error))
     if (entry.path().filename().string().find("tfevents") != std::string::npos) return {};
   return named;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view step_names[] = {"update", "step", "global_step", "iteration", "iter", "updates", "steps"};
 constexpr std::string_view step_ends[] = {"/global_step", "/step", "/iteration", "/iter"};
-constexpr std::string_view call_names[] = {"_step"};  // counts what was logged, not what was trained
+constexpr std::string_view call_names[] = {"_step"};  // counts log calls, not training steps
 constexpr std::string_view epoch_names[] = {"epoch", "epochs"};
 constexpr std::string_view time_names[] = {"seconds",    "time",    "wall_time", "wall time", "timestamp",
                                            "_timestamp", "elapsed", "runtime",   "_runtime"};
@@ -73,7 +73,7 @@ Result<PlaceColumns> place_columns(const std::vector<std::string>& names, const 
                     name_list(names)));
   columns.step = *step;
   columns.time = find_name(names, time_names);
-  // MMEngine's "time" is that of one iteration.
+  // MMEngine's "time" is the duration of one iteration.
   if (columns.time && lowered(names[*columns.time]) == "time" && std::ranges::find(names, "data_time") != names.end())
     columns.time.reset();
   columns.samples = find_name(names, sample_names);
@@ -81,7 +81,7 @@ Result<PlaceColumns> place_columns(const std::vector<std::string>& names, const 
 }
 
 std::optional<std::int64_t> step_of(double number) {
-  constexpr double largest = 9e15;  // up to here every whole number is a double
+  constexpr double largest = 9e15;  // up to here every integer is exact as a double
   if (!(number >= 0.0 && number <= largest) || number != std::trunc(number)) return std::nullopt;
   return static_cast<std::int64_t>(number);
 }

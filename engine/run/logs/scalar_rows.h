@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of named values, as tables and JSON lines hold them, as the scalars of a run.
+// Rows of named values from tables and JSON lines, as the scalars of a run.
 #pragma once
 
 #include <cstddef>
@@ -14,38 +14,38 @@
 
 namespace accrue {
 
-/// What a value is logged at.
+/// Place at which a value is logged.
 struct LogPlace {
   std::int64_t step = 0;
   std::optional<double> seconds = {};  ///< since 1970 or since the run began
   std::optional<std::int64_t> samples = {};
 };
 
-/// Which of a row's values say where it stands.
+/// Names of the values that give a row's place.
 struct PlaceColumns {
   std::size_t step = 0;
   std::optional<std::size_t> time;
   std::optional<std::size_t> samples;
   bool epochs = false;  ///< the step is an epoch
 };
-/// By their usual names, without regard to case: update, step, iteration, trainer/global_step, _step, epoch; seconds,
-/// _timestamp; samples. Errors (config): no step of the name asked for, or of a usual one.
+/// Finds them by their usual names, ignoring case: update, step, iteration, trainer/global_step, _step, epoch; seconds,
+/// _timestamp; samples. Errors (config): no step with the requested or a usual name.
 Result<PlaceColumns> place_columns(const std::vector<std::string>& names, const LogRequest& request,
                                    const std::string& word);
 
-/// A whole number from 0 to 9e15.
+/// Returns an integer from 0 to 9e15; none for any other number.
 std::optional<std::int64_t> step_of(double number);
 
-/// "loss, lr and 12 more"
+/// Returns for example "loss, lr and 12 more".
 std::string name_list(const std::vector<std::string>& names);
 
-/// Collects the scalars of one run; a step that is told twice holds what was said later.
+/// Collection of the scalars of one run; for a duplicate step the later value holds.
 class ScalarRows {
  public:
   void add(const std::string& name, const LogPlace& at, double value);
-  /// A run that was started again goes on from this step: what an earlier attempt said from there on is dropped.
+  /// The run was restarted at this step: earlier values from there on are dropped.
   void restart_at(std::int64_t step);
-  /// Seconds that begin near 0 count from `written`, seconds since 1970 when the file was written.
+  /// Makes the log. Times that begin near 0 are relative to `written`, the file's time in seconds since 1970.
   RunLog log(double written, std::string word) const;
   bool timed() const { return timed_; }
   bool empty() const { return points_.empty(); }

@@ -22,13 +22,13 @@ namespace {
 
 constexpr std::size_t most_columns = 10'000;
 
-/// Of a chart of W&B: which run and quantity a column holds.
+/// For a chart of W&B: run and quantity of a column.
 struct ChartColumn {
   std::string run;
   std::string name;
 };
 
-/// Whether a comma in the table's numbers is a decimal one.
+/// Whether commas in the table's numbers are decimal commas.
 bool has_decimal_commas(std::string_view text, const std::string& file, const std::function<bool()>& go_on) {
   TableRows rows(text, file, most_columns);
   if (rows.separator() == ',' && text.find('"') == std::string_view::npos) return false;
@@ -94,7 +94,7 @@ class TableLogParser {
     run_name_ = column_of("run");
     value_ = column_of("value");
     metric_ = column_of("metric");
-    if (!run_id_ || !value_) metric_.reset();  // not what the studio writes
+    if (!run_id_ || !value_) metric_.reset();  // not an export of the studio
     read_chart(seen);
     auto at = place_columns(header_, request_, "column");
     if (!at) {
@@ -106,7 +106,7 @@ class TableLogParser {
     return {};
   }
 
-  /// "NAME - train/loss" is a run's column where NAME - train/loss__MIN and __MAX stand beside it, which nobody needs.
+  /// "NAME - train/loss" is a run's column if NAME - train/loss__MIN and __MAX are beside it, which are ignored.
   void read_chart(const std::set<std::string_view>& seen) {
     for (std::size_t i = 0; i < header_.size(); ++i) {
       const std::string& column = header_[i];
@@ -117,7 +117,7 @@ class TableLogParser {
     }
   }
 
-  /// The newest row, by what a killed writer leaves: too few fields, or a number that ends in the middle.
+  /// Whether the newest row was cut by a killed writer: too few fields, or a number that ends in the middle.
   bool is_cut(const std::vector<std::string>& fields) const {
     if (fields.size() < header_.size()) return true;
     const std::string& last = fields.back();
@@ -130,7 +130,7 @@ class TableLogParser {
     return pointed ? number_of(*pointed) : std::nullopt;
   }
 
-  /// None where the field is empty.
+  /// None if the field is empty.
   Result<std::optional<LogPlace>> place_of(const std::vector<std::string>& fields) {
     const std::string& field = fields[at_.step];
     if (field.empty()) {
@@ -150,7 +150,7 @@ class TableLogParser {
     return at;
   }
 
-  /// A row of a table.
+  /// Takes a row of a table.
   Result<void> take_row(const std::vector<std::string>& fields) {
     const auto at = place_of(fields);
     if (!at) return tl::unexpected(at.error());
@@ -169,8 +169,8 @@ class TableLogParser {
     return {};
   }
 
-  /// A row of what the studio writes: one point. Learning rates and micro-losses lie between updates, too; those points
-  /// no table has room for.
+  /// Takes a row of the studio's export: one point. Learning rates and micro-losses also have points between updates,
+  /// for which a record has no place.
   Result<void> take_point(const std::vector<std::string>& fields) {
     if (fields[*value_].empty()) return {};
     const std::string& metric = fields[*metric_];
@@ -234,14 +234,14 @@ class TableLogParser {
   const LogRequest& request_;
   std::vector<std::string> header_;
   PlaceColumns at_;
-  std::optional<std::size_t> run_id_, run_name_, metric_, value_;  ///< of what the studio writes
-  std::vector<ChartColumn> chart_;                                 ///< by column; empty: it is no chart
+  std::optional<std::size_t> run_id_, run_name_, metric_, value_;  ///< of the studio's export
+  std::vector<ChartColumn> chart_;                                 ///< by column; empty: not a chart
   bool decimal_commas_ = false;
-  bool last_was_number_ = false;  ///< in the last column of the row before
+  bool last_was_number_ = false;  ///< in the last column of the previous row
   std::int64_t without_step_ = 0;
   std::vector<std::string> problems_;
   std::vector<Part> parts_;
-  std::map<std::string, std::size_t> places_;  ///< of a run's part, by its id
+  std::map<std::string, std::size_t> places_;  ///< of a run's part, by id
   std::size_t last_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of a folder's event files are one run. Keras puts the losses of one into train/ and validation/, torch's
+// Assigns a folder's event files to runs. Keras puts the losses of a run into train/ and validation/, torch's
 // add_scalars("loss", ...) into loss_train/ and loss_val/ beside the run's own file, and a folder of many runs has a
 // folder for each.
 #include <fmt/format.h>
@@ -64,7 +64,7 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder, error))
     if (entry.is_directory(error) && !entry.is_symlink(error)) folders.push_back(entry.path());
   std::ranges::sort(folders);
-  // A run's evaluations are those of its validation, where there are some.
+  // Evaluations of a run come from its validation, if there is one.
   std::ranges::stable_partition(folders,
                                 [](const fs::path& each) { return !each.filename().string().ends_with("test"); });
   return folders;
@@ -91,7 +91,7 @@ Result<RunLog> read_files(const std::vector<fs::path>& files, const std::functio
   return log;
 }
 
-/// Adds the scalars of a part to the run that it is of.
+/// Adds a part's scalars to its run.
 void join(RunLog& run, RunLog&& part, Part role) {
   for (auto& [tag, values] : part.scalars) {
     const std::string name = (role == Part::evaluation ? "validation/" : "") + tag;
@@ -101,12 +101,13 @@ void join(RunLog& run, RunLog&& part, Part role) {
   run.problems.insert(run.problems.end(), part.problems.begin(), part.problems.end());
 }
 
-/// Of no scalar more than one value, as add_hparams writes the results of a run into a folder in that of the run.
+/// Whether no scalar has more than one value: add_hparams writes the results of a run this way, into a folder inside
+/// the run's.
 bool holds_no_curve(const RunLog& log) {
   return std::ranges::all_of(log.scalars, [](const auto& scalar) { return scalar.second.size() == 1; });
 }
 
-/// As add_scalars(stem) writes it: no tag but that one, which may have had slashes.
+/// Whether it is from add_scalars(stem): no tag but that one, which may have had slashes.
 bool is_of_tag(const RunLog& log, const std::string& stem) {
   return std::ranges::all_of(log.scalars, [&](const auto& scalar) {
     std::string tag = scalar.first;
@@ -119,7 +120,7 @@ class FolderReader {
  public:
   explicit FolderReader(const std::function<bool()>& go_on) : go_on_(go_on) {}
 
-  /// Adds the runs of a folder, which has this name among them. in_run: it lies in the folder of a run.
+  /// Adds the runs of a folder with this name. in_run: it is inside the folder of a run.
   Result<void> read(const fs::path& folder, const std::string& name, int depth = 0, bool in_run = false) {
     if (is_given_up(go_on_)) return given_up();
     if (++folders_ > most_folders)
@@ -192,8 +193,8 @@ class FolderReader {
 
   const std::function<bool()>& go_on_;
   std::vector<RunLog> runs_;
-  std::vector<std::string> left_out_;  ///< folders in those of runs that are none themselves
-  std::vector<std::string> problems_;  ///< of what holds no scalar
+  std::vector<std::string> left_out_;  ///< folders inside run folders that are not runs
+  std::vector<std::string> problems_;  ///< of files without scalars
   std::size_t files_ = 0;
   std::size_t folders_ = 0;
 };

@@ -27,7 +27,7 @@ std::uint64_t fixed(std::string_view bytes) {
   return value;
 }
 
-/// One field of a message: a number, or a stretch of bytes.
+/// One field of a message: a number, or a range of bytes.
 struct Field {
   std::uint64_t number = 0;
   unsigned wire = 0;
@@ -39,7 +39,7 @@ class Message {
  public:
   explicit Message(std::string_view bytes) : rest_(bytes) {}
 
-  /// The next field; none at the end, and none after something that is no message.
+  /// Returns the next field; none at the end, or after malformed data.
   std::optional<Field> next() {
     if (rest_.empty()) return std::nullopt;
     Field field;
@@ -85,7 +85,7 @@ double as_float(std::uint64_t bits) {
   return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
 }
 
-/// The number of a tensor that holds one. DT_FLOAT is 1, DT_DOUBLE 2.
+/// Returns the number of a tensor that holds one. DT_FLOAT is 1, DT_DOUBLE 2.
 std::optional<double> number_of_tensor(std::string_view bytes) {
   std::uint64_t type = 0;
   std::optional<double> number;
@@ -110,7 +110,7 @@ struct NamedScalar {
   double value = 0.0;
 };
 
-/// A value of a summary that is one number; none where it is a picture, a histogram or a text.
+/// Returns a summary's value that is one number; none for a picture, a histogram or a text.
 std::optional<NamedScalar> scalar_of(std::string_view bytes) {
   NamedScalar scalar;
   std::optional<double> number;
@@ -125,7 +125,7 @@ std::optional<NamedScalar> scalar_of(std::string_view bytes) {
   return scalar;
 }
 
-/// What an event says, but for its values.
+/// An event without its values.
 struct Event {
   LoggedScalar at;
   std::vector<std::string_view> summaries;
@@ -133,7 +133,7 @@ struct Event {
   bool starts_session = false;
 };
 
-/// Of a SessionLog: its status is START.
+/// Whether a SessionLog's status is START.
 bool is_start(std::string_view bytes) {
   Message message(bytes);
   std::uint64_t status = 0;
@@ -142,13 +142,13 @@ bool is_start(std::string_view bytes) {
   return status == 1;
 }
 
-/// "brain.Event:2" and later ones say where a session starts.
+/// Whether the file marks session starts: "brain.Event:2" and later do.
 bool is_versioned(std::string_view version) {
   const auto colon = version.rfind(':');
   return colon != std::string_view::npos && version.substr(colon + 1) >= "2";
 }
 
-/// None where the record is no event.
+/// None if the record is not an event.
 std::optional<Event> event_of(std::string_view bytes) {
   Event event;
   Message message(bytes);
@@ -162,7 +162,7 @@ std::optional<Event> event_of(std::string_view bytes) {
   return message.whole() ? std::optional(std::move(event)) : std::nullopt;
 }
 
-/// Of a summary; none where it is no message.
+/// Values of a summary; none if it is malformed.
 std::optional<std::vector<std::string_view>> values_of(std::string_view summary) {
   std::vector<std::string_view> values;
   Message message(summary);
@@ -213,7 +213,7 @@ void TensorboardReader::add(std::string_view value, LoggedScalar at) {
   ++count_;
 }
 
-/// Of all tags where none is named.
+/// Drops values of all tags if none is named.
 void TensorboardReader::purge(std::int64_t from, const std::vector<std::string>& tags) {
   for (auto& [tag, values] : log_.scalars)
     if (tags.empty() || std::ranges::find(tags, tag) != tags.end())
@@ -242,7 +242,7 @@ void TensorboardReader::read(std::string_view bytes, const std::string& name, co
   }
 }
 
-/// A program that tells its steps once more: what it said later counts.
+/// If a program repeats its steps, the later values count.
 RunLog TensorboardReader::log() && {
   std::size_t repeated = 0;
   for (auto& [tag, values] : log_.scalars) {
@@ -254,7 +254,7 @@ RunLog TensorboardReader::log() && {
       else
         kept.push_back(value);
     }
-    if (!tag.ends_with(samples_twin)) repeated += values.size() - kept.size();  // an update may train on none
+    if (!tag.ends_with(samples_twin)) repeated += values.size() - kept.size();  // an update may train on no samples
     values = std::move(kept);
   }
   std::erase_if(log_.scalars, [](const auto& tag) { return tag.second.empty(); });

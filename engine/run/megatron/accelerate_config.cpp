@@ -30,7 +30,7 @@ constexpr std::string_view deepspeed_file_key = "deepspeed_config.deepspeed_conf
 constexpr std::string_view parallelism_block = "parallelism_config.";
 constexpr std::string_view parallelism_prefix = "parallelism_config_";
 
-/// Of the top level, those that earlier versions wrote among them (fp16, dynamo_backend).
+/// Top-level keys, including those of earlier versions (fp16, dynamo_backend).
 constexpr std::array accelerate_keys{"command_file"sv,
                                      "commands"sv,
                                      "compute_environment"sv,
@@ -92,7 +92,7 @@ class Import {
     if (deepspeed_ && deepspeed_->problem.empty() && is_deepspeed()) take_deepspeed_file();
     share_processes();
     check_batch();
-    // The plug-in's defaults hold even where the file sets none of its fields.
+    // The plug-in's defaults apply even if the file sets none of its fields.
     if (has_megatron_ && !has_megatron(result_.spec)) result_.spec.megatron.tp_degree = 1;
     result_.spec.accumulation.dialect = has_megatron_ ? Dialect::accrue : Dialect::accelerate;
     if (!has_megatron_ && !steps_given_) result_.spec.accumulation.steps = 1;
@@ -145,7 +145,7 @@ class Import {
     if (key == deepspeed_file_key) return take_deepspeed_name(entry);
     if (key.starts_with(deepspeed_block)) return take_deepspeed(entry, key.substr(deepspeed_block.size()));
     if (key.starts_with(parallelism_block)) return take_parallelism(entry, key.substr(parallelism_block.size()));
-    if (key == "num_processes") return;  // once the other degrees are known
+    if (key == "num_processes") return;  // handled once the other degrees are known
     if (key == "distributed_type") return take_type(entry);
     if (key == "mixed_precision") return take_precision(entry);
     if (key == "fp16") return take_fp16(entry);
@@ -168,7 +168,7 @@ class Import {
   }
 
   bool is_deepspeed() const { return word("distributed_type") == "deepspeed"; }
-  /// One process, on a device unless use_cpu says otherwise.
+  /// One process, on a device unless use_cpu is set.
   bool is_single() const {
     const ConfigEntry* type = find("distributed_type");
     return type != nullptr && !type->nested && (word("distributed_type") == "no" || is_off(*type));
@@ -222,7 +222,7 @@ class Import {
     steps_given_ = steps_answered_ = true;
     used(entry, "accumulation.steps = " + entry.value);
   }
-  /// What is said of this entry says where the steps come from.
+  /// The note of this entry says where the steps come from.
   void leave_steps(const ConfigEntry& entry, std::string why) {
     steps_answered_ = true;
     not_taken(entry, std::move(why));
@@ -293,7 +293,7 @@ class Import {
     not_taken(entry, "DeepSpeed is not used; its stage 1 is parallel.zero");
   }
 
-  /// DeepSpeed's own file, which goes before what the configuration says.
+  /// Takes DeepSpeed's own file, which takes precedence over the configuration.
   void take_deepspeed_file() {
     file_ = deepspeed_->name;
     for (const ConfigEntry& entry : deepspeed_->entries) take_deepspeed_entry(entry);
@@ -431,7 +431,7 @@ class Import {
     not_taken(entry, "it is no key of Accelerate 1.15" + (near.empty() ? "" : "; near is " + std::string(near)));
   }
 
-  /// Data-parallel ranks are what the other degrees leave of the processes.
+  /// Data-parallel ranks are the processes divided by the other degrees.
   void share_processes() {
     const ConfigEntry* entry = find("num_processes");
     if (entry == nullptr) return;
@@ -458,7 +458,7 @@ class Import {
     used(*entry, "parallel.data = " + std::to_string(replicas));
   }
 
-  /// DeepSpeed's size of an update, which a spec has as a product.
+  /// Checks DeepSpeed's size of an update, which is a product in a spec.
   void check_batch() {
     if (batch_ == nullptr) return;
     const AccumulationSpec& accumulation = result_.spec.accumulation;
@@ -475,7 +475,7 @@ class Import {
   const std::vector<ConfigEntry>& entries_;
   const std::optional<DeepSpeedFile>& deepspeed_;
   const ConfigEntry* batch_ = nullptr;
-  std::string file_;  ///< of what is taken; empty: the configuration
+  std::string file_;  ///< of the current source; empty: the configuration
   std::map<std::string_view, const ConfigEntry*> by_key_;
   AccelerateImport result_;
   bool has_megatron_ = false;
@@ -506,7 +506,7 @@ Result<AccelerateImport> import_accelerate(const std::vector<ConfigEntry>& entri
 }
 
 std::string import_report(const AccelerateImport& import, std::string_view file) {
-  // Another number of ranks comes first, and what changes nothing stands apart.
+  // A different number of ranks comes first; entries without effect are separate.
   std::string ranks, not_taken, idle;
   for (const ConfigNote& note : import.notes) {
     const bool divides = note.key == "num_processes" && note.use == ConfigUse::used && import.spec.parallel.data > 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schema of other_megatron_args: a row an argument, and what reads "name = value" by it.
+// The schema of other_megatron_args: one row per argument, and the reader of "name = value".
 #include "accrue/run/megatron_arguments.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ constexpr std::string_view tokenizer_of_data =
 constexpr std::string_view no_experts = "no model has layers of experts";
 
 constexpr MegatronArgument arguments[] = {
-    // those that stand for a field of the plug-in
+    // those for a field of the plug-in
     of_field("tensor_model_parallel_size", integer, "tp_degree"),
     of_field("pipeline_model_parallel_size", integer, "pp_degree"),
     of_field("num_micro_batches", integer),
@@ -141,10 +141,10 @@ constexpr MegatronArgument arguments[] = {
     of_key("log_params_norm", boolean, "run.parameter_norm"),
     of_key("log_num_zeros_in_grad", boolean, "run.gradient_zeros"),
     of_key("timing_log_level", integer, "run.timer_level"),
-    // what load_state() of an Accelerator does
+    // effects on an Accelerator's load_state()
     of_program("use_checkpoint_opt_param_scheduler", boolean, schedule_of_runs),
     of_program("override_opt_param_scheduler", boolean, schedule_of_runs),
-    // what the program has no choice about
+    // fixed values of the program
     just("context_parallel_size", integer, "1",
          "ranks cannot share one sequence in the attention: no rank passes keys and values on to the next"),
     just("expert_model_parallel_size", integer, "1", no_experts),

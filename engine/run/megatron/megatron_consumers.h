@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which code reads the ordinary keys that the plug-in's fields set.
+// Code that reads the ordinary keys that the plug-in's fields set.
 #pragma once
 
 #include <span>
@@ -9,10 +9,10 @@ namespace accrue::megatron_detail {
 
 struct Consumer {
   std::string_view keys;  ///< a key, or a section with its dot
-  std::string_view file;  ///< without its ending: "engine/train/boundary"
+  std::string_view file;  ///< without its suffix: "engine/train/boundary"
 };
 
-/// The first that fits a key is the one.
+/// The first entry that matches a key applies.
 std::span<const Consumer> consumers();
 std::string_view consumer_of(std::string_view key);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 43 fields, and where the value of each comes from.
+// The 43 fields and the origins of their values.
 #include "accrue/run/megatron_fields.h"
 
 #include <algorithm>
@@ -163,7 +163,7 @@ class Resolver {
     row.from = from;
   }
 
-  // A field that is None takes the other's value, where that has one.
+  // A field that is None takes the other's value, if it has one.
   void follow(std::string_view name, std::string_view other) {
     if (is_none(at(name).value) && !is_none(at(other).value)) derive(name, at(other).value, other);
   }

@@ -43,7 +43,7 @@ class Lowering {
   Lowering(const RunSpec& spec, const MegatronEnvironment& environment, std::span<const PluginFacts> libraries)
       : given_(spec), libraries_(libraries) {
     result_.spec = spec;
-    // What arguments say of the model is a fact for the rules about fields.
+    // Arguments about the model are facts for the rules about fields.
     const ResolvedMegatron first = resolve_megatron_fields(spec.megatron, environment);
     RunSpec model = spec;
     for (const MegatronArgumentValue& argument : first.arguments)
@@ -92,7 +92,7 @@ class Lowering {
                                 .fix_value = std::move(fix)});
   }
 
-  /// The value in the key's own type: whole numbers are numbers, too.
+  /// Returns the value in the key's own type; integers are numbers too.
   static std::optional<SpecValue> fitting(const SpecField& field, const SpecValue& value) {
     if (field.type == FieldType::real)
       if (const auto* whole = std::get_if<Integer>(&value)) return SpecValue(static_cast<double>(*whole));
@@ -217,7 +217,7 @@ class Lowering {
     }
   }
 
-  /// A scale that neither falls nor grows. An update that overflows is left out.
+  /// A constant scale. An update that overflows is skipped.
   void lower_constant_scale(const SpecValue& given, MegatronEffect& effect) {
     if (const std::string why = constant_scale_conflict(resolved_.arguments); !why.empty())
       return refuse_argument(effect, why, "both", "one of the two");
@@ -228,7 +228,7 @@ class Lowering {
     if (!given_.accumulation.knobs.overflow) set_argument(effect, "accumulation.overflow", std::string("hold"));
   }
 
-  /// float16 is scaled by Megatron-LM's own values, each where no argument says another.
+  /// float16 uses Megatron-LM's own scaling values, unless an argument overrides them.
   void lower_loss_scale() {
     if (result_.spec.model.dtype != Dtype::float16 || resolved_.argument("loss_scale") != nullptr) return;
     set_default("initial_loss_scale", MegatronLossScale::initial_loss_scale);
@@ -247,7 +247,7 @@ class Lowering {
     set_argument(effect, argument.key, std::move(value));
   }
 
-  /// Two arguments for one key of ours must agree.
+  /// Two arguments for one key must agree.
   void lower_alike(const MegatronArgument& argument, const SpecValue& given, MegatronEffect& effect) {
     for (const MegatronArgumentValue& other : resolved_.arguments)
       if (other.argument != &argument && other.argument->key == argument.key && other.value != given &&
@@ -285,7 +285,7 @@ class Lowering {
     set_argument(effect, "schedule.decay_fraction", static_cast<double>(length) / static_cast<double>(*horizon));
   }
 
-  /// "0.3 a 0.7 b", or paths alone.
+  /// Reads "0.3 a 0.7 b", or paths alone.
   void lower_blend(const Texts& list, std::string_view paths_key, std::string_view weights_key,
                    MegatronEffect& effect) {
     const auto blend = read_megatron_blend(list);
@@ -298,7 +298,7 @@ class Lowering {
     if (!blend->weights.empty()) set_argument(effect, weights_key, blend->weights);
   }
 
-  /// As a whole, whether the evaluation has data of its own or none.
+  /// Handles training data as a whole: evaluation has its own data or none.
   void lower_training(const Texts& list, MegatronEffect& effect) {
     for (const std::string_view other : {"data_path", "split"})
       if (resolved_.argument(other) != nullptr)
@@ -373,7 +373,7 @@ class Lowering {
       if (!value().train_iters && !value().train_samples) nothing(name, "[run] of the spec says how long the run is");
   }
 
-  /// Whole updates alone are trained. The rate falls to the end of all samples, of those left out too.
+  /// Only whole updates are trained. The rate decays over all samples, including the remainder.
   void lower_samples() {
     const auto samples = value().train_samples;
     if (!samples) return;
@@ -392,11 +392,11 @@ class Lowering {
     return ramp_problem(ramp).empty() ? std::optional(ramp) : std::nullopt;
   }
 
-  /// Samples of an update that has its full size.
+  /// Samples of a full-size update.
   Integer full_update() const {
     return result_.spec.parallel.data * result_.spec.accumulation.micro_batch * result_.spec.accumulation.steps;
   }
-  /// As many updates in samples; beyond what a number holds, the largest, which fits no key.
+  /// Converts updates to samples; on overflow the largest number, which is valid for no key.
   Integer samples_of(Integer updates) const {
     Integer samples = 0;
     return __builtin_mul_overflow(updates, full_update(), &samples) ? std::numeric_limits<Integer>::max() : samples;
@@ -463,7 +463,7 @@ class Lowering {
     }
   }
 
-  /// Data sets of a library that have a size of their own.
+  /// Handles data sets of a library with their own size.
   void lower_own_data() {
     constexpr std::string_view name = "custom_megatron_datasets_provider_function";
     const auto& named = value().custom_megatron_datasets_provider_function;
@@ -550,7 +550,7 @@ class Lowering {
     }
   }
 
-  /// Naming one's own model asks for nothing else of the plug-in.
+  /// A user's own model sets nothing else of the plug-in.
   void lower_own_parts() {
     for (MegatronEffect& effect : result_.fields)
       if (effect.value.field->group != MegatronGroup::hooks)
@@ -559,7 +559,7 @@ class Lowering {
     lower_hooks();
   }
 
-  /// Names of what a plug-in library registers, which the ranks look up.
+  /// Handles names registered by a plug-in library, which the ranks look up.
   void lower_hooks() {
     for (MegatronEffect& effect : result_.fields) {
       if (effect.value.field->group != MegatronGroup::hooks || is_none(effect.value.value)) continue;
@@ -587,7 +587,7 @@ class Lowering {
 
   // ---- what is told of it --------------------------------------------------------------------------------------
 
-  /// Its value is that of the ordinary key, but without the field the plug-in's own default would take its place.
+  /// Its value equals the ordinary key's, but without the field the plug-in's own default would apply.
   static bool holds_off_the_default(const MegatronEffect& effect) {
     const bool given = effect.value.origin == FieldOrigin::field || effect.value.origin == FieldOrigin::environment;
     return given && !effect.keys.empty() && effect.value.field != nullptr &&
@@ -615,7 +615,7 @@ class Lowering {
           std::string(effect.keys.front().key) + " is " + format_value(effect.keys.front().value) + " without it";
   }
 
-  /// What holds is what the spec sets, in the words of the field where it has such a value.
+  /// The spec's key holds, expressed as the field's value if possible.
   static void give_way(MegatronEffect& effect) {
     const std::string key(effect.keys.front().key);
     effect.nothing = "the spec sets " + key + " itself, and the default gives way";
@@ -626,7 +626,7 @@ class Lowering {
     effect.value.from = key;
   }
 
-  /// A variable may be another when the spec is read again, so the fields that have one keep what they came to.
+  /// A variable may have changed when the spec is read again, so fields with variables keep their resolved values.
   void keep_variables() {
     for (const MegatronEffect& effect : result_.fields) {
       const SpecField& field = effect.value.field->spec_field();
@@ -638,7 +638,7 @@ class Lowering {
     }
   }
 
-  /// The field's value that gives what the spec sets its key to; none where the field has no such value.
+  /// Returns the field's value that gives the spec's value of the key; none if there is none.
   static SpecValue same_value(const MegatronEffect& effect) {
     const LoweredKey& key = effect.keys.front();
     if (effect.name == "use_distributed_optimizer") return key.value == SpecValue(Integer{1});
@@ -652,7 +652,7 @@ class Lowering {
   ResolvedMegatron resolved_;
   LoweredMegatron result_;
   bool steps_by_batch_ = false;
-  bool partial_update_ = false;  ///< train_samples do not end with an update
+  bool partial_update_ = false;  ///< train_samples is not a multiple of an update
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of the plug-in's fields. A message has the form "FIELD: RULE (found THIS, expected THAT)" and names the
-// field or the fact that stands on the other side.
+// Rules of the plug-in's fields. A message has the form "FIELD: RULE (found THIS, expected THAT)" and names the field
+// or fact on the other side.
 #include "megatron_rules.h"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ class Rules {
   }
   bool was_given(std::string_view field) const { return resolved_[field].origin >= FieldOrigin::environment; }
 
-  /// Left divides right, which is known.
+  /// Checks that `divisor` divides `whole`, if known.
   void divides(std::string_view field, Integer divisor, const std::optional<Integer>& whole, std::string_view name) {
     if (divisor < 1 || !whole || *whole % divisor == 0) return;
     refuse(field, "must divide " + std::string(name), std::to_string(divisor),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds between the fields of the plug-in, and between them and the model.
+// Rules between the fields of the plug-in, and between them and the model.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace accrue {
 
-/// Every rule that the values break; each finding names both sides.
+/// Returns every broken rule; each finding names both sides.
 std::vector<Finding> check_megatron(const ResolvedMegatron& resolved, const MegatronFacts& facts);
 
 namespace megatron_detail {
 
-/// Of a key that the spec sets beside the field that gives it. `--set` cannot leave a key out.
+/// Text for a key that the spec sets beside the field that gives it. `--set` cannot leave a key out.
 inline std::string set_to_another(const std::string& by, const std::string& field_key) {
   if (by.starts_with("custom_")) return "is not what the data sets of the plug-in library say: leave it out";
   return "is set by " + by + " of the plug-in to another value: set " + field_key + " in its place";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys that a text or --set gives beside the fields of the plug-in: which of the two holds.
+// Keys that a text or --set gives beside fields of the plug-in: which of the two holds.
 #include <algorithm>
 #include <utility>
 
@@ -14,7 +14,7 @@ using megatron_detail::set_to_another;
 
 namespace {
 
-/// A key and the field, or the argument, that stands for it.
+/// A key and the field or argument for it.
 struct Pair {
   std::string_view key;
   std::string_view field;
@@ -57,7 +57,7 @@ void keep_set_keys(SpecReading& reading) {
                             {"evaluate.every_updates", "megatron.eval_iters"},
                             {"evaluate.batches", "megatron.eval_iters"}};
   for (const Pair& pair : pairs) {
-    // No evaluation is asked for by eval_iters = 0; an interval that is given says otherwise.
+    // eval_iters = 0 requests no evaluation; a given interval overrides that.
     if (pair.key == "evaluate.every_updates" && reading.spec.megatron.eval_interval) continue;
     const SpecField& key = *find_field(pair.key);
     const SpecField& field = *find_field(pair.field);
@@ -73,7 +73,7 @@ void keep_set_keys(SpecReading& reading) {
 
 namespace {
 
-/// Lowering cannot tell a key that is set to its default from one that is left out.
+/// Lowering cannot distinguish a key that is set to its default from a missing one.
 template <typename IsSet>
 void refuse_overridden_defaults(SpecReading& reading, const RunSpec& written, IsSet is_set,
                                 const MegatronEnvironment& environment, std::span<const PluginFacts> libraries) {

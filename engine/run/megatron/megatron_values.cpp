@@ -45,7 +45,7 @@ std::optional<SpecValue> some(std::optional<T> value) {
   return SpecValue(std::move(*value));
 }
 
-// The elements of "[a, b]", or of "a, b" and "a b" as an option of Megatron-LM's has them.
+// Elements of "[a, b]", or of "a, b" and "a b" as in an option of Megatron-LM.
 std::optional<std::vector<std::string_view>> elements(std::string_view text) {
   text = trimmed(text);
   if (text.starts_with('[') != text.ends_with(']')) return std::nullopt;

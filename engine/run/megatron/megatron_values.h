@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values as texts: environment variables and "name = value" have nothing else.
+// Values as texts, the only form of environment variables and "name = value".
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace accrue::megatron_detail {
 
-/// The text as a value of that type, as Python or TOML spell it; nothing where it is of another type. Truth is spelt
-/// as Accelerate reads it: true, yes, y, t, on, 1 and their opposites, in any case.
+/// Parses a value of that type in Python or TOML spelling; none if the text has another type. Booleans are spelled as
+/// in Accelerate: true, yes, y, t, on, 1 and their opposites, in any case.
 std::optional<SpecValue> parse_value(FieldType type, std::string_view text);
 
 inline bool is_none(const SpecValue& value) {

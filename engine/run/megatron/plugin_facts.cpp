@@ -50,7 +50,7 @@ PluginFacts facts_from(const Json& json) {
   return library;
 }
 
-/// "focal, smooth", or that there is none.
+/// Returns "focal, smooth", or that there is none.
 std::string names_for(std::span<const PluginFacts> libraries, std::string_view field) {
   std::string all;
   for (const PluginFacts& library : libraries)
@@ -59,7 +59,7 @@ std::string names_for(std::span<const PluginFacts> libraries, std::string_view f
   return all.empty() ? "nothing is registered for it" : "one of " + all;
 }
 
-/// Whether one of the libraries has the name.
+/// Checks that one of the libraries has the name.
 void check_name(const MegatronField& field, const std::string& name, std::span<const PluginFacts> libraries,
                 std::vector<Finding>& findings) {
   if (find_entry(libraries, field.name, name) != nullptr) return;
@@ -80,7 +80,7 @@ void check_name(const MegatronField& field, const std::string& name, std::span<c
   findings.push_back(std::move(finding));
 }
 
-/// Names that two of the libraries have.
+/// Reports names that two libraries have.
 void check_twice(std::span<const PluginFacts> libraries, std::vector<Finding>& findings) {
   for (std::size_t i = 0; i < libraries.size(); ++i)
     for (const PluginEntry& each : libraries[i].entries)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic line: what an update is made of, in one sentence that holds for every dialect and tail policy. Numbers
-// per epoch come from walking the window over one, two and three epochs, not from a formula beside it.
+// The arithmetic line: the contents of an update in one sentence that holds for every dialect and tail policy. Numbers
+// per epoch come from walking the window over one, two and three epochs, not from a separate formula.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,12 +15,12 @@ namespace accrue {
 
 namespace {
 
-/// Windows have different N.
+/// Whether windows have different N.
 bool has_scheduled_length(const RunPlan& plan) {
   return plan.window.rampup || (has_length_schedule(plan.knobs.group_length) && !plan.window.length_schedule.empty());
 }
 
-// Least and most micro-steps of a full window in this run.
+// Minimum and maximum micro-steps of a full window in this run.
 std::pair<std::int64_t, std::int64_t> lengths(const RunPlan& plan) {
   if (!has_scheduled_length(plan)) return {plan.window.steps, plan.window.steps};
   if (const auto& ramp = plan.window.rampup) {
@@ -74,7 +74,7 @@ std::string uneven_part(const RunPlan& plan) {
   return {};
 }
 
-// The same where the last micro-step of an epoch has what there is.
+// The same if the last micro-step of an epoch takes the remaining samples.
 std::string short_micro_step_part(const RunPlan& plan) {
   const std::int64_t micro = plan.order.micro_batch * plan.order.world;
   const bool uneven = plan.order.samples % micro != 0 && plan.window.batches_per_epoch >= 1;
@@ -85,7 +85,7 @@ std::string short_micro_step_part(const RunPlan& plan) {
                      counted(plan.order.samples_in_batch(plan.window.batches_per_epoch - 1), "sample"), micro);
 }
 
-// Updates done after 1, 2 and 3 epochs, the run's own limits aside.
+// Updates after 1, 2 and 3 epochs, without the run's own limits.
 std::array<std::int64_t, 3> updates_after(const RunPlan& plan) {
   WindowShape shape = plan.window;
   shape.max_updates.reset();
@@ -123,8 +123,8 @@ std::string divided(const Division& division) {
   return "divided " + division_text(division, "its");
 }
 
-/// What divides the `size` micro-steps of a window after `done` others: two numbers where MMEngine's remainder begins
-/// inside it.
+/// Divisor of the `size` micro-steps of a window after `done` others; two numbers if MMEngine's remainder begins inside
+/// it.
 std::string divisor_text(const WindowShape& shape, std::int64_t done, std::int64_t size) {
   AccumulationWindow window(shape);
   window.seek(done);
@@ -140,7 +140,8 @@ std::string divisor_text(const WindowShape& shape, std::int64_t done, std::int64
   return divided(first->division);
 }
 
-/// The first epoch, whole even where the run is shorter. MMEngine's remainder is that of the run, if it holds an epoch.
+/// Shape of the whole first epoch, even if the run is shorter. MMEngine's remainder is that of the run, if it contains
+/// an epoch.
 WindowShape first_epoch(const RunPlan& plan) {
   WindowShape shape = plan.window;
   const std::int64_t run = shape.max_iters.value_or(plan.totals.micro_steps);

@@ -5,14 +5,14 @@ namespace accrue {
 
 namespace {
 
-/// How well an earlier run predicts the spec's pace; 0: not at all.
+/// Score of an earlier run as a predictor of the spec's pace; 0: useless.
 int nearness(const RunSpec& spec, const EarlierRun& run) {
   if (run.seconds <= 0.0 || run.samples < 1 || !trains_alike(spec, run.spec)) return 0;
   if (run.spec.accumulation.micro_batch != spec.accumulation.micro_batch) return 1;
   return run.spec.accumulation.steps == spec.accumulation.steps ? 3 : 2;
 }
 
-/// What computes is a library's where one is named.
+/// Whether the same library parts compute, if any are named.
 bool same_parts(const MegatronSpec& left, const MegatronSpec& right) {
   return left.custom_model_provider_function == right.custom_model_provider_function &&
          left.custom_prepare_model_function == right.custom_prepare_model_function &&

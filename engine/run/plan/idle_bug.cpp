@@ -9,7 +9,7 @@ namespace accrue {
 
 namespace {
 
-/// Whether two micro-steps that both train can hold different numbers of items.
+/// Whether two trained micro-steps can have different numbers of items.
 bool slots_differ(const RunPlan& plan) {
   const auto& items = plan.data.sample_tokens;
   if (std::ranges::adjacent_find(items, std::ranges::not_equal_to()) != items.end()) return true;
@@ -19,7 +19,7 @@ bool slots_differ(const RunPlan& plan) {
   return reaches_end && last > 0 && plan.order.samples_in_batch(last) != plan.order.samples_in_batch(0);
 }
 
-/// The smallest larger micro-batch that does not divide the samples of an epoch; 0 = none.
+/// The smallest larger micro-batch that does not divide the samples of an epoch; 0: none.
 std::int64_t uneven_micro_batch(const RunPlan& plan) {
   const SampleOrder& order = plan.order;
   for (std::int64_t micro = order.micro_batch + 1; micro * order.world < order.samples; ++micro)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The window says of every micro-step what it is; here the last few before an end are read together: whether they make
-// an update, wait, stay behind, or were never fetched. Sentences count batches from 1, as people do.
+// The window describes every micro-step; here the last few before an end are read together: whether they make an
+// update, wait, remain, or were never fetched. Sentences count batches from 1.
 
 #include "accrue/run/last_batches.h"
 
@@ -66,14 +66,14 @@ BatchFate dropped_fate(const RunPlan& plan) {
   return fetches_dropped(plan.knobs) ? BatchFate::fetched_and_dropped : BatchFate::never_seen;
 }
 
-/// Of the window that the micro-step stands in, the batches of its epoch, up to where a filled-up window begins again.
+/// Counts the batches of the micro-step's window in its epoch, up to the restart of a filled-up window.
 void count_own_batches(LastBatches& last, const MicroPlan& end, std::int64_t next_batch, std::int64_t length) {
   last.epoch = end.epoch;
   last.first_batch = std::max<std::int64_t>(next_batch - 1 - end.position, 0);
   last.batches = std::min(next_batch, length) - last.first_batch;
 }
 
-/// What becomes of the batches up to a micro-step that ends an epoch or the run.
+/// Describes the fate of the batches up to a micro-step that ends an epoch or the run.
 LastBatches describe(const RunPlan& plan, std::int64_t micro_step) {
   AccumulationWindow window(plan.window);
   window.seek(micro_step - 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every derived number is either a product of the spec's numbers or comes from walking the window itself; nothing here
-// repeats the window's rules, so the plan cannot promise what training will not do.
+// Every derived number is either a product of the spec's numbers or comes from walking the window itself. Nothing here
+// repeats the window's rules, so the plan agrees with training.
 #include "plan_derivation.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace accrue {
 
 namespace {
 
-/// The numbers that a token embedding takes whose two copies lie on different stages: under ZeRO it shares no bucket.
+/// Elements of a token embedding whose two copies are on different stages: under ZeRO it shares no bucket.
 std::int64_t tied_numel(const RunSpec& spec) {
   const ParallelSpec& parallel = spec.parallel;
   if (parallel.pipeline == 1 || !is_transformer(spec.model.kind)) return 0;
@@ -31,7 +31,7 @@ std::int64_t tied_numel(const RunSpec& spec) {
       parameter_shares(one_block, {.tensor_ranks = parallel.tensor, .parts = parallel.pipeline}).front().numel());
 }
 
-/// Of the rank that holds most.
+/// Buckets of the rank with the most parameters.
 std::int64_t bucket_count_of(const RunSpec& spec, const AccumulationKnobs& knobs) {
   const std::int64_t element = bytes_of_sum(knobs.accumulation_dtype, dtype_bytes(spec.model.dtype));
   const std::int64_t bytes = bucket_bytes(knobs.reduce_mechanism, spec.parallel.bucket_mb);
@@ -41,8 +41,8 @@ std::int64_t bucket_count_of(const RunSpec& spec, const AccumulationKnobs& knobs
   return bucket_count(numel - alone, element, bytes, shards) + bucket_count(alone, element, bytes, shards);
 }
 
-/// K1 memory_search: the largest micro-batch, up to the one in the spec, with which a rank fits, such that a window
-/// of whole micro-batches holds exactly the samples of the spec. Halving first would miss sizes that divide otherwise.
+/// K1 memory_search: the largest micro-batch, up to the spec's, that fits a rank's memory and with which whole
+/// micro-batches give exactly the spec's samples per window. Halving would miss other divisors.
 RunSpec fitted_to_memory(RunSpec spec, std::int64_t memory_per_rank) {
   AccumulationSpec& accumulation = spec.accumulation;
   const AccumulationKnobs knobs = resolve_knobs(spec);
@@ -60,21 +60,21 @@ RunSpec fitted_to_memory(RunSpec spec, std::int64_t memory_per_rank) {
   return spec;
 }
 
-/// Batches of an epoch that the dialect's loader hands out, where it keeps less than all of them.
+/// Batches of an epoch that the dialect's loader yields, if it keeps less than all of them.
 std::int64_t batches_handed_out(const WindowShape& shape) {
   const std::int64_t length = shape.batches_per_epoch;
   if (!shape.knobs.replays(Replay::drain_early)) return length;
   return std::max<std::int64_t>(0, length - length % shape.steps - 1);
 }
 
-/// Every batch but the last of an epoch has as many.
+/// All batches of an epoch except the last have the same size.
 BatchSamples batch_samples(const SampleOrder& order, std::int64_t batches) {
   const std::int64_t each = order.micro_batch * order.world;
   return {each, batches > 0 ? order.samples_in_batch(batches - 1) : each};
 }
 
-/// The shape of a run whose length is looked for. One that divides by what its length leaves over would count to the
-/// end of the longest run first.
+/// Shape of a run whose length is being determined. A divisor that depends on the run's remainder would first count to
+/// the end of the longest run.
 WindowShape unlimited(WindowShape shape) {
   shape.max_micro_steps = max_micro_steps_of_run;
   if (!shape.max_iters && shape.knobs.normalizer == Normalizer::run_remainder) shape.max_iters = shape.max_micro_steps;
@@ -88,7 +88,7 @@ std::int64_t micro_steps_until_samples(const WindowShape& shape, std::int64_t ta
   return std::max<std::int64_t>(1, walk.at().micro_step());
 }
 
-/// The same where samples hold different numbers of tokens. Epochs that train on everything once hold the same.
+/// The same if samples have different numbers of tokens. Epochs that train on everything once have equal numbers.
 std::int64_t micro_steps_until_tokens(const WindowShape& shape, const SampleOrder& order, const DataFacts& data,
                                       std::int64_t target) {
   AccumulationWindow window(unlimited(shape));
@@ -119,7 +119,7 @@ void limit_by_epochs(WindowShape& shape, double epochs) {
   const double part = std::ceil((epochs - whole) * static_cast<double>(shape.batches_per_epoch) - 1e-9);
   WindowShape after = shape;
   after.max_epochs = static_cast<std::int64_t>(whole) + 1;
-  // Batches that the last epoch drops never become micro-steps: the part must not reach for those of a further epoch.
+  // Batches that the last epoch drops never become micro-steps, so the count must not reach into a further epoch.
   shape.max_micro_steps =
       std::min(total_windows(before).micro_steps + static_cast<std::int64_t>(part), total_windows(after).micro_steps);
 }
@@ -127,7 +127,7 @@ void limit_by_epochs(WindowShape& shape, double epochs) {
 void limit_run(const RunSpec& spec, const SampleOrder& order, const DataFacts& data, WindowShape& shape) {
   const RunSection& run = spec.run;
   if (run.updates) shape.max_updates = run.updates;
-  // What the plan calls an epoch is one reading of the index, which may hold several passes over the data.
+  // An epoch of the plan is one reading of the index, which may hold several passes over the data.
   const std::int64_t passes = spec.data.kind == DataKind::indexed ? passes_of_index(spec) : 1;
   if (run.epochs) limit_by_epochs(shape, *run.epochs / static_cast<double>(passes));
   if (run.samples) shape.max_micro_steps = micro_steps_until_samples(shape, *run.samples);
@@ -144,7 +144,7 @@ void limit_run(const RunSpec& spec, const SampleOrder& order, const DataFacts& d
     shape.max_updates = updates_by_default;
 }
 
-// The warm-up in every unit: what has been done when the schedule has left it.
+// The warm-up in every unit: the work done when the schedule leaves it.
 void derive_warmup(RunPlan& plan) {
   if (plan.curve.warmup <= 0) return;
   const WindowShape shape = AccumulationWindow(plan.window).shape();
@@ -155,7 +155,7 @@ void derive_warmup(RunPlan& plan) {
   plan.warmup_micro_steps = walk.at().micro_step();
 }
 
-/// All zero where they are not known.
+/// All zero if unknown.
 void derive_costs(RunPlan& plan) {
   plan.bubble = pipeline_bubble(pipeline_shape(plan.spec.parallel, plan.window.steps));
   plan.stages.resize(static_cast<std::size_t>(plan.spec.parallel.pipeline));
@@ -178,7 +178,7 @@ SampleOrder make_order(const RunSpec& spec, const DataFacts& data) {
   return {.samples = data.samples,
           .micro_batch = spec.accumulation.micro_batch,
           .world = spec.parallel.data,
-          // An index has its own order, which is read from front to back.
+          // An index has its own order and is read from front to back.
           .shuffle = spec.data.shuffle && spec.data.kind != DataKind::indexed,
           .seed = static_cast<std::uint64_t>(spec.run.seed),
           .uneven = resolve_knobs(spec).uneven_ranks,
@@ -208,7 +208,7 @@ WindowShape make_window(const RunSpec& spec, const SampleOrder& order, const Dat
 
 namespace {
 
-/// How far the schedule is meant to move in the run. A bug that moves it too often does not make it longer.
+/// Intended steps of the schedule in the run. A bug that advances it too often does not lengthen it.
 std::int64_t meant_ticks(const RunPlan& plan) {
   if (plan.spec.teaching.bug != Bug::schedule_per_micro_step) return plan.totals.schedule_ticks;
   RunSpec right = plan.spec;
@@ -229,7 +229,7 @@ RunPlan derive_plan(const PlanInputs& inputs) {
   plan.knobs = plan.window.knobs;
   plan.totals = total_windows(plan.window);
   plan.curve = make_curve(plan.spec.optimizer, plan.spec.schedule, meant_ticks(plan));
-  // Megatron-LM's decay goes to the end of all samples, those of a last partial update too.
+  // Megatron-LM's decay extends over all samples, including a last partial update.
   plan.weight_decay =
       make_weight_decay(plan.spec.optimizer, plan.spec.megatron.train_samples.value_or(plan.totals.samples));
   plan.global_batch = plan.order.micro_batch * plan.window.steps * plan.order.world;

@@ -28,7 +28,7 @@ std::string grouped(std::int64_t number) {
   return text;
 }
 
-/// As counted(), with digits in groups.
+/// Like counted(), with grouped digits.
 std::string amount(std::int64_t count, std::string_view what) {
   const std::string text = counted(count, what);
   return grouped(count) + text.substr(text.find(' '));
@@ -77,7 +77,7 @@ void add_window(Report& report, const RunPlan& plan) {
   }
 }
 
-/// The warm-up in every unit; a part of the schedule's length need not be whole.
+/// The warm-up in every unit; a fraction of the schedule's length need not be an integer.
 std::string warmup(const RunPlan& plan) {
   const double length = plan.curve.warmup;
   const auto whole = static_cast<std::int64_t>(length);
@@ -140,7 +140,7 @@ void add_ranks(Report& report, const RunPlan& plan) {
     report.row("bubble", fmt::format("{:.1f} % of a window's time a stage waits", 100 * plan.bubble));
 }
 
-/// The published table knows blocks that are all kept, or each computed again.
+/// Whether the published table has this case: blocks that are all kept, or each recomputed.
 bool has_published_form(const RunSpec& spec) {
   const ParallelSpec& parallel = spec.parallel;
   if (spec.model.kind != ModelKind::gpt || spec.model.layers < 1) return false;
@@ -193,7 +193,7 @@ std::string sent_by_axis(const RankCost& cost) {
   return text.empty() ? "nothing" : text;
 }
 
-/// One row for each stretch of ranks that are alike.
+/// Adds one row for each range of equal ranks.
 void add_stages(Report& report, const RunPlan& plan) {
   if (plan.grid.world() == 1) return;
   report.section("Each rank");

@@ -16,7 +16,7 @@ Json knobs_json(const AccumulationKnobs& knobs) {
   return json;
 }
 
-/// As an integer where it is one.
+/// Writes an integer as such.
 Json number_json(double value) {
   const auto whole = static_cast<std::int64_t>(value);
   return static_cast<double>(whole) == value ? Json(whole) : Json(value);
@@ -33,7 +33,7 @@ Json groups_json(const RunPlan& plan) {
   return list;
 }
 
-/// The stages, each with its first and last rank: those between them are alike.
+/// The stages, each with its first and last rank.
 Json stages_json(const RunPlan& plan) {
   const std::int64_t alike = plan.grid.data * plan.grid.tensor;
   Json stages = Json::array();

@@ -10,7 +10,7 @@
 namespace accrue {
 namespace {
 
-/// The window after that many updates; 0 where the run is over.
+/// Size of the window after `updates` updates; 0 if the run is over.
 std::int64_t size_after(const WindowShape& shape, std::int64_t updates) {
   AccumulationWindow window(shape);
   window.pass_updates(updates);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows of an interleaved pipeline that do not fill its groups: the ranks run them all forward first.
+// Windows of an interleaved pipeline that do not fill its groups: the ranks run all their forwards first.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace accrue {
 
-/// How many micro-steps such windows have, ascending, each number once: those of a schedule of lengths, at the end of
-/// an epoch and at the end of the run.
+/// Returns the distinct sizes of such windows, ascending: those of a schedule of lengths, at the end of an epoch and at
+/// the end of the run.
 std::vector<std::int64_t> unfilled_groups(const RunPlan& plan);
-/// The same as a sentence; empty where every window fills its groups.
+/// Returns the same as a sentence; empty if every window fills its groups.
 std::string unfilled_groups_text(const RunPlan& plan);
 
 }  // namespace accrue

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list of checks: each looks at one subject and adds its findings, so that one pass shows everything. There are three
-// phases: single values, their combinations, and (only where nothing is wrong) the plan itself.
+// A list of checks: each covers one subject and adds its findings, so that one pass shows everything. There are three
+// phases: single values, their combinations, and (only without errors) the plan itself.
 #include "accrue/run/preflight.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ void Findings::add(Severity severity, std::string_view key, std::string message,
 
 void check_values(const RunSpec& spec, Findings& findings) {
   for (const SpecField& field : spec_fields()) {
-    if (field.section() == "megatron") continue;  // checked with what the environment and the arguments say
+    if (field.section() == "megatron") continue;  // checked together with the environment and the arguments
     const SpecValue value = field.get(spec);
     if (std::holds_alternative<std::monostate>(value)) continue;
     if (auto problem = spec_detail::check_value(field, value)) findings.all.push_back(std::move(*problem));
@@ -44,7 +44,7 @@ std::int64_t threads_of(const RunSpec& spec, const HostFacts& host) {
   return spec.launch.threads_per_rank.value_or(share);
 }
 
-// Ranks of one host share four fifths of its memory; each CUDA rank has a device of its own.
+// Ranks of one host share four fifths of its memory; each CUDA rank has its own device.
 std::int64_t memory_of_rank(const RunSpec& spec, const HostFacts& host) {
   if (spec.launch.device == DeviceKind::cuda && !host.cuda_devices.empty())
     return std::ranges::min_element(host.cuda_devices, {}, &DeviceFacts::memory_bytes)->memory_bytes / 5 * 4;
@@ -74,7 +74,7 @@ void add_data_error(const DataSpec& data, const Error& error, Findings& findings
                  keyed ? "" : error.where);
 }
 
-// What is wrong with a key that the plug-in set is wrong with the field that set it.
+// Attributes a finding about a key that the plug-in set to the field that set it.
 void name_setters(const LoweredMegatron& lowered, Findings& findings) {
   std::vector<Finding> named = lowered.findings;
   for (Finding& finding : findings.all) {
@@ -93,7 +93,7 @@ void name_setters(const LoweredMegatron& lowered, Findings& findings) {
   findings.all = std::move(named);
 }
 
-// Where the data cannot be read, the checks that do not need them still run.
+// If the data cannot be read, the checks that do not need them still run.
 Preflight check(const RunSpec& given, const HostFacts& host, const Result<DataFacts>& data,
                 const std::filesystem::path& base_dir, std::span<const PluginFacts> libraries) {
   Findings findings;
@@ -115,7 +115,7 @@ Preflight check(const RunSpec& given, const HostFacts& host, const Result<DataFa
   }
   if (kinds_fit && data) check_data(spec, *data, findings);
   if (kinds_fit && !data) add_data_error(spec.data, data.error(), findings);
-  // Beyond this point nothing is wrong with the spec by itself.
+  // After this point the spec itself has no errors.
   if (fields_fit && !has_errors(findings.all)) check_length(spec, *data, findings);
   Preflight result;
   if (fields_fit && !has_errors(findings.all)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of [accumulation]: what a dialect can mean, and what knobs exclude each other.
+// Checks of [accumulation]: possible meanings in a dialect, and knobs that exclude each other.
 #include <algorithm>
 #include <functional>
 
@@ -19,9 +19,9 @@ std::string dialect_name(const RunSpec& spec) {
   return std::string(to_name(spec.accumulation.dialect));
 }
 
-// A name and the knob that it stands for that is set to something else.
+// Finds a name whose knob is set to another value.
 void check_contradictions(const AccumulationSpec& accumulation, Findings& findings) {
-  AccumulationSpec names = accumulation;  // what the names alone ask for
+  AccumulationSpec names = accumulation;  // knobs implied by the names alone
   names.knobs = {};
   names.knobs.reduce_mechanism = accumulation.knobs.reduce_mechanism;
   const AccumulationKnobs asked = resolve_knobs(names);
@@ -51,7 +51,7 @@ void check_contradictions(const AccumulationSpec& accumulation, Findings& findin
   clock("step_scheduler_with_optimizer", accumulation.step_scheduler_with_optimizer, false, ScheduleClock::external);
 }
 
-// Names that only one system has mean nothing under another's rules, where they would be silently without effect.
+// Names of a single system have no effect under another's rules; they must not be ignored silently.
 void check_own_names(const RunSpec& spec, Findings& findings) {
   const AccumulationSpec& accumulation = spec.accumulation;
   for (const SpecField& field : spec_fields()) {
@@ -68,7 +68,7 @@ void check_own_names(const RunSpec& spec, Findings& findings) {
                       : "has no effect, here as in Accelerate");
 }
 
-// A defect is reproduced where its original has it.
+// A defect can be reproduced only in its original's dialect.
 void check_replay(const RunSpec& spec, Findings& findings) {
   for (const std::string& name : spec.accumulation.replay) {
     const auto defect = from_name<Replay>(name);
@@ -203,7 +203,7 @@ void check_clipping(const RunSpec& spec, const AccumulationKnobs& knobs, Finding
                 "\"every_micro_step\"", "\"in_update\"", "in_update");
 }
 
-// K8 and K9 against what the ranks exchange through.
+// K8 and K9 against the ranks' backend.
 void check_reduction(const RunSpec& spec, const AccumulationKnobs& knobs, Findings& findings) {
   const std::int64_t ranks = spec.parallel.data;
   const std::int64_t steps = steps_of(spec.accumulation, ranks);
@@ -224,7 +224,7 @@ void check_reduction(const RunSpec& spec, const AccumulationKnobs& knobs, Findin
                   "\"sum\"", "\"mean\"", "mean");
 }
 
-// Knobs that are set and change nothing, or not what their name says.
+// Knobs that are set without effect, or with another effect than their name says.
 void check_effects(const RunSpec& spec, const AccumulationKnobs& knobs, Findings& findings) {
   const KnobOverrides& asked = spec.accumulation.knobs;
   const bool alone = spec.parallel.data == 1;
@@ -265,7 +265,7 @@ void check_effects(const RunSpec& spec, const AccumulationKnobs& knobs, Findings
                   "first micro-step");
 }
 
-// What no division can correct: a layer that looks at a micro-batch as a whole.
+// A fault that no division can correct: a layer that normalises over a micro-batch.
 void check_batch_norm(const RunSpec& spec, const AccumulationKnobs& knobs, Findings& findings) {
   const std::int64_t steps = steps_of(spec.accumulation, spec.parallel.data);
   const GroupLength length = knobs.group_length;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of preflight, each about one subject. A part adds findings and never stops the others.
+// Parts of preflight, one per subject. A part adds findings and never stops the others.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace accrue::preflight_detail {
 
-/// A text of a finding that may be left out; a number as it is written.
+/// An optional text of a finding; numbers are formatted.
 class Text {
  public:
   Text() = default;
@@ -27,8 +27,8 @@ class Text {
   std::optional<std::string> text_;
 };
 
-/// Collects findings of a spec as a whole: what is wrong, what was found, what would be right, and a value that mends
-/// it ("" clears the key).
+/// Collection of findings about a spec as a whole: the problem, the found and the expected value, and a value that
+/// fixes it ("" clears the key).
 class Findings {
  public:
   void add(Severity severity, std::string_view key, std::string message, Text found = {}, Text expected = {},
@@ -44,13 +44,13 @@ class Findings {
   std::vector<Finding> all;
 };
 
-/// The choice as a spec writes it: "\"flush\"".
+/// Formats a choice as a spec does: "\"flush\"".
 template <typename Choice>
 std::string quoted(Choice choice) {
   return "\"" + std::string(to_name(choice)) + "\"";
 }
 
-// Beyond check_values every number is in the range of its field.
+// After check_values every number is in the range of its field.
 void check_values(const RunSpec& spec, Findings& findings);
 void check_model(const RunSpec& spec, Findings& findings);
 void check_optimizer(const RunSpec& spec, Findings& findings);
@@ -58,17 +58,17 @@ void check_run(const RunSpec& spec, Findings& findings);
 void check_accumulation(const RunSpec& spec, Findings& findings);
 void check_rampup(const RunSpec& spec, const AccumulationKnobs& knobs, Findings& findings);
 void check_parallel(const RunSpec& spec, const HostFacts& host, Findings& findings);
-/// Whether the data are of the kind that the model takes. Where not, nothing finer can be said of them.
+/// Whether the model can use this kind of data. If not, no further check of them is possible.
 bool check_kinds(const RunSpec& spec, Findings& findings);
 void check_data(const RunSpec& spec, const DataFacts& data, Findings& findings);
 
-// Called without errors so far; beyond it the run is short enough to be walked.
+// Called only without errors so far; after it the run is known to be short enough to be walked.
 void check_length(const RunSpec& spec, const DataFacts& data, Findings& findings);
 void check_plan(const RunPlan& plan, const HostFacts& host, Findings& findings);
 
-/// Ranks of the whole run, saturating.
+/// Ranks of the whole run; saturates.
 std::int64_t world_of(const RunSpec& spec);
-/// Bytes that one rank may take of its host or device.
+/// Bytes that one rank may use of its host or device.
 std::int64_t memory_of_rank(const RunSpec& spec, const HostFacts& host);
 std::int64_t threads_of(const RunSpec& spec, const HostFacts& host);
 BackendKind backend_of(const RunSpec& spec);

@@ -54,7 +54,7 @@ void check_sequences(const RunSpec& spec, const DataFacts& data, Findings& findi
     }
 }
 
-// Targets of a loss of classes, written down one to a row.
+// Checks targets of a loss of classes, one per row.
 void check_classes(const RunSpec& spec, Findings& findings) {
   double highest = 0.0;
   std::optional<double> wrong;
@@ -72,7 +72,7 @@ void check_classes(const RunSpec& spec, Findings& findings) {
                  more_classes ? Text(static_cast<std::int64_t>(highest) + 1) : Text());
 }
 
-/// Labels of a file, which scan_data has counted.
+/// Checks labels of a file, as counted by scan_data.
 void check_counted_classes(const RunSpec& spec, const DataFacts& data, Findings& findings) {
   if (has_named_classes(data))
     findings.note("data.label_columns", "has words, which become the classes " + class_names(data));
@@ -81,7 +81,7 @@ void check_counted_classes(const RunSpec& spec, const DataFacts& data, Findings&
     findings.error("model.outputs", "a label is not a class of the model", highest, classes_of(spec), highest + 1);
 }
 
-/// Samples of a class that are all on one side of the split, as in a table that is sorted by class.
+/// Finds classes whose samples are all on one side of the split, as in a table sorted by class.
 void check_split_of_classes(const RunSpec& spec, const DataFacts& data, Findings& findings) {
   if (data.validation_samples < 1 || data.classes.size() < 2) return;
   const auto report = [&](std::int64_t ClassCount::*split, const std::string& what) {
@@ -121,7 +121,7 @@ void check_widths(const RunSpec& spec, const DataFacts& data, Findings& findings
   if (!labels) fits("model.outputs", spec.model.outputs, data.outputs, "y");
 }
 
-/// Keys of the split of data that are no indexed datasets.
+/// Checks keys of the split of data other than indexed datasets.
 void check_validation_keys(const RunSpec& spec, Findings& findings) {
   const DataSpec& data = spec.data;
   if (!data.validation_path.empty() && !is_file(data.kind))
@@ -140,7 +140,7 @@ bool is_masked_model(const RunSpec& spec) {
   return spec.model.kind == ModelKind::bert || spec.model.kind == ModelKind::t5;
 }
 
-/// Keys of indexed data that are set and not read: with other data, or by a model that does not read them.
+/// Finds keys of indexed data that are set but unused, by other data or another model.
 void check_unread(const RunSpec& spec, Findings& findings) {
   static constexpr const char* keys[] = {"data.paths",
                                          "data.weights",
@@ -176,7 +176,7 @@ void check_unread(const RunSpec& spec, Findings& findings) {
   }
 }
 
-/// The decoder gets its first token, what is masked, and a sentinel for each masked span.
+/// The decoder needs room for its first token, the masked tokens, and a sentinel for each masked span.
 void check_decoder(const RunSpec& spec, Findings& findings) {
   if (spec.model.kind != ModelKind::t5) return;
   const double masked = std::ceil(spec.data.mask_probability * static_cast<double>(spec.model.context));
@@ -189,7 +189,7 @@ void check_decoder(const RunSpec& spec, Findings& findings) {
                   spec.model.tokens_of_decoder(), "at least " + std::to_string(most), most);
 }
 
-/// What an index or its samples would do otherwise than the spec asks.
+/// Finds differences between the spec's request and the index or its samples.
 void check_indexed(const RunSpec& spec, Findings& findings) {
   const DataSpec& data = spec.data;
   check_unread(spec, findings);

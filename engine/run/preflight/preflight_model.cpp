@@ -27,7 +27,7 @@ void check_model(const RunSpec& spec, Findings& findings) {
   if (transformer && loss_of(model) != LossKind::cross_entropy)
     findings.error("model.loss", "does not fit this model, which predicts tokens", "\"mse\"", "\"cross_entropy\"",
                    "cross_entropy");
-  // Of a half type the head is in plain operators anyway.
+  // For a half type the head uses plain operators anyway.
   const bool fused_head = model.kind == ModelKind::gpt && dtype_bytes(model.dtype) >= 4;
   if (model.label_smoothing > 0.0 && fused_head && spec.launch.device == DeviceKind::cpu)
     findings.note(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of [optimizer] and [schedule]: rates and decay that have an order, keys that need each other, parameters that
-// a name has to meet, and what a schedule in samples excludes.
+// Checks of [optimizer] and [schedule]: ordered rates and decays, keys that need each other, parameter names that must
+// match, and exclusions of a schedule in samples.
 #include <algorithm>
 
 #include "accrue/run/parameter_groups.h"
@@ -40,7 +40,7 @@ void check_warmup(const ScheduleSpec& schedule, Findings& findings) {
                   schedule.warmup, "less than schedule.total = " + std::to_string(*schedule.total));
 }
 
-// What a schedule that counts samples cannot be combined with.
+// Options that a schedule in samples excludes.
 void check_clock(const RunSpec& spec, Findings& findings) {
   if (spec.schedule.clock != RateClock::samples) return;
   const AccumulationSpec& accumulation = spec.accumulation;
@@ -112,7 +112,7 @@ void check_embedding_rate(const RunSpec& spec, Findings& findings) {
                    real_text(*optimizer.decoupled_lr));
 }
 
-// A name that no parameter has would be silently without effect.
+// A name that matches no parameter would silently have no effect.
 void check_names(const RunSpec& spec, Findings& findings) {
   const OptimizerSpec& optimizer = spec.optimizer;
   const std::vector<std::string> none;
@@ -150,7 +150,7 @@ void check_loss_scale(const RunSpec& spec, Findings& findings) {
     if (set) findings.note(key, "changes nothing here: losses are not scaled");
 }
 
-/// Settings of one optimizer's own rule, beside another.
+/// Finds settings of another optimizer's rule.
 void check_rule_settings(const RunSpec& spec, Findings& findings) {
   static constexpr const char* keys[] = {
       "optimizer.dampening",  "optimizer.nesterov", "optimizer.wd_after_momentum",     "optimizer.bias_correction",

@@ -14,7 +14,7 @@ namespace accrue::preflight_detail {
 
 namespace {
 
-/// The largest degree up to the one asked for that divides the model.
+/// The largest degree, up to the requested one, that divides the model.
 template <typename Fits>
 std::int64_t largest_that_fits(std::int64_t degree, const Fits& fits) {
   while (degree > 1 && !fits(degree)) --degree;
@@ -45,7 +45,7 @@ void check_undivided(const RunSpec& spec, Findings& findings) {
     undivided("accumulation.clip_stage", quoted(ClipStage::every_micro_step), "in_update");
 }
 
-/// Settings of a pipeline that nothing in this spec reads.
+/// Finds settings of a pipeline that this spec does not use.
 void check_unused_order(const RunSpec& spec, Findings& findings) {
   const ParallelSpec& parallel = spec.parallel;
   const bool all_forward = parallel.pipeline_order == PipelineOrder::all_forward;
@@ -59,7 +59,7 @@ void check_unused_order(const RunSpec& spec, Findings& findings) {
                   *parallel.pipeline_group, "nothing", "");
 }
 
-/// Windows against the groups of the interleaved schedule.
+/// Checks windows against the groups of the interleaved schedule.
 void check_groups(const RunSpec& spec, Findings& findings) {
   const std::int64_t stages = spec.parallel.pipeline, group = spec.parallel.pipeline_group.value_or(stages);
   if (group < stages)
@@ -233,7 +233,7 @@ void check_random_init(const RunSpec& spec, Findings& findings) {
                 alone ? "false, or parallel.data above 1" : "false, or model.dropout above 0", "false");
 }
 
-/// parallel.data where so many ranks fit; nothing where one replica is more.
+/// parallel.data for which the ranks suffice; none if one replica needs more.
 Text replicas_in(std::int64_t ranks, const RunSpec& spec) {
   const std::int64_t replicas = ranks / (spec.parallel.tensor * spec.parallel.pipeline);
   return replicas >= 1 ? Text(replicas) : Text();
@@ -260,7 +260,7 @@ void check_backend(const RunSpec& spec, const HostFacts& host, Findings& finding
   if (backend == BackendKind::nccl && !cuda)
     refuse("exchanges CUDA tensors only", "\"auto\", or launch.device = \"cuda\"");
   if (backend == BackendKind::shm && cuda) refuse("exchanges CPU tensors only", "\"auto\", or launch.device = \"cpu\"");
-  // A host that was never probed says nothing of its backends.
+  // A host that was never probed has no known backends.
   const bool probed = !host.torch_version.empty();
   const bool needs = backend == BackendKind::gloo || (backend == BackendKind::nccl && cuda);
   if (probed && needs && std::ranges::find(host.backends, to_name(backend)) == host.backends.end())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that need the window: how long the run is, whether windows fill, where the schedule ends, what memory holds.
+// Checks that need the window: length of the run, filled windows, end of the schedule, memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace accrue::preflight_detail {
 
 namespace {
 
-// An upper bound of the run's micro-steps, without walking it.
+// Upper bound of the run's micro-steps, without walking it.
 double most_micro_steps(const RunSpec& spec, const SampleOrder& order) {
   const auto batches = static_cast<double>(order.batches_per_epoch());
   const AccumulationKnobs knobs = resolve_knobs(spec);
@@ -81,7 +81,7 @@ void check_windows(const RunPlan& plan, Findings& findings) {
                                             " whose gradients are never used in an update");
 }
 
-// What each dialect is known to do that its users do not expect.
+// Known behaviour of each dialect that its users do not expect.
 void check_dialect(const RunPlan& plan, Findings& findings) {
   const bool tail = plan.tail_micro_steps > 0 && plan.totals.epochs_started > 1;
   if (plan.spec.accumulation.dialect == Dialect::llm && tail && plan.knobs.tail == EpochTail::carry)
@@ -89,7 +89,7 @@ void check_dialect(const RunPlan& plan, Findings& findings) {
                                               counted(plan.tail_micro_steps, "micro-step") + " of the first");
   const auto& max_iters = plan.spec.accumulation.max_iters;
   if (!max_iters) return;
-  WindowShape whole = plan.window;  // the run's own limit, without the boundary that max_iters makes
+  WindowShape whole = plan.window;  // the run's own limit, without the boundary of max_iters
   whole.max_iters.reset();
   const std::int64_t micro_steps = total_windows(whole).micro_steps;
   if (micro_steps > *max_iters)
@@ -100,7 +100,7 @@ void check_dialect(const RunPlan& plan, Findings& findings) {
                                                 ", and its last window is not flushed");
 }
 
-// A search that has reached its end without success, or has found other numbers than those of the spec.
+// Reports a search that ended without success, or with other numbers than the spec's.
 void check_memory_search(const RunPlan& plan, Findings& findings) {
   if (plan.knobs.group_length != GroupLength::memory_search) return;
   if (!cost_is_known(plan.spec))
@@ -127,7 +127,7 @@ void check_overflows(const RunPlan& plan, Findings& findings) {
                     "at most " + std::to_string(plan.totals.micro_steps) + ", the run's micro-steps");
 }
 
-// A bug that teaches nothing, and what would let it act.
+// Reports a bug without effect, and what would give it one.
 void check_bug_acts(const RunPlan& plan, Findings& findings) {
   const auto idle = idle_bug(plan);
   if (!idle) return;
@@ -150,7 +150,7 @@ void check_schedule(const RunPlan& plan, Findings& findings) {
     findings.warn("schedule.warmup", "the warm-up is longer than the run, so the rate never reaches its peak",
                   counted(schedule.warmup, unit), "at most " + std::to_string(ticks), ticks / 10);
   if (!has_end(schedule.kind) || !schedule.total || *schedule.total == ticks) return;
-  if (samples && schedule.total == plan.spec.megatron.train_samples) return;  // whose last partial update is left out
+  if (samples && schedule.total == plan.spec.megatron.train_samples) return;  // whose last partial update is dropped
   findings.warn("schedule.total",
                 *schedule.total < ticks ? "the schedule ends before the run, which continues at the lowest rate"
                                         : "the run ends before the schedule, so the rate does not come down",
@@ -164,7 +164,7 @@ void check_ramp(const RunPlan& plan, Findings& findings) {
                   counted(ramp->samples, "sample"), "less than " + std::to_string(plan.totals.samples));
 }
 
-/// The largest micro-batch below the plan's with which a rank takes at most so many bytes; 0 = none.
+/// The largest micro-batch below the plan's with which a rank needs at most `bytes` bytes; 0: none.
 std::int64_t largest_micro_batch(const RunPlan& plan, std::int64_t bytes) {
   RunSpec spec = plan.spec;
   std::int64_t fits = 0, too_large = plan.order.micro_batch;
@@ -175,7 +175,7 @@ std::int64_t largest_micro_batch(const RunPlan& plan, std::int64_t bytes) {
   return fits;
 }
 
-// Ranks of one host share its memory; each CUDA rank has a device of its own.
+// Ranks of one host share its memory; each CUDA rank has its own device.
 void check_memory(const RunPlan& plan, const HostFacts& host, Findings& findings) {
   const bool cuda = plan.spec.launch.device == DeviceKind::cuda;
   const std::int64_t share = memory_of_rank(plan.spec, host);
@@ -189,7 +189,7 @@ void check_memory(const RunPlan& plan, const HostFacts& host, Findings& findings
   }
   const auto bytes = [](double count) { return format_bytes(static_cast<std::int64_t>(std::min(count, 9e18))); };
   const bool impossible = needed > available;
-  // Micro-batches are what can be made smaller without changing the update.
+  // Micro-batches can be made smaller without changing the update.
   const std::int64_t fitting = largest_micro_batch(plan, share);
   const bool smaller = fitting >= 1;
   const char* size = is_transformer(plan.spec.model.kind) ? "model.width" : "model.kind";
@@ -217,11 +217,11 @@ void check_length(const RunSpec& spec, const DataFacts& data, Findings& findings
                  "at most " + std::to_string(max_micro_steps_of_run));
 }
 
-/// A parameter is cut by every bucket that it reaches into, for each of the ranks that share it.
+/// Every bucket that reaches into a parameter cuts it, for each of the ranks that share it.
 void check_shards(const RunPlan& plan, Findings& findings) {
   const ParallelSpec& parallel = plan.spec.parallel;
   if (parallel.zero == 0 || plan.gradient_buckets == 0) return;
-  ModelSpec one_block = plan.spec.model;  // all have the same parameters
+  ModelSpec one_block = plan.spec.model;  // all blocks have the same parameters
   one_block.layers = one_block.decoder_layers.emplace() = parallel.pipeline * parallel.virtual_pipeline;
   std::int64_t largest = 0;
   for (const ParameterShare& each :

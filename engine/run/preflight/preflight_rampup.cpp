@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of accumulation.rampup: a ramp that comes to the full batch in whole micro-steps, and what it excludes.
+// Checks of accumulation.rampup: a ramp that reaches the full batch in whole micro-steps, and its exclusions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ std::string text_of(const RampUp& ramp) {
   return fmt::format("[{}, {}, {}]", ramp.first, ramp.increment, ramp.samples);
 }
 
-// A ramp that has the same length and comes to the full batch by whole micro-steps; nothing where there is none.
+// Returns a ramp of the same length that reaches the full batch in whole micro-steps; none if there is none.
 Text mended(const RampUp& ramp, std::int64_t micro) {
   RampUp near = ramp;
   near.first = std::max(ramp.first / micro, std::int64_t{1}) * micro;
@@ -27,7 +27,7 @@ Text mended(const RampUp& ramp, std::int64_t micro) {
   return ramp_problem(near).empty() ? Text(text_of(near)) : Text("[]");
 }
 
-// Lengths of windows that something else sets too.
+// Window lengths that something else also sets.
 void check_lengths(const AccumulationKnobs& knobs, Findings& findings) {
   const GroupLength length = knobs.group_length;
   if (length != GroupLength::fixed && length != GroupLength::global_batch)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// plan.json holds what a plan follows from (the spec's text, the facts of the data, the choices taken for the host)
-// and, for readers, what follows. A rank derives the rest again from the former; nothing is trusted twice. Whatever the
-// derivation reads is checked before, since the file may be damaged or forged.
+// plan.json holds the inputs of a plan (the spec's text, the facts of the data, the choices for the host) and, for
+// readers, its results. A rank derives the results again from the inputs. All inputs are checked first, since the file
+// may be damaged or forged.
 #include "accrue/run/run_order.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ Json data_json(const DataFacts& data) {
   return json;
 }
 
-/// A whole number; the parser would also turn 1e300 and 2^64 - 1 into one.
+/// Reads an integer; the parser would also convert 1e300 and 2^64 - 1.
 std::int64_t whole(const Json& json) {
   const bool fits =
       json.is_number_integer() && !(json.is_number_unsigned() && json.get<std::uint64_t>() > std::uint64_t{INT64_MAX});
@@ -118,7 +118,7 @@ std::string out_of_range(const char* key, std::int64_t value) {
   return std::string(key) + " is " + std::to_string(value);
 }
 
-/// What is out of range in the numbers that no spec holds; empty where nothing is.
+/// Returns which number outside the spec is out of range; empty if none is.
 std::string range_problem(const PlanInputs& inputs) {
   constexpr std::int64_t most_samples = std::int64_t{1} << 48;
   constexpr std::int64_t most_tokens = std::int64_t{1} << 31;
@@ -143,7 +143,7 @@ std::string range_problem(const PlanInputs& inputs) {
   return {};
 }
 
-/// Why the plan cannot be derived from its inputs; empty where it can.
+/// Returns why the plan cannot be derived from its inputs; empty if it can.
 std::string inputs_problem(const PlanInputs& inputs) {
   if (auto problem = range_problem(inputs); !problem.empty()) return problem;
   preflight_detail::Findings findings;
@@ -155,7 +155,7 @@ std::string inputs_problem(const PlanInputs& inputs) {
   return {};
 }
 
-/// N set by hand is held to the range of the command that sets it.
+/// A manual N must be in the range of the command that sets it.
 std::string steps_problem(const RunPlan& plan) {
   const SpecField& steps = *find_field("accumulation.steps");
   std::int64_t last = -1;
@@ -172,7 +172,7 @@ std::string steps_problem(const RunPlan& plan) {
   return {};
 }
 
-/// What of the order beside its plan cannot be.
+/// Returns what is impossible in the order beside its plan.
 std::string order_problem(const RunOrder& order) {
   if (!is_run_id(order.run_id)) return "run_id \"" + order.run_id + "\" is not a run's name";
   const bool resumes = !order.resume_from.empty() && order.resume_from != "newest";

@@ -21,10 +21,10 @@ extern char** environ;
 namespace accrue {
 namespace {
 
-/// Somebody else took it. It is not known to be good.
+/// Another part of the program reaped it, so its success is unknown.
 constexpr ExitReport unknown_end{.status = 1};
 
-/// What posix_spawn is told besides the program.
+/// Settings of posix_spawn besides the program.
 struct SpawnSettings {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
@@ -40,8 +40,8 @@ struct SpawnSettings {
   SpawnSettings& operator=(const SpawnSettings&) = delete;
 };
 
-/// Descriptors for the child move above all numbers that it gets, so that placing one never overwrites another. Answers
-/// an errno or 0.
+/// Moves descriptors for the child above all target numbers, so that placing one never overwrites another. Returns an
+/// errno or 0.
 int place_files(SpawnSettings& settings, const ProcessStart& how, std::vector<OwnedFd>& lifted) {
   int end = STDERR_FILENO + 1;
   for (const auto& file : how.files) end = std::max(end, file.number + 1);
@@ -79,7 +79,7 @@ void set_attributes(SpawnSettings& settings, const ProcessStart& how) {
   ::posix_spawnattr_setflags(&settings.attributes, flags);
 }
 
-/// The strings as argv and envp want them; valid as long as they are.
+/// Converts strings to argv and envp; valid as long as the strings.
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> result;
   for (auto& text : strings) result.push_back(text.data());
@@ -93,7 +93,7 @@ void hear_of_ends() {
   if (::sigaction(SIGCHLD, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) ::signal(SIGCHLD, SIG_DFL);
 }
 
-/// Answers an errno or 0.
+/// Returns an errno or 0.
 int spawn(pid_t& pid, const std::string& program, ProcessStart& how) {
   hear_of_ends();
   SpawnSettings settings;
@@ -141,7 +141,7 @@ ChildProcess::~ChildProcess() {
 }
 
 void ChildProcess::signal(int number) const {
-  // The process is not reaped yet, so its number and its group's cannot have been given to another.
+  // The process is not reaped yet, so its number and its group's cannot have been reused.
   if (running()) ::kill(own_group_ ? -pid_ : pid_, number);
 }
 
@@ -156,7 +156,7 @@ std::optional<ExitReport> ChildProcess::take_exit(bool wait) {
   } while (failed != 0 && errno == EINTR && wait);
   if (failed == 0) {
     if (info.si_pid == 0) return std::nullopt;
-    if (own_group_) signal(SIGKILL);  // whatever it started and left behind
+    if (own_group_) signal(SIGKILL);  // processes that it left behind
     ::waitid(kind, id, &info, WEXITED | WNOHANG);
   } else if (errno != ECHILD) {
     return std::nullopt;

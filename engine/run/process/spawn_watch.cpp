@@ -18,7 +18,7 @@ bool is_stopped(pid_t pid) {
   return name_ends != std::string::npos && (text[name_ends + 2] == 'T' || text[name_ends + 2] == 't');
 }
 
-/// It has not become its program yet.
+/// Whether it has not yet become its program.
 bool is_still_us(pid_t pid) {
   std::error_code none;
   const auto ours = std::filesystem::read_symlink("/proc/self/exe", none);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A spawned child shares this process's memory until it has become the program, so its parent stands still meanwhile,
-// and no clock of the parent's can end a child that was stopped there. Another thread's can.
+// A spawned child shares this process's memory until it has become the program, and its parent thread is blocked
+// meanwhile. So only another thread can end a child that was stopped in that phase.
 #pragma once
 
 #include <sys/types.h>
@@ -12,8 +12,8 @@
 
 namespace accrue {
 
-/// While it lives, a child that the thread which made it spawns, and that somebody stops (SIGSTOP) before it has become
-/// its program, is killed after `patience`.
+/// While this object lives, it watches the children that its thread spawns. A child that is stopped (SIGSTOP) before it
+/// has become its program is killed after `patience`.
 class SpawnWatch {
  public:
   explicit SpawnWatch(std::chrono::milliseconds patience);
@@ -24,7 +24,7 @@ class SpawnWatch {
  private:
   void watch();
 
-  const pid_t parent_;  ///< the thread that spawns
+  const pid_t parent_;  ///< the spawning thread
   const std::chrono::milliseconds patience_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a branch keeps: a key, or a section with its dot.
+/// A key that a branch must keep, or a section with its dot.
 struct KeptKey {
   std::string_view key;
   const char* why;
@@ -56,7 +56,8 @@ std::int64_t samples_per_update(const RunSpec& spec) {
   return steps_of(spec.accumulation, spec.parallel.data) * spec.accumulation.micro_batch * spec.parallel.data;
 }
 
-/// Megatron-LM's padding gives the table rows by the number of tensor-parallel ranks, and the softmax counts them.
+/// Megatron-LM's padding makes the table's rows depend on the number of tensor-parallel ranks, and the softmax includes
+/// them.
 void check_table(const RunSpec& from, const RunSpec& to, std::vector<Finding>& findings) {
   if (!is_transformer(to.model.kind)) return;
   const std::int64_t before = classes_of(from.model, from.parallel.tensor);
@@ -69,7 +70,7 @@ void check_table(const RunSpec& from, const RunSpec& to, std::vector<Finding>& f
             fmt::format("{}", to.parallel.tensor), fmt::format("{}", from.parallel.tensor)));
 }
 
-/// Micro-steps of another size must make the same windows.
+/// Micro-steps of another size must form the same windows.
 void check_samples(const RunSpec& from, const RunSpec& to, std::vector<Finding>& findings) {
   const AccumulationKnobs knobs = resolve_knobs(to);
   const std::int64_t before = samples_per_update(from), now = samples_per_update(to);
@@ -96,7 +97,7 @@ void check_samples(const RunSpec& from, const RunSpec& to, std::vector<Finding>&
 
 struct DataPlace {
   std::int64_t epoch = 0;
-  std::int64_t epoch_samples = 0;  ///< passed in the epoch
+  std::int64_t epoch_samples = 0;  ///< consumed in the epoch
   std::int64_t samples = 0;        ///< in all
   bool operator==(const DataPlace&) const = default;
 };
@@ -107,7 +108,7 @@ WindowPosition position_after(const WindowShape& shape, std::int64_t updates) {
   return window.position();
 }
 
-/// Where the next micro-step after that many updates reads, also where the run ends there.
+/// Data place of the micro-step after `updates` updates, even if the run ends there.
 DataPlace place_after(WindowShape shape, std::int64_t updates) {
   const WindowPosition at = position_after(shape, updates);
   shape.max_epochs.reset();
@@ -125,7 +126,7 @@ std::string words(const DataPlace& place) {
   return fmt::format("epoch {}, {} samples into it, {} in all", place.epoch + 1, place.epoch_samples, place.samples);
 }
 
-/// Tails, short batches and uneven ranks may end the same updates elsewhere.
+/// Tails, short batches and uneven ranks may end the same updates at another place.
 void check_place(const BranchPoint& from, const RunPlan& plan, std::vector<Finding>& findings) {
   const DataPlace before = place_after(from.window, from.checkpoint.update);
   const DataPlace now = place_after(plan.window, from.checkpoint.update);
@@ -137,11 +138,11 @@ void check_place(const BranchPoint& from, const RunPlan& plan, std::vector<Findi
                            words(now), words(before)));
 }
 
-/// A schedule with an end, left as it was, is stretched to another length of the run.
+/// A schedule with an end that is left unchanged is stretched to the run's new length.
 void check_rate(const BranchPoint& from, const RunPlan& plan, std::vector<Finding>& findings) {
   LrCurve stretched = from.curve;
   stretched.total = plan.curve.total;
-  stretched.warmup = plan.curve.warmup;  // a part of the total
+  stretched.warmup = plan.curve.warmup;  // a fraction of the total
   if (plan.spec.schedule.total || stretched != plan.curve) return;
   const std::int64_t position = position_after(from.window, from.checkpoint.update).schedule_position();
   const double before = lr_at(from.curve, position), now = lr_at(plan.curve, position);
@@ -155,7 +156,7 @@ void check_rate(const BranchPoint& from, const RunPlan& plan, std::vector<Findin
   findings.push_back(std::move(warning));
 }
 
-/// What makes another length of the run read other samples from its first update on.
+/// Reason why a run of another length reads other samples from its first update on.
 struct OtherOrder {
   std::string why;
   std::int64_t now = 0;  ///< samples that are shuffled together
@@ -170,7 +171,7 @@ std::optional<std::int64_t> sentence_samples(const RunSpec& spec, const CorpusSe
   return index ? std::optional(index->size()) : std::nullopt;
 }
 
-/// A GPT's index shuffles whole passes, and so does that of a BERT or a T5, which is built to see how many there are.
+/// A GPT's index shuffles whole passes. So does that of a BERT or a T5, which is built to count them.
 std::optional<OtherOrder> other_index(const RunSpec& from, const CorpusSet& first, const RunSpec& to,
                                       const CorpusSet& second) {
   if (to.model.kind == ModelKind::gpt) {
@@ -197,7 +198,7 @@ std::optional<OtherOrder> other_order(const RunSpec& from, const CorpusSplit& th
                     after.samples, then.samples};
 }
 
-/// Indexed data: samples that are passed over, and an order that another length of the run makes another one.
+/// Indexed data: skipped samples, and an order that depends on the run's length.
 void check_index(const BranchPoint& from, const RunPlan& plan, std::vector<Finding>& findings) {
   if (plan.spec.data.kind != DataKind::indexed) return;
   const auto warn = [&findings](const char* key, std::string message, std::int64_t found, std::int64_t expected) {
@@ -298,7 +299,7 @@ std::vector<Finding> check_branch(const RunSpec& from, const RunSpec& to) {
 
 std::vector<Finding> check_branch(const BranchPoint& from, const RunPlan& plan) {
   std::vector<Finding> findings = check_branch(from.spec, located_spec(plan));
-  // A branch that ends before it begins has no such place: starting it says so.
+  // A branch that ends before it begins has no such place; starting it reports that.
   if (!findings.empty() || plan.totals.updates <= from.checkpoint.update) return findings;
   if (from.checkpoint.position == 0 && recounts_micro_steps(from.spec, plan.spec)) check_place(from, plan, findings);
   check_rate(from, plan, findings);

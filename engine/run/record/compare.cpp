@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs with different windows report at different updates; what they share is the number of samples they have seen.
-// Each run is compared with the first where that number is the same (or, where a log does not count samples, the number
-// of updates), so nothing is interpolated and a difference is real.
+// Runs with different windows report at different updates; they share the number of samples seen. Each run is compared
+// with the first at equal samples, or at equal updates if a log lacks them. So nothing is interpolated and every
+// difference is real.
 #include "accrue/run/compare.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ Json to_json(const ComparedPoint& point, ComparisonClock clock) {
   return json;
 }
 
-/// With the losses of all runs.
+/// Writes it with the losses of all runs.
 Json to_json(const std::optional<SharedPoint>& point, const RunComparison& comparison) {
   if (!point) return nullptr;
   const auto whole = std::ranges::lower_bound(comparison.points, point->at, {}, &ComparedPoint::at);
@@ -34,7 +34,7 @@ std::vector<LossPoint> curve_of(const RunCourse& course) {
   std::vector<LossPoint> curve;
   curve.reserve(course.updates.size());
   for (const auto& [number, update] : course.updates)
-    if (update.outcome != StepOutcome::skipped_empty)  // the loss of a window without a label means nothing
+    if (update.outcome != StepOutcome::skipped_empty)  // the loss of a window without a label is meaningless
       curve.push_back({number, update.samples, update.loss});
   return curve;
 }
@@ -63,7 +63,7 @@ Result<RunCourse> read_course(const std::filesystem::path& run_dir) {
       if (const auto* update = std::get_if<Update>(&event.body)) {
         Update& kept = course.updates[update->update] = *update;
         kept.weights.clear();
-        if (kept.outcome == StepOutcome::skipped_empty) kept.losses.clear();  // they mean nothing either
+        if (kept.outcome == StepOutcome::skipped_empty) kept.losses.clear();  // they are meaningless too
       } else if (const auto* evaluation = std::get_if<Evaluation>(&event.body)) {
         course.evaluations[evaluation->update] = *evaluation;
       }
@@ -101,7 +101,7 @@ Result<RunComparison> compare_runs(const std::vector<std::filesystem::path>& dir
     auto& differences = comparison.differences.emplace_back();
     if (!comparison.runs.empty()) differences = diff_specs(comparison.runs.front().spec, run->spec);
     auto& other_loss = comparison.other_loss.emplace_back();
-    // How an imported run was trained is not known: its defaults would be differences that nobody chose.
+    // The training of an imported run is unknown: its defaults would be differences that no one chose.
     if (!comparison.runs.empty() && (is_imported(comparison.runs.front()) || is_imported(*run)))
       std::erase_if(differences, [](const SpecDifference& each) { return each.key != "run.name"; });
     else if (!comparison.runs.empty())

@@ -17,7 +17,7 @@ bool same_bits(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
-/// Whether the point behind this one stands at the same position.
+/// Whether the next point is at the same position.
 bool is_repeated(const std::vector<LossPoint>& points, std::size_t i, ComparisonClock clock) {
   return i + 1 < points.size() && position_of(points[i + 1], clock) <= position_of(points[i], clock);
 }

@@ -8,9 +8,9 @@
 namespace accrue {
 namespace {
 
-/// How sure a level must be, in standard deviations of a mean: it is the most unlikely of many.
+/// Certainty of a level, in standard deviations of a mean: it is the most unlikely of many.
 constexpr double level_limit = 5.0;
-/// Points after a candidate that must stay away, too, for it not to be a stray.
+/// Points after a candidate that must stay away too, so that it is not an outlier.
 constexpr std::size_t confirming_points = 3;
 
 double median(std::vector<double> values) {
@@ -20,15 +20,15 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// From the steps between neighbours, which neither a level nor a slow drift enlarges. 0.6745 is the median of a normal
-/// distribution's absolute value; a step has twice the variance of a point.
+/// Computed from the steps between neighbours, which neither a level nor a slow drift enlarges. 0.6745 is the median of
+/// a normal distribution's absolute value; a step has twice the variance of a point.
 double noise_of(std::span<const double> differences) {
   std::vector<double> steps;
   for (std::size_t i = 1; i < differences.size(); ++i) steps.push_back(std::abs(differences[i] - differences[i - 1]));
   return median(std::move(steps)) / 0.6745 / std::sqrt(2.0);
 }
 
-/// Where one level before and one after fit best: the split that leaves the least variance.
+/// The split with the best fit of one level before and one after: the least remaining variance.
 std::size_t best_split(std::span<const double> differences) {
   double total = 0.0;
   for (const double each : differences) total += each;
@@ -47,7 +47,7 @@ std::size_t best_split(std::span<const double> differences) {
   return split;
 }
 
-/// The first point that is off the level and stays off on the same side, a stray among its followers allowed.
+/// The first point that leaves the level and stays away on the same side, allowing one outlier among its followers.
 std::optional<std::size_t> leaves_level(std::span<const double> differences, double level, double limit) {
   for (std::size_t i = 0; i < differences.size(); ++i) {
     const double off = differences[i] - level;
@@ -85,7 +85,7 @@ std::optional<Parting> curve_parting(std::span<const double> first, std::span<co
   const std::size_t best = best_split(all);
   const std::size_t split = best >= fewest_points ? best : all.size();
   const double level = median({all.begin(), all.begin() + static_cast<std::ptrdiff_t>(split)});
-  // A level is no chance if it is further off than the mean of so many points can be.
+  // A level is not due to chance if it exceeds what the mean of so many points can reach.
   if (std::abs(level) > level_limit * noise / std::sqrt(static_cast<double>(split)))
     return Parting{0, differences.front(), noise};
   const auto left = leaves_level(all, level, noise_limit * noise);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problem: a resumed run must continue every rank's numbering, and a long run's file holds gigabytes. Choice: our own
+// Problem: a resumed run must continue every rank's numbering, and a long run's file holds gigabytes. Solution: our own
 // writer puts version, kind, rank, seq and time first, so those are read as text; only a line that looks different is
 // decoded in full.
 #include "event_scan.h"
@@ -52,7 +52,7 @@ bool read_header(std::string_view line, Header& header) {
          take_number(line, header.seq) && take_text(line, ",\"time_ns\":") && take_number(line, header.time_ns);
 }
 
-/// A line as another writer may have put it; a damaged one is passed over.
+/// Reads the line of another writer; skips a damaged one.
 bool decode_header(std::string_view line, Header& header) {
   const auto event = decode_event(line);
   if (!event) return false;

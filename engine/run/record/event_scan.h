@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the next writer of an events.jsonl must know, found in one pass that reads line headers only.
+// Facts about an events.jsonl that its next writer needs, found in one pass that reads line headers only.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace accrue {
 struct EventScan {
   std::map<std::int64_t, std::int64_t> next_seq;
   std::int64_t last_time_ns = 0;
-  std::int64_t whole_bytes = 0;  ///< up to and with the last newline; what follows is torn
+  std::int64_t whole_bytes = 0;  ///< up to and including the last newline; the rest is torn
   std::int64_t total_bytes = 0;
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t page_bytes = 4096;
 
-/// What a rank sent along an axis in one of the windows that it counted; rounded, since full windows are alike.
+/// Bytes that a rank sent along an axis per counted window; rounded, since full windows are alike.
 std::int64_t sent_per_update(const Measured& measured, std::string_view axis) {
   const auto found = std::ranges::find(measured.axis, axis);
   const auto index = static_cast<std::size_t>(found - measured.axis.begin());
@@ -36,7 +36,7 @@ class StageFigures {
     compare("parameters", cost_.parameters, measured.parameter_bytes);
     compare("gradients", cost_.gradients, measured.gradient_bytes);
     compare("optimizer", cost_.optimizer, measured.optimizer_bytes);
-    if (measured.updates == 0) return;  // nor has it kept what a full window keeps
+    if (measured.updates == 0) return;  // it has not kept the memory of a full window either
     compare("activations", cost_.activations, measured.activation_bytes);
     for (std::size_t i = 0; i < cost_.wire.size(); ++i) {
       const auto axis = to_string(static_cast<Axis>(i));
@@ -49,7 +49,7 @@ class StageFigures {
   std::vector<PlanFigure> figures;
 
  private:
-  /// Keeps the figure of the rank that is farthest from the plan.
+  /// Keeps the figure of the rank with the largest deviation from the plan.
   void compare(const std::string& name, std::int64_t planned, std::int64_t measured) {
     if (!known_) planned = 0;
     if (planned == 0 && measured == 0) return;

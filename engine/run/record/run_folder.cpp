@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What RunWriter::create() makes before plan.json is there, in its order. Folders count only while they are empty.
+// Files that RunWriter::create() makes before plan.json, in order. Folders count only while empty.
 constexpr std::array<std::string_view, 6> made_before_plan = {"ranks",           "checkpoints", ".spec.toml.part",
                                                               ".plan.json.part", "spec.toml",   "events.jsonl"};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of ranks that no supervisor started. A launcher starts the same ranks again after a failure, so a folder
-// that holds the same run is continued; anything else in it is left alone.
+// The folder of ranks without a supervisor. A launcher restarts the same ranks after a failure, so a folder with the
+// same run is continued; any other contents are left alone.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::string differing_keys(const std::vector<SpecDifference>& differences) {
   return text;
 }
 
-/// Continues the recorded run if it is the run that the order describes. Reads only.
+/// Continues the recorded run if the order describes it. Reads only.
 Result<void> continue_record(RunOrder& order) {
   const fs::path& dir = order.run_dir;
   if (auto own = check_not_imported(dir); !own) return own;
@@ -72,7 +72,7 @@ Result<RunWriter> begin_record(const RunOrder& order) {
   return writer;
 }
 
-/// Whether there is a record to continue; an error where the folder holds something else.
+/// Whether there is a record to continue; an error if the folder contains something else.
 Result<bool> holds_record(const fs::path& dir) {
   std::error_code error;
   if (fs::exists(dir / "plan.json", error)) return true;
@@ -103,7 +103,7 @@ std::string spec_as_run(const RunPlan& plan) {
 
 namespace {
 
-/// The folder in full, and the order as a run in it begins.
+/// Makes the folder absolute, and the order that of a run that begins in it.
 Result<void> settle_in(RunOrder& order) {
   auto dir = absolute_folder(order.run_dir);
   if (!dir) return tl::unexpected(dir.error());
@@ -113,7 +113,8 @@ Result<void> settle_in(RunOrder& order) {
   return make_own_folder(order.run_dir);
 }
 
-/// The record's clock goes on from its last event, because the time in between is no training time; so do its numbers.
+/// Continues the record's clock from its last event, because the time in between is not training time; also its
+/// numbers.
 ClaimedFolder go_on(RunOrder& order, RunWriter writer) {
   order.origin_ns -= writer.last_time_ns();
   for (const auto& [rank, seq] : writer.next_seq())
@@ -132,7 +133,7 @@ Result<ClaimedFolder> claim_run_folder(RunOrder& order) {
     if (auto same = continue_record(order); !same) return tl::unexpected(same.error());
   auto writer = *continues ? RunWriter::reopen(order.run_dir) : begin_record(order);
   if (!writer) return tl::unexpected(writer.error());
-  // Ranks that still saved when the record was read have let go of the folder by now.
+  // Ranks that were still saving when the record was read have released the folder by now.
   if (*continues && newest_checkpoint(order.run_dir).valid()) order.resume_from = "newest";
   return go_on(order, std::move(*writer));
 }

@@ -15,7 +15,7 @@
 namespace accrue {
 namespace {
 
-/// False where the file was removed or replaced between opening and locking it: its lock would exclude no one.
+/// Returns false if the file was removed or replaced between opening and locking: the lock would exclude no one.
 bool is_still(const std::filesystem::path& file, int fd) {
   struct stat opened {};
   struct stat named {};
@@ -38,7 +38,7 @@ RunLock::~RunLock() {
 
 Result<RunLock> RunLock::take(const std::filesystem::path& dir) {
   const auto file = dir / "run.lock";
-  // A reader that looks whether the run is live holds the lock for an instant.
+  // A reader that checks whether the run is live holds the lock for an instant.
   constexpr int tries = 20;
   constexpr int pause_ms = 5;
   for (int i = 0; i < tries; ++i) {

@@ -24,7 +24,7 @@ namespace {
 constexpr std::string_view prefix = ".import-";
 constexpr std::string_view suffix = ".part";
 
-/// The folder with its lock; -1 where another holds it, or it is gone.
+/// The folder with its lock; -1 if another process holds it, or it is gone.
 int lock_folder(const fs::path& dir) {
   const int fd = ::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return -1;
@@ -34,8 +34,8 @@ int lock_folder(const fs::path& dir) {
   return -1;
 }
 
-/// A rename that replaces nothing; errno, or 0. Some file systems cannot promise it: there the place is looked at
-/// first.
+/// Renames without replacing anything; errno, or 0. Some file systems cannot guarantee this: there the destination is
+/// checked first.
 int rename_to_free(const fs::path& from, const fs::path& to) {
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return errno;
@@ -72,7 +72,7 @@ Result<RunStaging> RunStaging::make(const fs::path& runs_dir) {
       if (errno == EEXIST) continue;
       return disk_error(runs_dir, "cannot be written", errno);
     }
-    // Another import may have taken it for a leftover before it was locked.
+    // Another import may have removed it as a leftover before it was locked.
     if (const int fd = lock_folder(dir); fd >= 0) return RunStaging(dir, fd);
     ::rmdir(dir.c_str());
   }

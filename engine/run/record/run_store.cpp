@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problem: what a run reported must survive whatever dies, and two supervisors must never write one folder. Choice:
+// Problem: reports of a run must survive any crash, and two supervisors must never write one folder. Solution:
 // append-only lines written at once (a killed process loses nothing), fdatasync every second and at every checkpoint
-// and state change (a power cut costs a second), and an flock on run.lock that the ranks inherit: the kernel frees it
-// when the last of them is gone. Cost: one write call an event, and 64 MiB kept in reserve so that a full disk still
-// takes the end of the story. The reserve is an unnamed file, so it cannot be left behind.
+// and state change (a power cut loses a second), and an flock on run.lock that the ranks inherit, which the kernel
+// releases when the last of them ends. Cost: one write call per event, and 64 MiB kept in reserve so that a full disk
+// still has space for the last events. The reserve is an unnamed file, so it cannot be left behind.
 #include "accrue/run/run_store.h"
 
 #include <fcntl.h>
@@ -99,7 +99,7 @@ Result<RunWriter> RunWriter::create(const fs::path& folder, const std::string& s
 Result<void> RunWriter::begin_folder(const std::string& spec_toml) {
   auto lock = RunLock::take(dir_);
   if (!lock) return tl::unexpected(lock.error());
-  if (auto free = check_free(dir_); !free) return free;  // another start may have had the lock in between
+  if (auto free = check_free(dir_); !free) return free;  // another start may have held the lock in between
   lock_ = std::move(*lock);
   clear_failed_start(dir_);
   for (const char* name : {"ranks", "checkpoints"})
@@ -131,12 +131,12 @@ Result<RunWriter> RunWriter::reopen(const fs::path& folder) {
   clear_leftovers(writer.dir_);
   ::mkdir((writer.dir_ / "ranks").c_str(), 0700);
   ::mkdir((writer.dir_ / "checkpoints").c_str(), 0700);
-  ::unlink((writer.dir_ / "summary.json").c_str());  // it described an end from which the run now goes on
+  ::unlink((writer.dir_ / "summary.json").c_str());  // it described an end from which the run now continues
   writer.reserve_space();
   return writer;
 }
 
-/// Cuts a torn last line off; numbers and times go on after the last whole one.
+/// Cuts off a torn last line; numbers and times continue after the last whole one.
 Result<void> RunWriter::continue_events() {
   auto scan = scan_events(events_fd_);
   if (!scan) {
@@ -198,7 +198,7 @@ Result<void> RunWriter::open_events() {
 void RunWriter::reserve_space() {
   if (free_bytes(dir_) < free_bytes_for_reserve) return;
   reserve_fd_ = ::open(dir_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (reserve_fd_ < 0) return;  // the file system has no unnamed files: go without
+  if (reserve_fd_ < 0) return;  // the file system has no unnamed files: continue without
   if (::fallocate(reserve_fd_, 0, 0, reserve_bytes) == 0) return;
   ::close(std::exchange(reserve_fd_, -1));
 }
@@ -234,8 +234,7 @@ Result<void> RunWriter::append(const RunEvent& event, std::string_view received)
   return {};
 }
 
-/// The whole line or nothing of it: what was written of one that failed is cut off before anything follows it. Answers
-/// errno; 0 = done.
+/// Writes the whole line or nothing: a partial line is cut off before anything follows it. Returns errno; 0: done.
 int RunWriter::write_line(std::string_view line) {
   const auto cut = [this] { return ::ftruncate(events_fd_, events_bytes_) == 0; };
   if (torn_ && !cut()) return errno;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problem: a table of a hundred runs must open at once, though each may hold gigabytes of events. Choice: summary.json
-// answers for a run that ended in order; otherwise the head and the tail of its events do, and only a file whose tail
-// holds no update is read in full. A summary or a spec that is not what was written is not believed: another file of
-// the folder answers for it, and the summary says so.
+// Problem: a table of a hundred runs must open at once, though each may have gigabytes of events. Solution:
+// summary.json describes a run that ended in order. Otherwise the head and the tail of its events do, and only a file
+// whose tail has no update is read in full. A summary or spec that was altered is not used: another file of the folder
+// replaces it, and the summary says so.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -81,7 +81,7 @@ void take(const Json& json, const char* key, std::optional<ExactnessCheck>& chec
   take(*found, "message", check->message);
 }
 
-/// False where there is no summary to believe.
+/// Returns false if there is no trustworthy summary.
 bool take_summary(const fs::path& dir, RunSummary& summary) {
   std::error_code error;
   if (!fs::exists(dir / "summary.json", error)) return false;
@@ -118,9 +118,9 @@ bool take_summary(const fs::path& dir, RunSummary& summary) {
   return true;
 }
 
-/// What the events say that a summary is made of.
+/// Facts from the events for a summary.
 struct Recorded {
-  bool saw_update = false;                    ///< with a loss, where the run has one
+  bool saw_update = false;                    ///< with a loss, if the run has one
   std::map<std::int64_t, Measured> measured;  ///< by rank
 };
 
@@ -166,7 +166,7 @@ std::string read_slice(int fd, std::int64_t offset, std::int64_t size) {
   return bytes;
 }
 
-/// Head (where the run started) and tail (where it stands).
+/// Reads the head (start of the run) and the tail (its current state).
 Recorded take_ends(const fs::path& file, RunSummary& summary) {
   Recorded found;
   const auto opened = open_regular(file, O_RDONLY);
@@ -182,7 +182,7 @@ Recorded take_ends(const fs::path& file, RunSummary& summary) {
   if (size > slice_bytes) {
     found.saw_update = false;
     auto bytes = read_slice(fd, size - slice_bytes, slice_bytes);
-    bytes.erase(0, bytes.find('\n') + 1);  // begins inside a line
+    bytes.erase(0, bytes.find('\n') + 1);  // starts inside a line
     EventReader tail;
     for (const auto& event : tail.feed(bytes)) take_event(event, summary, found);
   }
@@ -196,7 +196,7 @@ Recorded take_ends(const fs::path& file, RunSummary& summary) {
   return found;
 }
 
-/// spec.toml, if it can be read and is what the run started with.
+/// Reads spec.toml, if it is readable and unchanged since the start.
 bool take_spec(const fs::path& dir, RunSummary& summary) {
   SpecReading reading = read_spec(dir / "spec.toml");
   if (!reading.ok()) {
@@ -225,7 +225,7 @@ std::optional<RunOrder> recorded_order(const fs::path& dir, RunSummary& summary)
 std::string run_name(const RunSpec& spec, std::int64_t steps) {
   if (!spec.run.name.empty()) return spec.run.name;
   const auto ranks = spec.parallel.data * spec.parallel.tensor * spec.parallel.pipeline;
-  // A library's model is known by the name that the spec gives it; the kind says nothing of it.
+  // A library's model has the name in the spec; the kind is meaningless.
   const std::string model =
       spec.megatron.custom_model_provider_function.value_or(std::string(to_name(spec.model.kind)));
   return fmt::format("{} N={} {}", model, steps, counted(ranks, "rank"));
@@ -267,7 +267,7 @@ Result<RunSummary> read_run(const fs::path& folder) {
   if (!summarised) found = take_ends(dir / "events.jsonl", summary);
   std::optional<RunOrder> order;
   const bool has_spec = take_spec(dir, summary);
-  // What was fitted to the memory of a host is in the plan alone.
+  // Only the plan has values that were fitted to a host's memory.
   const bool fitted = resolve_knobs(summary.spec).group_length == GroupLength::memory_search;
   if (!summarised || !has_spec || fitted) order = recorded_order(dir, summary);
   if (order && !has_spec) summary.spec = located_spec(order->plan);
@@ -376,7 +376,7 @@ Result<void> complete_record(const RunSummary& summary) {
   RunSummary written;
   if (take_summary(summary.dir, written)) return {};
   written = summary;
-  written.name = summary.spec.run.name;  // as the supervisor writes it: a name made for display is not recorded
+  written.name = summary.spec.run.name;  // as written by the supervisor: a display name is not recorded
   return write_file(summary.dir / "summary.json", summary_record(written));
 }
 

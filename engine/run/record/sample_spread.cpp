@@ -7,7 +7,7 @@
 namespace accrue {
 namespace {
 
-/// The continued fraction of the incomplete beta function, by Lentz's method (Numerical Recipes, 6.4).
+/// Continued fraction of the incomplete beta function, by Lentz's method (Numerical Recipes, 6.4).
 double beta_fraction(double a, double b, double x) {
   constexpr int most_terms = 300;
   constexpr double tiny = 1e-300;

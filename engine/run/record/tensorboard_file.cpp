@@ -67,7 +67,7 @@ Result<void> make_folder(const std::filesystem::path& folder) {
   return {};
 }
 
-/// TensorBoard reads what has "tfevents" in its name, in the order of the names.
+/// TensorBoard reads files with "tfevents" in their names, in name order.
 std::string stem_at(double wall_time) {
   return "events.out.tfevents." + std::to_string(static_cast<std::int64_t>(wall_time)) + "." + host_name() + "." +
          std::to_string(::getpid());
@@ -170,7 +170,7 @@ Result<void> TensorboardFile::add(double wall_time, std::int64_t step, const Ten
   return write(tensorboard_event(wall_time, step, scalars));
 }
 
-/// A record that was cut short would make what follows unreadable.
+/// A truncated record would make the following ones unreadable.
 Result<void> TensorboardFile::write(std::string_view event) {
   if (fd_ < 0) return {};
   const int failed = write_all(fd_, tensorboard_record(event));

@@ -16,7 +16,7 @@ TensorboardScalars scalars_of(const std::string& loss, const Update& update, con
   TensorboardScalars scalars;
   if (update.lr) scalars.emplace_back("learning-rate", *update.lr);
   scalars.emplace_back("batch-size", facts.batch_size);
-  if (update.outcome != StepOutcome::skipped_empty) {  // the loss of a window without a label means nothing
+  if (update.outcome != StepOutcome::skipped_empty) {  // the loss of a window without a label is meaningless
     scalars.emplace_back(loss, update.loss);
     for (const auto& [name, part] : update.losses) scalars.emplace_back(name, part);
   }
@@ -28,7 +28,7 @@ TensorboardScalars scalars_of(const std::string& loss, const Update& update, con
   if (update.update_norm) scalars.emplace_back("update-norm", *update.update_norm);
   for (const auto& [name, value] : update.scalars) scalars.emplace_back(name, value);
   scalars.emplace_back("iteration-time", facts.seconds);
-  if (facts.flops_of_sample > 0.0 && facts.seconds > 0.0)  // TFLOP/s of a rank
+  if (facts.flops_of_sample > 0.0 && facts.seconds > 0.0)  // TFLOP/s per rank
     scalars.emplace_back("throughput", facts.flops_of_sample * facts.batch_size / (facts.seconds * 1e12 * facts.world));
   std::ranges::copy(scalars_of(facts.memory), std::back_inserter(scalars));
   std::ranges::copy(scalars_of(facts.timers, facts.timer_level), std::back_inserter(scalars));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runs of the gallery are as small as a bug allows. Most train on sequences of unequal length: 21 of them, two at a
-// time on two ranks, so that an epoch ends with a short window whose last batch is short too; or on 16 of these, which
-// fill their windows. The others train on a table.
+// time on two ranks, so an epoch ends with a short window whose last batch is short too; or 16 of these, which fill
+// their windows. The others train on a table.
 #include "accrue/run/bug_gallery.h"
 
 #include <iterator>
@@ -73,7 +73,7 @@ constexpr GalleryBug gallery[] = {
 };
 static_assert(std::size(gallery) == static_cast<std::size_t>(Bug::zero_grad_inside), "one row a bug");
 
-/// Numbers above zero are to be told from those below, in sequences of one to seven of them.
+/// Task: classify numbers as above or below zero, in sequences of one to seven.
 RunSpec ragged_spec() {
   RunSpec spec;
   spec.model.kind = ModelKind::linear;
@@ -96,7 +96,7 @@ RunSpec ragged_spec() {
   return spec;
 }
 
-/// A made table, which a small network is to learn.
+/// Task: a generated table for a small network.
 RunSpec table_spec() {
   RunSpec spec;
   spec.model.kind = ModelKind::mlp;
@@ -110,7 +110,7 @@ RunSpec table_spec() {
   return spec;
 }
 
-/// Bugs whose numbers are N times as large in a full window: all windows of their runs are full.
+/// Bugs whose numbers are N times as large in a full window: their runs have only full windows.
 bool needs_full_windows(Bug bug) {
   return bug == Bug::no_sync_backward_only || bug == Bug::no_no_sync || bug == Bug::schedule_per_micro_step;
 }

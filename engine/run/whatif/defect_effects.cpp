@@ -48,7 +48,7 @@ DefectEffect whole_blocks_recomputed(const RunPlan& plan) {
                                   times(spec.model.layers, "block"),
                                   recompute == RecomputeKind::selective ? "their attention" : "nothing"));
   effect.replayed = replayed;
-  // Off would not bring the recomputation of the attention back.
+  // Switching it off would not restore the recomputation of the attention.
   effect.can_replay = blocks && !spec.megatron.recompute_activations && recompute != RecomputeKind::selective;
   return effect;
 }
@@ -133,7 +133,7 @@ DefectEffect padded_rows_trained(const RunPlan& plan) {
   ModelSpec padded = plan.spec.model;
   const Integer ranks = plan.spec.parallel.tensor, vocabulary = padded.vocabulary;
   if (!is_transformer(padded.kind)) return nothing(": the model has no vocabulary that is divided here.");
-  constexpr Integer usual_multiple = 128;  // make_vocab_size_divisible_by where it is left out
+  constexpr Integer usual_multiple = 128;  // default of make_vocab_size_divisible_by
   const bool replayed = padded.vocabulary_padding == VocabularyPadding::megatron;
   padded.vocabulary_padding = VocabularyPadding::megatron;
   if (!replayed) padded.vocabulary_multiple = std::max(usual_multiple, padded.vocabulary_multiple);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each difference from the originals would mean for one plan, in its numbers.
+// Effect of each difference from the originals on one plan, in its numbers.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,15 @@
 
 namespace accrue {
 
-/// What a row of the page means: a pure function of the plan, and the replay by which a run does as upstream.
+/// Effect of a row of the manual's page, as a pure function of the plan, and the replay that makes a run behave like
+/// upstream.
 struct DefectMeaning {
   std::string_view id;
   DefectEffect (*effect)(const RunPlan&);
   std::optional<Replay> replay;
 };
 
-/// nullptr if no difference has that id.
+/// Returns nullptr if no difference has that id.
 const DefectMeaning* meaning_of(std::string_view id);
 
 }  // namespace accrue

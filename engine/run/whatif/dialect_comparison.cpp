@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A comparison is five preflights of one spec, and of each plan the micro-steps that tell dialects apart: the first
-// ones, those around the end of an epoch and the last. They are found by seeking, so a long run costs no more than a
+// A comparison is five preflights of one spec, and for each plan the micro-steps in which dialects differ: the first
+// ones, those around the end of an epoch, and the last. They are found by seeking, so a long run costs no more than a
 // short one. Nothing here knows a dialect's rules; the window does.
 #include "accrue/run/dialect_comparison.h"
 
@@ -14,7 +14,7 @@ namespace accrue {
 
 namespace {
 
-/// How long a window is (K1) is asked of a dialect, not answered by it.
+/// The length of a window (K1) is an input of a dialect, not a rule of it.
 bool is_length_key(std::string_view key) {
   constexpr std::string_view length_keys[] = {"accumulation.group_length", "accumulation.length_schedule",
                                               "accumulation.global_batch", "accumulation.batch_rounding",
@@ -29,7 +29,7 @@ std::string drop_note(const SpecField& field, const RunSpec& spec, Dialect from,
          std::string(system_name(to)) + " has its own";
 }
 
-/// Of the defects that a spec reproduces, those that the other original has too.
+/// Keeps the spec's reproduced defects that the other original has too.
 void keep_own_defects(RunSpec& spec, Dialect from, Dialect to, std::vector<std::string>* notes) {
   std::erase_if(spec.accumulation.replay, [&](const std::string& name) {
     const auto defect = from_name<Replay>(name);
@@ -46,7 +46,7 @@ struct Interval {
   std::int64_t end;    // inclusive
 };
 
-/// The micro-steps to show, in rising order and without overlap.
+/// Micro-steps to show, ascending and without overlap.
 std::vector<Interval> shown_intervals(std::int64_t all, std::int64_t epoch_end, std::int64_t most) {
   if (all <= most) return {{1, all}};
   std::vector<Interval> wanted = {{1, most / 2}};
@@ -103,7 +103,7 @@ DialectPlan answer_of(const RunSpec& spec, Dialect dialect, const HostFacts& hos
   return answer;
 }
 
-/// "by 4"; where samples or items divide, those.
+/// Returns "by 4"; samples or items if those divide.
 std::string divided_by(const ComparedMicroStep& step) {
   return division_text(step.plan.division, "the") + (step.plan.division.counts() ? " of its window" : "");
 }
@@ -150,7 +150,7 @@ RunSpec under_dialect(const RunSpec& spec, Dialect dialect, std::vector<std::str
   RunSpec other = spec;
   other.accumulation.dialect = dialect;
   if (other.teaching != TeachingSpec{} && dialect != spec.accumulation.dialect) {
-    other.teaching = {};  // a bug of one's own is none of the other system's rules
+    other.teaching = {};  // a user's bug is not a rule of the other system
     if (notes) notes->push_back("the deliberate fault (teaching) is left out");
   }
   if (dialect == spec.accumulation.dialect) return other;

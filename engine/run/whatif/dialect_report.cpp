@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t most_listed = 10;
 
-/// How many updates stand before the first gap in what is shown: past it the list would look complete and not be.
+/// Updates before the first gap in the shown list: beyond it the list would only look complete.
 std::size_t listed_updates(const DialectPlan& answer) {
   std::int64_t end = 0;
   for (const ComparedMicroStep& step : answer.steps) {
@@ -25,7 +25,7 @@ std::size_t listed_updates(const DialectPlan& answer) {
   return std::min(static_cast<std::size_t>(past - answer.updates.begin()), most_listed);
 }
 
-/// "4, 8, 10"; a long list ends with how many more there are.
+/// Returns "4, 8, 10"; a long list ends with the number of further ones.
 template <typename Text>
 std::string listed(const DialectPlan& answer, Text text_of) {
   std::string text;

@@ -10,7 +10,7 @@ namespace accrue {
 
 namespace {
 
-/// Data, tensor and pipeline ranks; the other two are those of the way.
+/// Data, tensor and pipeline ranks; the way has the other two factors.
 std::vector<IsoWay> layouts(const RunSpec& spec, std::int64_t most_ranks) {
   const IsoWay own = way_of(spec);
   std::vector<IsoWay> all;

@@ -93,7 +93,7 @@ std::string sentence(const Finding& finding) {
   return finding.key + " " + finding.message;
 }
 
-/// The first error of a spec that another does not have; empty if there is none.
+/// Returns the first error of a spec that another does not have; empty if there is none.
 std::string first_new_error(const std::vector<Finding>& findings, const std::vector<Finding>& known) {
   for (const Finding& finding : findings) {
     const auto same = [&finding](const Finding& other) {
@@ -196,7 +196,7 @@ std::vector<CapabilitySetting> settings_on(Capability capability, const RunSpec&
     case zero:
       return {{"parallel.zero", "1"}};
     case recompute:
-      // Without dropout attention keeps next to nothing that could be spared.
+      // Without dropout, attention keeps almost nothing that recomputation could save.
       return {{"parallel.recompute", model.dropout > 0 ? "selective" : "full"}};
     case precision:
       return {{"model.dtype", "bfloat16"}};
@@ -221,7 +221,7 @@ std::vector<CapabilitySetting> settings_off(Capability plugin) {
 }
 
 RunSpec with_settings(RunSpec spec, std::span<const CapabilitySetting> settings) {
-  std::vector<Finding> ignored;  // the tables above write values of their fields
+  std::vector<Finding> ignored;  // the tables above write valid values
   for (const CapabilitySetting& setting : settings)
     set_field(spec, std::string(setting.key) + "=" + setting.value, ignored);
   return spec;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WindowTransition moves a position by one micro-step and says what that micro-step is. next() adds what needs a look
-// ahead, the size of the window, by walking on from a copy.
+// WindowTransition moves a position by one micro-step and describes it. next() adds the size of the window, which needs
+// a look ahead, by walking on from a copy.
 #include "accrue/run/accumulation_window.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace accrue {
 namespace {
 
-/// N, and in the last iterations before max_iters, which fill no window, as many as they are (K5 run_remainder).
-/// `after`: where the window stands after the micro-step.
+/// N, or in the last iterations before max_iters that fill no window, their number (K5 run_remainder). `after`:
+/// position after the micro-step.
 std::int64_t run_remainder_divisor(const WindowShape& shape, WindowPosition after, std::int64_t steps) {
   if (!shape.max_iters || steps <= 1) return steps;
   const std::int64_t remainder = *shape.max_iters % steps;
@@ -40,8 +40,7 @@ Division division_of(const WindowShape& shape, const WindowPosition& after, cons
   return {};
 }
 
-/// The shape with what a plan needs and a caller may leave out: lengths of at least one, and mmengine's max_counts,
-/// which is the whole run.
+/// Completes the shape for a plan: lengths of at least one, and mmengine's max_counts, which is the whole run.
 WindowShape resolved(WindowShape shape) {
   shape.steps = std::max<std::int64_t>(shape.steps, 1);
   for (auto* changes : {&shape.length_schedule, &shape.steps_set})
@@ -134,14 +133,14 @@ void AccumulationWindow::announce_end(std::int64_t remaining) {
 MicroPlan AccumulationWindow::count() {
   auto micro = move(false);
   if (!micro) throw std::logic_error("AccumulationWindow: a micro-step was counted after the end of the run");
-  // A modulo counter runs on whether anybody steps or not, and a flushed epoch is over; the others wait for the step.
+  // A modulo counter runs on whether or not the loop steps, and a flushed epoch is over; the others wait for the step.
   const bool waits = micro->reason == BoundaryReason::full && !counts_modulo(shape_);
   if (micro->update && !waits) WindowTransition(shape_, at_).close_window(*micro);
   return *micro;
 }
 
-// A boundary that was taken is told from one that is due by the N of the window, which is 0 until the next one opens:
-// the schedule, which is called after the step, still has to know that this micro-step was one.
+// A taken boundary is distinguished from a due one by the N of the window, which is 0 until the next one opens: the
+// schedule is called after the step and must still know that this micro-step was a boundary.
 bool AccumulationWindow::boundary_due() const {
   return at_.at_boundary_ && (counts_modulo(shape_) || at_.steps_ > 0);
 }
@@ -159,7 +158,7 @@ bool AccumulationWindow::take_boundary() {
 
 std::int64_t AccumulationWindow::call_schedule() {
   if (held_ && follows_updates(shape_.knobs.schedule_clock)) return 0;
-  // N is that of the window which the micro-step belongs to, also after its boundary was passed.
+  // N is that of the micro-step's window, even after its boundary.
   WindowPosition counted = at_;
   if (at_.at_boundary_ && at_.position_ == 0 && counted.updates_ > 0) --counted.updates_;
   return WindowTransition(shape_, at_).move_schedule(epoch_ends_, WindowTransition(shape_, counted).scheduled_steps());
@@ -214,7 +213,7 @@ void AccumulationWindow::seek(std::int64_t micro_step, std::optional<std::int64_
   WindowWalk walk(shape_);
   if (micro_step > 1) walk.to({.per_micro_step = 1}, micro_step - 1);
   restore(walk.at());
-  if (at_.micro_step_ < micro_step) next();  // which also says what the last micro-step was
+  if (at_.micro_step_ < micro_step) next();  // which also sets the facts of the last micro-step
   if (!schedule_position) return;
   at_.guard_count_ -= at_.schedule_position_ - *schedule_position;
   at_.schedule_position_ = *schedule_position;

@@ -61,7 +61,7 @@ std::int64_t next_batch_change(const RampUp& ramp, std::int64_t samples) {
   const auto next = static_cast<double>(increments_after(ramp, samples) + 1);
   std::int64_t at =
       std::clamp(static_cast<std::int64_t>(next * samples_per_increment(ramp)), samples + 1, ramp.samples + 1);
-  while (at > samples + 1 && batch_at(ramp, at - 1) != now) --at;  // as rounded there, not here
+  while (at > samples + 1 && batch_at(ramp, at - 1) != now) --at;  // with the rounding of that function
   while (batch_at(ramp, at) == now) ++at;
   return at;
 }

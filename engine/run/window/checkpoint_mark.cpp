@@ -6,7 +6,7 @@
 namespace accrue {
 namespace {
 
-/// A whole number that is all of the text, or -1.
+/// Parses the whole text as an integer; -1 if it is not one.
 std::int64_t whole(std::string_view text) {
   std::int64_t number = -1;
   const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), number);

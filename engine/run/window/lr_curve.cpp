@@ -8,7 +8,7 @@
 namespace accrue {
 namespace {
 
-/// How much of the way from the end of the warm-up to total is done, in [0, 1].
+/// Progress from the end of the warm-up to total, in [0, 1].
 double progress(const LrCurve& curve, double position) {
   const auto total = static_cast<double>(curve.total);
   return position >= total ? 1.0 : (position - curve.warmup) / (total - curve.warmup);
@@ -22,7 +22,7 @@ double cosine_share(double done) {
   return 0.5 * (1.0 + std::cos(std::numbers::pi * done));
 }
 
-/// Of the peak, in the decaying part of WSD; `left`: the part of it that is still ahead.
+/// Fraction of the peak in the decaying part of WSD; `left`: remaining fraction of that part.
 double tail_share(DecayTail tail, double left) {
   switch (tail) {
     case DecayTail::linear:
@@ -58,7 +58,7 @@ double lr_at_sample(const LrCurve& curve, double n) {
     case ScheduleKind::wsd:
       return wsd_lr(curve, n);
     case ScheduleKind::constant:
-    case ScheduleKind::exponential:  // refused by preflight: gamma is a factor a position
+    case ScheduleKind::exponential:  // refused by preflight: gamma is a factor per position
       break;
   }
   return curve.lr;

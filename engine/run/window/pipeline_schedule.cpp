@@ -49,7 +49,7 @@ Result<void> check(const PipelineShape& shape) {
   return {};
 }
 
-/// Micro-steps and chunks in the order in which they pass a stage forward; backward the chunks come from the last.
+/// Micro-steps and chunks in forward order on a stage; backward the chunks come from the last.
 std::vector<PipelineOperation> turns(const PipelineShape& shape, PipelineAction action) {
   std::vector<PipelineOperation> order;
   const std::int64_t group = shape.schedule == PipelineSchedule::interleaved ? group_of(shape) : shape.micro_steps;
@@ -60,7 +60,7 @@ std::vector<PipelineOperation> turns(const PipelineShape& shape, PipelineAction 
   return order;
 }
 
-/// The computation of a stage: its warm-up, then forward and backward in turn, then the backwards that are left.
+/// Computation of a stage: its warm-up, then forward and backward in turn, then the remaining backwards.
 std::vector<PipelineOperation> computation(const PipelineShape& shape, std::int64_t stage) {
   const auto forwards = turns(shape, PipelineAction::forward);
   const auto backwards = turns(shape, PipelineAction::backward);
@@ -73,7 +73,7 @@ std::vector<PipelineOperation> computation(const PipelineShape& shape, std::int6
   return order;
 }
 
-/// A tensor on its way, named by where it is needed: stage, action that takes it, micro-step, chunk.
+/// A tensor in transit, named by its destination: stage, receiving action, micro-step, chunk.
 using Delivery = std::tuple<std::int64_t, PipelineAction, std::int64_t, std::int64_t>;
 
 struct Stage {
@@ -109,7 +109,7 @@ class Play {
   std::int64_t part(std::int64_t stage, std::int64_t chunk) const { return chunk * shape_.stages + stage; }
   std::int64_t last_part() const { return shape_.stages * shape_.chunks - 1; }
 
-  /// Where an operation's result is needed; nowhere for the loss and for the gradient of the inputs.
+  /// Destination of an operation's result; none for the loss and for the gradient of the inputs.
   std::optional<Delivery> result_of(std::int64_t stage, const PipelineOperation& done) const {
     const bool forward = done.action == PipelineAction::forward;
     const std::int64_t target = part(stage, done.chunk) + (forward ? 1 : -1);
@@ -126,7 +126,7 @@ class Play {
     return {stage, operation.action, operation.micro_step, operation.chunk};
   }
 
-  /// Every stage computes as far as it can.
+  /// Lets every stage compute until it is blocked.
   bool compute() {
     bool moved = false;
     for (std::int64_t s = 0; s < shape_.stages; ++s) {
@@ -143,7 +143,7 @@ class Play {
     return moved;
   }
 
-  /// Transfers whose receiver waits for just them; else, where nothing moves, the first that waits for its receiver.
+  /// Makes transfers whose receiver waits for exactly them; if nothing moves, the first that waits for its receiver.
   bool transfer(bool wanted_only) {
     bool moved = false;
     for (std::int64_t s = 0; s < shape_.stages && (wanted_only || !moved); ++s) {
@@ -219,7 +219,7 @@ Result<std::vector<std::vector<PipelineOperation>>> pipeline_schedule(const Pipe
 }
 
 std::int64_t pipeline_in_flight(const PipelineShape& shape, std::int64_t stage) {
-  // After the warm-up each forward precedes the backward that makes room for it.
+  // After the warm-up each forward precedes the backward that frees its memory.
   return std::min(warm_up(shape, stage) + 1, shape.micro_steps * shape.chunks);
 }
 

@@ -17,7 +17,7 @@ std::int64_t threads_beside(std::int64_t computing, std::int64_t stages, const S
 
 Result<std::vector<LentThreads>> pipeline_threads(const PipelineShape& shape, std::int64_t stage,
                                                   const StageHost& host) {
-  // Whole numbers: blocks that touch must not seem to overlap.
+  // Integers: adjacent blocks must not seem to overlap.
   const auto forward = static_cast<double>(shape.chunks);
   const auto timeline = pipeline_timeline(shape, {forward, 2.0 * forward});
   if (!timeline) return tl::unexpected(timeline.error());

@@ -9,7 +9,7 @@
 namespace accrue {
 namespace {
 
-/// A tensor between stages: who takes it, whether forward, micro-step, chunk there.
+/// A tensor between stages: receiver, whether forward, micro-step, receiver's chunk.
 using Arrival = std::tuple<std::int64_t, bool, std::int64_t, std::int64_t>;
 
 /// One stage, followed along its list.
@@ -71,7 +71,7 @@ Result<PipelineTimeline> pipeline_timeline(const PipelineShape& shape, const Pip
   timeline.lanes.resize(lists->size());
   std::vector<Clock> clocks(lists->size());
   std::map<Arrival, double> arrived;
-  // A stage runs until it needs what has not been sent; the lists have a common order, so some stage always moves.
+  // A stage runs until it needs an unsent tensor; the lists have a common order, so some stage can always move.
   for (bool moved = true; moved;) {
     moved = false;
     for (std::size_t s = 0; s < lists->size(); ++s) {

@@ -8,7 +8,7 @@ namespace accrue {
 std::optional<MicroPlan> next_update(AccumulationWindow& window) {
   while (const auto micro = window.next()) {
     if (micro->update) return micro;
-    // A window's size is known from its first micro-step: all but its last are passed over.
+    // A window's size is known from its first micro-step, so all but its last can be skipped.
     const std::int64_t between = micro->window_size - micro->position - 2;
     if (between < 1) continue;
     WindowWalk walk(window.shape(), window.position());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many micro-steps a full window has, as the spec says it: by number, or by a target batch.
+// Number of micro-steps of a full window, from the spec: a number or a target batch.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,11 @@
 
 namespace accrue {
 
-/// N where no schedule of lengths says otherwise: accumulation.steps, or what a target global batch comes to. Preflight
-/// refuses a target that does not divide, unless it may be rounded.
+/// N without a schedule of lengths: accumulation.steps, or the result of a target global batch. Preflight refuses a
+/// target that is not divisible, unless rounding is allowed.
 std::int64_t steps_of(const AccumulationSpec& spec, std::int64_t world);
 
-/// The ramp that accumulation.rampup asks for, up to the batch of a full window; nothing where it does not hold three
-/// numbers.
+/// The ramp of accumulation.rampup, up to the batch of a full window; none if the key does not hold three numbers.
 std::optional<RampUp> ramp_of(const AccumulationSpec& spec, std::int64_t world);
 
 }  // namespace accrue

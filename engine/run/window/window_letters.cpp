@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan as letters, in the order of each dialect's own loop: b backward, B backward that reduces, S step, L schedule,
-// Z zero, | end of the loader. llm zeroes before its schedule moves; mmengine's wrapper steps and zeroes, and its hook
-// moves the schedule after every micro-step; the others step, move the schedule and then clear.
+// Z zero, | end of the loader. llm zeroes before its schedule advances. mmengine's wrapper steps and zeroes, and its
+// hook advances the schedule after every micro-step. The others step, advance the schedule and then clear.
 #include <string>
 
 #include "accrue/run/accumulation_window.h"

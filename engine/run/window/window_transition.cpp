@@ -54,7 +54,7 @@ void WindowTransition::begin_next_epoch() {
   if (shape_.knobs.counter_reset == CounterReset::epoch_end) at_.counter_ = 0;
 }
 
-/// How many epochs, from this one on, have its N and its length while no update happens; no_end where all have. A
+/// Number of epochs, from this one on, with its N and length while no update happens; no_end if all have them. A
 /// stream's next epoch may have another length.
 std::int64_t WindowTransition::epochs_of_same_steps() const {
   std::int64_t end = shape_.max_epochs.value_or(no_end);
@@ -73,7 +73,7 @@ bool WindowTransition::find_batch(std::int64_t& dropped) {
     if (rest > 0 || pads) {
       if (!drops_tail(shape_.knobs) || at_.position_ > 0 || rest >= scheduled_steps()) return true;
       dropped += rest;
-      if (rest == length) {  // an epoch shorter than N, and so are those after it until N changes
+      if (rest == length) {  // an epoch shorter than N, like those after it until N changes
         const std::int64_t alike = epochs_of_same_steps();
         if (alike == no_end) return false;
         dropped += rest * (alike - 1);
@@ -111,7 +111,7 @@ BoundaryReason WindowTransition::boundary_reason(const MicroPlan& micro, bool fu
   return BoundaryReason::none;
 }
 
-/// Inner steps of one call to the schedule, after a micro-step that was a boundary or was not.
+/// Inner steps of one call to the schedule, after a micro-step that was or was not a boundary.
 std::int64_t WindowTransition::schedule_ticks(bool epoch_ends, std::int64_t steps) const {
   switch (shape_.knobs.schedule_clock) {
     case ScheduleClock::update:
@@ -121,7 +121,7 @@ std::int64_t WindowTransition::schedule_ticks(bool epoch_ends, std::int64_t step
       return at_.at_boundary_ ? guarded_ticks(shape_.world) : 0;
     case ScheduleClock::micro_step:
     case ScheduleClock::external:
-      return 1;  // in a run the loop calls the scheduler once a micro-step
+      return 1;  // in a run the loop calls the scheduler once per micro-step
     case ScheduleClock::epoch:
       return epoch_ends ? 1 : 0;
     case ScheduleClock::every_nth_call:
@@ -140,8 +140,8 @@ std::int64_t WindowTransition::move_schedule(bool epoch_ends, std::int64_t steps
   return ticks;
 }
 
-// Where the counter goes: modulo counters run on and only a flush resets them, also one that a full window leaves
-// nothing to do; the others count within a window, and after a flush keep their phase where K4 is never.
+// Moves the counter: modulo counters run on, and only a flush resets them, even one for which a full window leaves
+// nothing to do. The others count within a window, and keep their phase after a flush if K4 is never.
 void WindowTransition::close_window(const MicroPlan& micro) {
   ++at_.updates_;
   at_.position_ = 0;

@@ -8,10 +8,10 @@
 namespace accrue {
 
 struct WalkStride {
-  std::int64_t most = 0;  ///< repetitions before something else happens, the limits of the run aside
+  std::int64_t most = 0;  ///< repetitions before something else happens, without the run's limits
   std::int64_t micro_steps = 0;
   std::int64_t epochs = 0;
-  std::int64_t batches = 0;  ///< in an epoch
+  std::int64_t batches = 0;  ///< of an epoch
   std::int64_t updates = 0;
   std::int64_t positions = 0;
   std::int64_t counter = 0;
@@ -25,12 +25,12 @@ struct WalkStride {
 
 namespace {
 
-/// How often `each` can be added to `now` with the sum still below the limit.
+/// Returns the number of times that `each` can be added to `now` with the sum still below the limit.
 std::int64_t times_below(std::int64_t limit, std::int64_t now, std::int64_t each) {
   return each <= 0 ? no_end : std::max<std::int64_t>((limit - now - 1) / each, 0);
 }
 
-/// Where N changes next after that update or epoch, in a list that rises; no_end where it does not.
+/// Next change of N after that update or epoch, in an ascending list; no_end if there is none.
 std::int64_t next_change(const std::vector<LengthChange>& changes, std::int64_t after) {
   const auto next = std::ranges::upper_bound(changes, after, {}, &LengthChange::from);
   return next == changes.end() ? no_end : next->from;
@@ -47,7 +47,7 @@ bool WindowWalk::reached(const Goal& goal, const MicroPlan& micro) const {
   return (goal.target != no_target && count(goal.clock) >= goal.target) || (goal.epoch_end && micro.epoch_ends);
 }
 
-/// A window that is filled up by repeating its epoch, which is shorter: so many times over.
+/// Laps of an epoch that is shorter than the window that it fills by repetition.
 WalkStride WindowWalk::laps_of_epoch(const WalkStride& one, std::int64_t length, std::int64_t most) const {
   WalkStride stride = one;
   stride.most = most;
@@ -59,7 +59,7 @@ WalkStride WindowWalk::laps_of_epoch(const WalkStride& one, std::int64_t length,
   return stride;
 }
 
-/// Micro-steps in the middle of a window, up to its last, the epoch's last or the schedule's next move.
+/// Micro-steps in the middle of a window, up to its last, the epoch's last or the schedule's next step.
 WalkStride WindowWalk::inside_window() {
   const WindowTransition now(shape_, at_);
   const std::int64_t steps = now.compared_steps();
@@ -74,7 +74,7 @@ WalkStride WindowWalk::inside_window() {
   const std::int64_t batch = shape_.knobs.tail == EpochTail::pad_repeat ? at_.batch_ % length : at_.batch_;
   stride.most = length == no_end ? no_end : length - 1 - batch;
   const bool closes = counts_modulo(shape_) || shape_.knobs.boundary_compare == BoundaryCompare::at_least ||
-                      at_.counter_ < steps;  // an exact counter past N never meets it
+                      at_.counter_ < steps;  // an exact counter past N never equals it
   const std::int64_t counted = counts_modulo(shape_) ? at_.counter_ % steps : at_.counter_;
   const bool by_calls = clock == ScheduleClock::every_nth_call;
   std::int64_t room = closes ? steps - counted - 1 : no_end;
@@ -84,7 +84,7 @@ WalkStride WindowWalk::inside_window() {
     const bool laps = shape_.knobs.tail == EpochTail::pad_repeat && closes && length <= room;
     return laps ? laps_of_epoch(stride, length, room / length) : stride;
   }
-  // Nothing happens any more but moves of the schedule.
+  // From here on only the schedule advances.
   stride.micro_steps = stride.batches = stride.positions = stride.counter = steps;
   stride.window_samples *= steps;
   stride.ticks = 1;
@@ -131,7 +131,7 @@ WalkStride WindowWalk::full_window() {
   return stride;
 }
 
-/// What was added since an earlier end of an epoch.
+/// Increase since an earlier end of an epoch.
 WalkStride WindowWalk::since(const WindowWalk& earlier) const {
   const WindowPosition& then = earlier.at_;
   WalkStride stride;
@@ -143,21 +143,21 @@ WalkStride WindowWalk::since(const WindowWalk& earlier) const {
   stride.guard = at_.guard_count_ - then.guard_count_;
   stride.dropped = dropped_ - earlier.dropped_;
   stride.samples = at_.samples_ - then.samples_;
-  // What an update or a move of the schedule set back stands where it does after every repetition.
+  // Counters that an update or a schedule step resets are unchanged after every repetition.
   stride.positions = stride.updates > 0 ? 0 : at_.position_ - then.position_;
   stride.calls = stride.ticks > 0 ? 0 : at_.schedule_calls_ - then.schedule_calls_;
   stride.window_samples = stride.updates > 0 ? 0 : at_.window_samples_ - then.window_samples_;
   return stride;
 }
 
-/// The schedule has reached its total, and moves no more.
+/// Whether the schedule has reached its total and stops.
 bool WindowWalk::guard_is_used_up() const {
   return follows_updates(shape_.knobs.schedule_clock) && shape_.knobs.total_guard && shape_.schedule_total &&
          at_.guard_count_ >= *shape_.schedule_total;
 }
 
-/// How often what was added since an earlier end of an epoch is added again, the limits of the run aside: always where
-/// everything that decides what comes next is as it was then, and until a counter reaches N where that alone grew.
+/// Returns the number of repetitions of the increase since an earlier end of an epoch, without the run's limits: always
+/// if the deciding state is the same as then, and until a counter reaches N if only that counter grew.
 std::int64_t WindowWalk::repeats(const WindowWalk& earlier) {
   WindowPosition then = earlier.at_;
   const GroupLength length = shape_.knobs.group_length;
@@ -177,7 +177,7 @@ std::int64_t WindowWalk::repeats(const WindowWalk& earlier) {
       (now.iteration() < *shape_.max_iters) != (WindowTransition(shape_, then).iteration() < *shape_.max_iters))
     return 0;
   const std::int64_t steps = now.compared_steps();
-  // A count that only grows repeats what it did until it reaches N.
+  // A count that only grows repeats its behaviour until it reaches N.
   const auto until_full = [steps](std::int64_t count, std::int64_t added) {
     return count >= added && added > 0 ? times_below(steps, count, added) : 0;
   };
@@ -191,11 +191,12 @@ std::int64_t WindowWalk::repeats(const WindowWalk& earlier) {
   const bool never_full = !modulo && shape_.knobs.boundary_compare != BoundaryCompare::at_least &&
                           std::min(at_.counter_, then.counter_) >= std::max(steps, at_.steps_);
   if (never_full || (modulo ? added % steps == 0 : added == 0)) return times;
-  if (added != at_.micro_step_ - then.micro_step_) return 0;  // it was set back on the way
+  if (added != at_.micro_step_ - then.micro_step_) return 0;  // it was reset on the way
   return std::min(times, until_full(modulo ? at_.counter_ % steps : at_.counter_, added));
 }
 
-/// How often the stride can be taken: every limit of the run, change of N and goal stays ahead, to be walked up to.
+/// Returns the number of times that the stride can be taken: every limit of the run, change of N and goal stays ahead,
+/// to be reached by single steps.
 std::int64_t WindowWalk::repetitions(const WalkStride& stride, const Goal& goal) {
   std::int64_t times = stride.most;
   const auto stay_below = [&times](const std::optional<std::int64_t>& limit, std::int64_t now, std::int64_t each) {
@@ -244,7 +245,7 @@ void WindowWalk::take(const WalkStride& stride, std::int64_t times) {
   last_epoch_ += times * stride.epochs;
 }
 
-/// Takes what was added since an earlier end of an epoch as often as it repeats; nothing where it has no end.
+/// Takes the increase since an earlier end of an epoch as often as it repeats; none if it repeats forever.
 std::optional<std::int64_t> WindowWalk::take_again(const WindowWalk& earlier, const Goal& goal) {
   WalkStride stride = since(earlier);
   stride.most = repeats(earlier);
@@ -254,9 +255,9 @@ std::optional<std::int64_t> WindowWalk::take_again(const WindowWalk& earlier, co
   return times;
 }
 
-// The end of an epoch is compared with that of the epoch before, since which a counter may only have grown, and
-// with an earlier one, which is replaced by a later one after twice as many epochs each time: so a repetition is found
-// within three times its length (Brent's search for a cycle).
+// Compares the end of an epoch with that of the previous epoch; only a counter may have grown since. Compares it also
+// with an earlier one, which is replaced after twice as many epochs each time (Brent's cycle search). So a repetition
+// is found within three times its length.
 bool WindowWalk::walk(const Goal& goal) {
   std::optional<WindowWalk> before, earlier;
   std::int64_t epochs = 0, wait = 1;

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passing over a plan without looking at each of its micro-steps. A walk stops where it is told to, and arrives there
-// in the state that WindowTransition::advance() would have brought it to one micro-step at a time. What it passes over
-// at once is what repeats: micro-steps inside a window, full windows inside an epoch, and any number of epochs that
-// brought the window back to the state it was in. So a walk costs as much for a hundred million micro-steps as for a
-// thousand.
+// Fast walks over a plan. A walk stops at a given point, in the same state as WindowTransition::advance() would reach
+// one micro-step at a time. It skips repetitions at once: micro-steps inside a window, full windows inside an epoch,
+// and epochs that bring the window back to the same state. So a walk of a hundred million micro-steps costs as much as
+// one of a thousand.
 #pragma once
 
 #include "accrue/run/accumulation_window.h"
 
 namespace accrue {
 
-/// A count that never falls while a run goes on: micro-steps, updates, samples, moves of the schedule.
+/// A count that never decreases during a run: micro-steps, updates, samples or schedule steps.
 struct WalkClock {
   std::int64_t per_micro_step = 0;
   std::int64_t per_update = 0;
@@ -18,19 +17,19 @@ struct WalkClock {
   std::int64_t per_tick = 0;
 };
 
-/// What each repetition adds to a position and to the counts beside it.
+/// Increase of a position and of its counts per repetition.
 struct WalkStride;
 
 class WindowWalk {
  public:
-  /// The shape must outlive this.
+  /// The shape must outlive the walk.
   explicit WindowWalk(const WindowShape& shape, const WindowPosition& from = {}) : shape_(shape), at_(from) {}
 
-  /// Each moves on by one micro-step at least and stops after the first of which the answer is yes. False where the run
-  /// ends before, or where it goes on forever without coming there.
+  /// Each function advances by at least one micro-step, and stops after the first one for which the answer is yes.
+  /// Returns false if the run ends before, or continues forever without reaching it.
   bool to(const WalkClock& clock, std::int64_t target);  ///< has the clock reached the target?
   bool to_epoch_end();                                   ///< does it end an epoch?
-  /// To the end of the run, or as far as it takes to see that it has none.
+  /// Walks to the end of the run, or until it is clear that there is none.
   void to_end();
 
   const WindowPosition& at() const { return at_; }
@@ -64,7 +63,7 @@ class WindowWalk {
   std::int64_t last_epoch_ = -1;
 };
 
-/// How many micro-steps the window that is open or opens at `at` will have: up to its update, or to the end of the run.
+/// Micro-steps of the window that is open or opens at `at`, up to its update or the end of the run.
 std::int64_t size_of_window(const WindowShape& shape, const WindowPosition& at);
 
 }  // namespace accrue

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// AccumulationDriver: the one accumulator. The trainer and the classes of all systems run a window through it: count,
+// AccumulationDriver: the only accumulator. The trainer and the classes of all systems run a window through it: count,
 // cover, backward, reduce, clip, step, clear, report. It holds the window, which decides, and the models whose
-// gradients are reduced. A system differs from another in the knobs of its window and in the names it gives these
-// calls.
+// gradients are reduced. Systems differ in the knobs of their windows and in the names of these calls.
 //
-// Two ways to drive it, as the window has them. A loop that belongs to the caller counts each micro-step, and its calls
-// are gated as its system gates them (K10). A planned run takes next(), and steps and clears at boundaries by itself.
-// Thread: the training thread.
+// It can be driven in two ways, like the window. A caller's own loop counts each micro-step, and its calls are gated by
+// the rules of its system (K10). A planned run calls next(), and steps and clears at boundaries by itself. Thread: the
+// training thread.
 #pragma once
 
 #include <cstdint>
@@ -28,22 +27,22 @@ using SharedWindow = std::shared_ptr<AccumulationWindow>;
 struct DrivenModel {
   explicit DrivenModel(GradSync& reducer) : sync(reducer), seen(reducer.arrivals()) {}
 
-  /// Gradients have arrived since the last call.
+  /// Returns whether gradients have arrived since the last call.
   bool moved() {
     const std::int64_t before = std::exchange(seen, sync.arrivals());
     return before != seen;
   }
-  /// Grows with each gradient that arrives and with each reduction.
+  /// Grows with each arriving gradient and each reduction.
   std::int64_t changes() const { return sync.arrivals() + reductions; }
 
   GradSync& sync;
-  bool unreduced = false;  ///< it holds gradients of this rank alone that the next update needs from all ranks
+  bool unreduced = false;  ///< it holds local gradients that the next update needs from all ranks
   std::int64_t reductions = 0;
-  std::int64_t seen;  ///< arrivals at the last look
+  std::int64_t seen;  ///< arrivals at the last call of moved()
 };
 using DrivenModels = std::vector<std::shared_ptr<DrivenModel>>;
 
-/// Its models do not reduce while it lives. Afterwards they do what they did before; one that is gone is left out.
+/// While it lives, its models do not reduce. Afterwards their previous state is restored; destroyed models are skipped.
 class [[nodiscard]] Cover {
  public:
   Cover() = default;
@@ -62,53 +61,54 @@ enum class ClearGradients { engine, user_if_empty, user_if_boundary };
 
 class AccumulationDriver {
  public:
-  /// `gate`: of the caller's loop; a planned run steps and clears by itself. `sync`: the model, if there is one and it
-  /// reduces; it must outlive this. `name_of_steps`: what the system calls N, for the error where the ranks' differ;
-  /// empty where they cannot. Errors: throws std::invalid_argument without a window.
+  /// `gate`: for the caller's loop; a planned run steps and clears by itself. `sync`: the model, if there is one and it
+  /// reduces; it must outlive this. `name_of_steps`: the system's name of N for the error about different values on the
+  /// ranks; empty if they cannot differ. Errors: throws std::invalid_argument without a window.
   AccumulationDriver(SharedWindow window, ClearGradients gate, std::string name_of_steps, GradSync* sync = nullptr);
 
   AccumulationWindow& window() { return *window_; }
   const AccumulationWindow& window() const { return *window_; }
   const SharedWindow& shared_window() const { return window_; }
   const DrivenModels& models() const { return models_; }
-  /// Takes the place of all models; null: none.
+  /// Replaces all models; null: none.
   void set_model(GradSync* sync);
 
-  /// A micro-step of a planned run; nothing when the run is over.
+  /// Begins a micro-step of a planned run; none if the run is over.
   std::optional<MicroPlan> next();
-  /// A micro-step of the caller's loop begins.
+  /// Begins a micro-step of the caller's loop.
   MicroPlan count() { return window_->count(); }
 
-  /// Before the forward of a micro-step that reduces: buffers follow rank 0. Collective: the models' axis, as are
-  /// reduce() and settle(). Errors: throws std::invalid_argument on all ranks, in whichever of the three comes first,
-  /// where the ranks differ in N, in the length of the run or in what was declared. They compare these again when they
-  /// have changed, which all ranks do alike: where some do not, their collectives are different ones.
+  /// Call before the forward of a micro-step that reduces: buffers are copied from rank 0. Collective: the models'
+  /// axis, as are reduce() and settle(). Errors: throws std::invalid_argument on all ranks, in the first of the three
+  /// calls, if the ranks differ in N, in the length of the run or in declared numbers. They are compared again after a
+  /// change, which all ranks must make alike; otherwise the ranks' collectives differ.
   void before_forward(const DrivenModels& models);
   void before_forward() { before_forward(models_); }
-  /// The same after a backward, where the next micro-step reduces.
+  /// Does the same after a backward if the next micro-step reduces.
   void before_next_forward();
-  /// What else the ranks must have alike for their windows to meet, beside N and the length of the run.
+  /// Declares a number that must be equal on all ranks, in addition to N and the length of the run.
   void declare(NamedNumber number) { declared_ = std::move(number); }
 
-  /// A scope that suppresses reduction during a micro-step's forward and backward; empty for one that reduces.
+  /// Returns a scope that suppresses reduction during a micro-step's forward and backward; empty for one that reduces.
   Cover cover(bool reduces) const;
-  /// Throws std::logic_error where a scope of the caller's keeps a model from reducing.
+  /// Throws std::logic_error if a scope of the caller keeps a model from reducing.
   void require_open() const;
-  /// Runs the backward of a micro-step: covered, or reduced afterwards. Collective where it reduces. Errors: throws
+  /// Runs the backward of a micro-step, covered, or followed by the reduction. Collective if it reduces. Errors: throws
   /// std::logic_error, before anything is run, as require_open() does.
   void backward(bool reduces, const std::function<void()>& differentiate);
   /// Reduces, and waits.
   void reduce();
   void reduce(DrivenModel& model);
-  /// Before a step that may come off a boundary: reduces what was not. Errors: as require_open().
+  /// Call before a step that may come off a boundary: reduces remaining gradients. Errors: as require_open().
   void settle();
 
-  /// Gradients are clipped after each backward, before they are whole (K11 every_micro_step); else once an update.
+  /// Whether gradients are clipped after each backward, before they are complete (K11 every_micro_step); else once per
+  /// update.
   bool clips_partial_sums() const;
-  /// Takes the update where one is due, or always where the system does not gate steps; else answers accumulated. The
-  /// window is closed before `take` runs, and then learns the outcome.
+  /// Runs `take` if an update is due, or always if the system does not gate steps; else returns accumulated. The window
+  /// is closed before `take` runs, and receives its outcome.
   StepOutcome step(const std::function<StepOutcome()>& take);
-  /// Clears where the system does (K10): true if `clear` was run.
+  /// Runs `clear` if the system clears now (K10); returns whether it did.
   bool clear(const std::function<void()>& clear);
 
  private:
@@ -120,7 +120,7 @@ class AccumulationDriver {
   std::string name_of_steps_;
   std::optional<NamedNumber> declared_;
   DrivenModels models_;
-  std::vector<NamedNumber> agreed_;   ///< what the ranks were last seen to have alike
+  std::vector<NamedNumber> agreed_;   ///< numbers that were last seen equal on all ranks
   std::optional<MicroPlan> planned_;  ///< the current micro-step of a planned run
 };
 

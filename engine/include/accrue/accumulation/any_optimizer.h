@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a wrapper is made over, however the caller holds it: LibTorch's own object, one of ours by reference, or one of
-// ours shared. By reference, the caller keeps it alive as long as the wrapper; shared, the wrapper does. Also the base
-// of all wrappers: calls that a wrapper does not override are forwarded to the wrapped object. Thread: the training
-// thread.
+// Wrapped object, in any form of ownership: LibTorch's own object, one of ours by reference, or a shared one. The
+// caller keeps a referenced object alive as long as the wrapper; the wrapper keeps a shared one. Also the base of all
+// wrappers, which forwards calls that a wrapper does not override. Thread: the training thread.
 #pragma once
 
 #include <concepts>
@@ -19,7 +18,7 @@
 
 namespace accrue {
 
-/// Errors: throws std::invalid_argument where a shared one is empty.
+/// Errors: throws std::invalid_argument if a shared object is empty.
 template <typename Base>
 class AnyOf {
  public:
@@ -40,7 +39,7 @@ class AnyOptimizer : public AnyOf<BaseOptimizer> {
   AnyOptimizer(torch::optim::Optimizer& optimizer) : AnyOf(wrap(optimizer)) {}
 };
 
-/// LibTorch's own schedulers come through wrap(scheduler, optimizer), which says what they move.
+/// LibTorch's own schedulers come through wrap(scheduler, optimizer), which names the optimizer that they move.
 using AnyScheduler = AnyOf<BaseScheduler>;
 
 /// Shapes: a loss is [].

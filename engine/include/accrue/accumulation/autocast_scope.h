@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// While it lives, operators that gain from it run in a lower precision on this thread: around the forward and the loss,
-// not the backward. Restores what was in force; scopes nest; weights that were
-// cast are forgotten when the outermost one ends, before an update makes them stale.
+// While it lives, suitable operators run in a lower precision on this thread. Use it around the forward and the loss,
+// not the backward. Restores the previous state; scopes nest. Cached casts of weights are dropped when the outermost
+// scope ends, before an update makes them stale.
 // Source: the role of torch.autocast. Thread: the training thread.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchSource: what a loader wrapper needs of a loader: batches one after another, the end of an epoch, and the length
-// where it is known. Any range with begin() and end() becomes one, the loaders of torch::data among them.
-// Thread: the training thread.
+// BatchSource: the interface that a loader wrapper needs: one batch after another, the end of an epoch, and the length
+// if known. Any range with begin() and end() can be one, including the loaders of torch::data. Thread: the training
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@ template <typename Batch>
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
-  /// Back to the first batch: a new epoch, also where the last one was left before its end.
+  /// Goes back to the first batch for a new epoch, even if the last one was not finished.
   virtual void reset() = 0;
-  /// The next batch, or nothing at the end of the epoch, and nothing again until reset().
+  /// Returns the next batch; none at the end of the epoch, and until reset().
   virtual std::optional<Batch> next() = 0;
-  /// L, batches per epoch; nothing for a stream.
+  /// L, batches per epoch; none for a stream.
   virtual std::optional<std::int64_t> length() const { return std::nullopt; }
-  /// A loader that keeps only the beginning of an epoch reads on to its end and drops the rest, for sources that start
-  /// over there by themselves. False for LibTorch's loaders, which need no draining.
+  /// Whether a wrapper that keeps only the beginning of an epoch must read and drop the rest, for sources that restart
+  /// only at their end. False for LibTorch's loaders, which need no draining.
   virtual bool drained_when_cut() const { return true; }
 };
 
-/// A source over any range: a container, or a loader of torch::data, whose iterators end by themselves and whose
-/// begin() starts a new epoch. The range must outlive the source. A loader of torch::data with workers begins no epoch
-/// while they have batches of the last one left: what an epoch left unread is read then, and, where the length is
-/// known, when the source goes. An endless one belongs in a loader without workers.
+/// Source over any range: a container, or a loader of torch::data, whose iterators end by themselves and whose begin()
+/// starts a new epoch. The range must outlive the source. A loader of torch::data with workers cannot begin an epoch
+/// while they hold batches of the last one. These are read then, and, if the length is known, when the source is
+/// destroyed. Use an endless data set only with a loader without workers.
 template <typename Range>
 class RangeSource final : public BatchSource<std::decay_t<decltype(*std::declval<Range&>().begin())>> {
  public:
@@ -42,7 +42,7 @@ class RangeSource final : public BatchSource<std::decay_t<decltype(*std::declval
   ~RangeSource() override {
     try {
       if (length_) reset();
-    } catch (...) {  // a batch that cannot be made, and is not needed
+    } catch (...) {  // the batch cannot be made, and is not needed
     }
   }
   RangeSource(const RangeSource&) = delete;
@@ -64,7 +64,7 @@ class RangeSource final : public BatchSource<std::decay_t<decltype(*std::declval
   }
   std::optional<std::int64_t> length() const override { return length_; }
   bool drained_when_cut() const override { return !of_libtorch; }
-  /// What this reads.
+  /// The underlying range.
   Range& range() const { return range_; }
 
  private:

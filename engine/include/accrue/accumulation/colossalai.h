@@ -3,21 +3,21 @@
 //
 //   auto [optimizer, loader, handlers, schedule] =
 //       accrue::colossalai::accumulate_gradient(&ddp, sgd, batches, 4, {}, decay);
-//   for (auto& batch : *loader) {                   // whole windows; the tail of the epoch is dropped
+//   for (auto& batch : *loader) { // whole windows; the tail of the epoch is dropped
 //     optimizer->zero_grad();
-//     optimizer->backward(loss_of(model, batch));   // loss / 4
-//     optimizer->clip_grad_norm(parameters, 1.0);   // every 4th time
+//     optimizer->backward(loss_of(model, batch)); // loss / 4
+//     optimizer->clip_grad_norm(parameters, 1.0); // every 4th time
 //     optimizer->step();
 //     schedule->step();
 //   }
 //
-// As there: divisor N, the tail is never seen, a backward too many is made up for by the next step, schedules are sized
-// in updates (compute_effective_steps_per_epoch). Unlike there: one window for all four, so they cannot drift apart;
-// gradients are reduced once a window; N below 1 is refused, which the original accepts.
+// As in the original: the divisor is N, the tail is never seen, the next step absorbs a backward too many, schedules
+// are sized in updates (compute_effective_steps_per_epoch). Unlike it: all four share one window, so they cannot drift
+// apart; gradients are reduced once per window; N below 1 is refused.
 //
-// The type in which gradients accumulate is that of .grad, which autograd makes the parameter's own: without `model`,
-// sums of bfloat16 and float16 gradients are rounded in every micro-step. A DistributedDataParallel sums them in
-// float32; on an axis of one rank, single_communicator(), that costs no communication. Thread: the training thread.
+// Gradients accumulate in the type of .grad, which autograd takes from the parameter. Without `model`, sums of bfloat16
+// and float16 gradients are therefore rounded in every micro-step. A DistributedDataParallel sums them in float32; on
+// an axis of one rank, single_communicator(), that costs no communication. Thread: the training thread.
 #pragma once
 
 #include <cstdint>
@@ -40,29 +40,30 @@ class GradAccumOptimizer final : public AccumulatingOptimizer {
   GradAccumOptimizer(const AnyOptimizer& optim, const StepsOrWindow& accumulate_size, GradSync* model = nullptr,
                      const Replays& replay = {});
 
-  /// A micro-step whose gradient arrives from elsewhere, already scaled: no division. Shapes: tensor and grad alike.
+  /// Counts a micro-step whose gradient comes from elsewhere, already scaled: no division. Shapes: tensor and grad
+  /// alike.
   void backward_by_grad(const at::Tensor& tensor, const at::Tensor& grad);
-  /// Clips the window's gradients where its step is due and max_norm > 0, and returns the norm before; else nothing.
-  /// Replay::clip_partial_sums is the original since September 2023: the running sum is clipped in every micro-step,
-  /// and a max_norm of 0 zeroes it.
+  /// Clips the window's gradients if its step is due and max_norm > 0, and returns the norm before; else returns none.
+  /// Replay::clip_partial_sums reproduces the original since September 2023: the running sum is clipped in every
+  /// micro-step, and a max_norm of 0 zeroes it.
   std::optional<double> clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm);
-  /// Batches that this rank's loader yields an epoch: the ranks compare them as they compare N, because windows run on
-  /// over the ends of epochs and would meet those of other epochs.
+  /// Declares the batches of this rank's loader per epoch. The ranks compare them like N, because windows continue over
+  /// the ends of epochs and would meet those of other epochs.
   void declare_epoch(std::int64_t batches);
 
  protected:
   const char* name() const override { return "GradAccumOptimizer"; }
 };
 
-/// Counts its own calls: the inner scheduler steps at every N-th.
+/// Scheduler that counts its own calls: the inner scheduler steps at every N-th.
 /// Source: colossalai.utils.gradient_accumulation.GradAccumLrSchedulerByStep.
 class GradAccumLrSchedulerByStep final : public AccumulatingScheduler {
  public:
   /// Errors: throws std::invalid_argument for N < 1.
   GradAccumLrSchedulerByStep(const AnyScheduler& lr_scheduler, const StepsOrWindow& accumulate_size);
 
-  /// Updates of an epoch, L / N rounded down: what schedules are to be sized with. Errors: throws
-  /// std::invalid_argument where the length is missing or N < 1.
+  /// Updates of an epoch, L / N rounded down, for sizing schedules. Errors: throws std::invalid_argument if the length
+  /// is missing or N < 1.
   static std::int64_t compute_effective_steps_per_epoch(std::int64_t batches_per_epoch, std::int64_t accumulate_size);
   template <typename Batch>
   static std::int64_t compute_effective_steps_per_epoch(const BatchSource<Batch>& dataloader,
@@ -74,24 +75,24 @@ class GradAccumLrSchedulerByStep final : public AccumulatingScheduler {
   const char* name() const override { return "GradAccumLrSchedulerByStep"; }
 };
 
-/// A handler that acts once a window. Over a shared window it acts where the optimizer's step is due, once, and so
-/// belongs before the step; alone it counts its calls and acts at every N-th. Source:
+/// A handler that acts once per window. With a shared window it acts once when the optimizer's step is due, so call it
+/// before the step; alone it counts its calls and acts at every N-th. Source:
 /// colossalai.utils.gradient_accumulation.GradAccumGradientHandler.
 class GradAccumGradientHandler final {
  public:
   /// Errors: throws std::invalid_argument for N < 1 or an empty handler.
   GradAccumGradientHandler(std::shared_ptr<BaseGradientHandler> grad_handler, const StepsOrWindow& accumulate_size);
 
-  /// Errors: throws std::logic_error over a shared window where the step was taken without this handler.
+  /// Errors: throws std::logic_error with a shared window if the step was taken without this handler.
   void handle_gradient();
-  /// "GradAccumGradientHandler: once per window of 4", and what it wraps.
+  /// Returns "GradAccumGradientHandler: once per window of 4", and the wrapped object.
   std::string text() const;
 
  private:
   std::shared_ptr<BaseGradientHandler> inner_;
   SharedWindow window_;
-  bool counts_;                   ///< the window is this handler's own
-  std::int64_t handled_at_ = -1;  ///< the micro-step whose window was reduced last: a sum is never taken twice
+  bool counts_;                   ///< the window belongs to this handler alone
+  std::int64_t handled_at_ = -1;  ///< micro-step of the window reduced last, so that no sum is taken twice
 };
 
 std::ostream& operator<<(std::ostream& out, const GradAccumGradientHandler& handler);
@@ -103,17 +104,17 @@ template <typename Batch>
 struct Accumulated {
   std::shared_ptr<GradAccumOptimizer> optimizer;
   std::shared_ptr<GradAccumDataloader<Batch>> dataloader;
-  GradAccumHandlers gradient_handlers;                       ///< empty where none were given
-  std::shared_ptr<GradAccumLrSchedulerByStep> lr_scheduler;  ///< empty where none was given
+  GradAccumHandlers gradient_handlers;                       ///< empty if none were given
+  std::shared_ptr<GradAccumLrSchedulerByStep> lr_scheduler;  ///< empty if none was given
 };
 
 GradAccumHandlers wrap_handlers(const GradientHandlers& handlers, const SharedWindow& window);
 
-/// The four wrappers over one window, also for N = 1. `model` may be null where handlers reduce, or nothing does.
-/// `dataloader` and what is given by reference must outlive the answer. Errors: throws std::invalid_argument for N < 1,
-/// a loader without a length, an empty handler; and backward() on all ranks, at the first reduction of `model`, where
-/// they differ in N or in the batches that their loaders yield. `replay`: clip_partial_sums, drain_early,
-/// narrow_no_sync. Source: colossalai.utils.gradient_accumulation.accumulate_gradient.
+/// Makes the four wrappers over one window, also for N = 1. `model` may be null if handlers reduce, or nothing does.
+/// `dataloader` and references must outlive the result. `replay`: clip_partial_sums, drain_early, narrow_no_sync.
+/// Errors: throws std::invalid_argument for N < 1, a loader without a length, an empty handler; and in backward() on
+/// all ranks, at the first reduction of `model`, if they differ in N or in their loaders' batches. Source:
+/// colossalai.utils.gradient_accumulation.accumulate_gradient.
 template <typename Batch>
 Accumulated<Batch> accumulate_gradient(GradSync* model, const AnyOptimizer& optimizer, BatchSource<Batch>& dataloader,
                                        std::int64_t accumulate_size, const GradientHandlers& gradient_handlers = {},
@@ -129,8 +130,8 @@ Accumulated<Batch> accumulate_gradient(GradSync* model, const AnyOptimizer& opti
   return made;
 }
 
-/// The order of one step: handlers reduce, then the gradients are clipped, then the optimizer steps. Each of them does
-/// nothing within a window, so step() belongs after every backward. Source: colossalai.engine.Engine.
+/// Order of one step: handlers reduce, then the gradients are clipped, then the optimizer steps. Each does nothing
+/// inside a window, so call step() after every backward. Source: colossalai.engine.Engine.
 class Engine {
  public:
   Engine(std::shared_ptr<GradAccumOptimizer> optimizer, GradAccumHandlers gradient_handlers = {},

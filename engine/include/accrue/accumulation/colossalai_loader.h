@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GradAccumDataloader: an epoch of whole windows. Of L batches it yields L - L mod N and ends; which those are is what
-// the preset's plan of one epoch answers, so the loader counts nothing. Thread: the training thread.
+// GradAccumDataloader: an epoch of whole windows. Of L batches it yields the first L - L mod N. The preset's plan of
+// one epoch says which, so the loader counts nothing. Thread: the training thread.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,21 @@
 
 namespace accrue::colossalai {
 
-/// The plan of one epoch of L batches in windows of N, as this system has it: the tail is dropped.
-/// Errors: throws std::invalid_argument where N < 1, or where the source does not tell its length.
+/// Returns the plan of one epoch of L batches in windows of N under this system's rules: the tail is dropped.
+/// Errors: throws std::invalid_argument if N < 1, or if the source has no known length.
 WindowShape epoch_shape(std::optional<std::int64_t> length, std::int64_t accumulate_size, const Replays& replay = {});
-/// A warning, through LibTorch's, where an epoch is shorter than a window, so that nothing is ever trained on.
+/// Warns, through LibTorch, if an epoch is shorter than a window, so that nothing is ever trained on.
 void warn_of_empty_epoch(const WindowShape& shape);
-/// Throws std::logic_error: the source ended after fewer batches than it declared, so that a window cannot be
-/// completed.
+/// Throws std::logic_error: the source ended after fewer batches than it declared, so a window cannot be completed.
 [[noreturn]] void refuse_short_source(std::int64_t batches, const WindowShape& shape);
 
 /// Source: colossalai.utils.gradient_accumulation.GradAccumDataloader.
 template <typename Batch>
 class GradAccumDataloader final : public BatchSource<Batch> {
  public:
-  /// `dataloader` needs a length and must outlive this. Of a source that is no loader of LibTorch's, the tail is read
-  /// and thrown away when the last kept batch is fetched. Replay::drain_early is the original's early version: that
-  /// happens before, so the last kept batch is lost too, and the epoch ends one batch early. Errors: throws
+  /// `dataloader` must have a length and outlive this. For a source that is not a LibTorch loader, the tail is read and
+  /// dropped when the last kept batch is fetched. Replay::drain_early reproduces an early version of the original: the
+  /// tail is dropped earlier, so the last kept batch is lost too and the epoch ends one batch early. Errors: throws
   /// std::invalid_argument.
   GradAccumDataloader(BatchSource<Batch>& dataloader, std::int64_t accumulate_size, const Replays& replay = {})
       : source_(dataloader),
@@ -39,12 +38,12 @@ class GradAccumDataloader final : public BatchSource<Batch> {
     warn_of_empty_epoch(plan_.shape());
   }
 
-  /// What this was made over, with everything else that it has.
+  /// The wrapped source.
   BatchSource<Batch>& source() { return source_; }
   /// Batches that an epoch yields.
   std::optional<std::int64_t> length() const override { return totals_.micro_steps; }
   std::int64_t accumulate_size() const { return plan_.shape().steps; }
-  /// Batches that are never yielded, each epoch the same places: a bias unless the data is shuffled.
+  /// Batches per epoch that are never yielded, at the same places each epoch: a bias unless the data is shuffled.
   std::int64_t dropped() const { return totals_.dropped_batches; }
 
   void reset() override {
@@ -63,7 +62,7 @@ class GradAccumDataloader final : public BatchSource<Batch> {
     return batch;
   }
 
-  /// A range of one epoch: begin() starts it. The loader is its own iterator, so a second begin() ends the first.
+  /// A range over one epoch, which begin() starts. The loader is its own iterator, so a second begin() ends the first.
   class Iterator {
    public:
     using iterator_category = std::input_iterator_tag;
@@ -81,7 +80,7 @@ class GradAccumDataloader final : public BatchSource<Batch> {
       return *this;
     }
     void operator++(int) { ++*this; }
-    /// Equal where both are at the end.
+    /// Equal if both are at the end.
     bool operator==(const Iterator& other) const { return batch_.has_value() == other.batch_.has_value(); }
 
    private:

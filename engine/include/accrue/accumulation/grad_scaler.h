@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// GradScaler: loss scaling for float16. Scaled gradients accumulate over a window as they are; they are unscaled and
-// looked at for infinities once, at the boundary, and what one rank found all ranks act on, so a window is discarded
-// everywhere or nowhere. A step answers an outcome; nothing is skipped in silence.
+// GradScaler: loss scaling for float16. Scaled gradients accumulate over a window. They are unscaled and checked for
+// infinities once, at the boundary. All ranks act on a finding of one, so a window is discarded everywhere or
+// nowhere. A step returns its outcome; nothing is skipped silently.
 // Source: the role of torch.amp.GradScaler (dynamic loss scaling after Micikevicius et al., Mixed Precision Training).
 // Thread: the training thread.
 #pragma once
@@ -23,13 +23,13 @@ struct GradScalerOptions {
   double growth_factor = 2.0;
   double backoff_factor = 0.5;
   std::int64_t growth_interval = 2000;  ///< updates without an overflow before the scale grows
-  bool enabled = true;                  ///< false: scale is 1, nothing is looked for
+  bool enabled = true;                  ///< false: scale is 1, nothing is checked
 };
 
 class GradScaler {
  public:
   /// `axis`, if given, reduces found_inf over its ranks (max) and must outlive this; step() is then collective on it.
-  /// Errors: throws std::invalid_argument where the options could not follow the gradients up and down.
+  /// Errors: throws std::invalid_argument for options with which the scale could not follow the gradients up and down.
   explicit GradScaler(GradScalerOptions options = {}, Communicator* axis = nullptr);
 
   bool enabled() const { return enabled_; }
@@ -37,30 +37,29 @@ class GradScaler {
 
   /// loss * scale.
   at::Tensor scale(const at::Tensor& loss) const;
-  /// Divides the accumulated gradients by the scale and notes whether any is not finite. At most once per optimizer
-  /// between two update(): a second call throws std::logic_error, as it would divide twice.
+  /// Divides the accumulated gradients by the scale and records whether any is not finite. At most once per optimizer
+  /// between two update() calls: a second call throws std::logic_error, as it would divide twice.
   void unscale_(BaseOptimizer& optimizer);
-  /// Unscales unless done, agrees with the other ranks, and steps `optimizer` where all gradients are finite; else the
-  /// optimizer is not touched and the answer is skipped_overflow; skipped_empty where no rank has a gradient. At most
-  /// once per optimizer between two update(): a second call throws std::logic_error.
+  /// Unscales if necessary, agrees with the other ranks, and steps `optimizer` if all gradients are finite. Otherwise
+  /// the optimizer is not called and the result is skipped_overflow, or skipped_empty if no rank has a gradient. At
+  /// most once per optimizer between two update() calls: a second call throws std::logic_error.
   /// A closure would bring gradients without the scale: with one, throws std::invalid_argument as torch does.
   StepOutcome step(BaseOptimizer& optimizer, const Closure& closure = {});
-  /// Once an update, after the last step(): backs off after an overflow, grows after enough updates without one. Throws
-  /// std::logic_error where no gradients were looked at since the last update().
-  /// `new_scale` sets it instead, as a scale that is not meant to follow does.
+  /// Call once per update, after the last step(): backs off after an overflow, grows after enough updates without one.
+  /// Throws std::logic_error if no gradients were checked since the last update().
+  /// `new_scale` sets the scale instead, for a scale that is not dynamic.
   void update(std::optional<double> new_scale = std::nullopt);
 
-  /// Forgets what was looked at since the last update(), which then has nothing to go by: for gradients that were
-  /// thrown away.
+  /// Forgets the checks since the last update(), because the gradients were discarded.
   void forget_gradients() { unscaled_.clear(); }
-  /// The same for one optimizer, which may then be unscaled again: for gradients that have another scale now.
+  /// Does the same for one optimizer, which may then be unscaled again, because its gradients now have another scale.
   void forget_gradients(BaseOptimizer& optimizer) {
     std::erase_if(unscaled_, [&](const Unscaled& each) { return each.optimizer == &optimizer.torch(); });
   }
 
-  /// scale, growth_factor, backoff_factor, growth_interval, growth_tracker; nothing where disabled.
+  /// scale, growth_factor, backoff_factor, growth_interval, growth_tracker; empty if disabled.
   StateDict state_dict() const;
-  /// Errors: throws std::invalid_argument naming the entry that is missing; nothing is changed then.
+  /// Errors: throws std::invalid_argument that names a missing entry; nothing is changed then.
   void load_state_dict(const StateDict& state);
 
  private:

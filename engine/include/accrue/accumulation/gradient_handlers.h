@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradient handlers: data parallelism without a reducer. A handler takes the gradients as they lie after the last
-// backward of a window and reduces them in one pass, right before clipping. All handlers of a rank run in one order.
+// Gradient handlers: data parallelism without a reducer. A handler reduces the gradients after the last backward of a
+// window, in one pass, right before clipping. All handlers of a rank run in the same order on every rank.
 //
-// The averaging ones lay all gradients of one dtype into one buffer, divide by the group's size, sum over the group and
-// copy back. Which parameters have a gradient is agreed first, in one small reduction, so a parameter that a rank did
-// not use counts as zero there instead of leaving the others waiting; one that no rank used stays without.
-// Collective: each handler on its own group. Thread: the training thread. Shapes: parameters of any, the same on every
-// rank of the group. Source: colossalai.engine.gradient_handler.
+// The averaging handlers copy all gradients of one dtype into a buffer, divide by the group's size, sum over the group
+// and copy back. A small reduction first determines which parameters have a gradient. A parameter that a rank did not
+// use counts as zero there, so no rank waits; one that no rank used stays without a gradient. Collective: each handler
+// on its own group. Thread: the training thread. Shapes: parameters of any shape, equal on every rank of the group.
+// Source: colossalai.engine.gradient_handler.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,13 +25,13 @@ class BaseGradientHandler {
  public:
   virtual ~BaseGradientHandler() = default;
   virtual void handle_gradient() = 0;
-  /// What it is, and what it reduces over how many ranks.
+  /// Describes the handler: what it reduces, and over how many ranks.
   virtual std::string text() const { return "gradient handler"; }
 };
 
 std::ostream& operator<<(std::ostream& out, const BaseGradientHandler& handler);
 
-/// The mean over the data-parallel ranks. `group` must outlive the handler, here and below.
+/// Handler that averages over the data-parallel ranks. `group` must outlive the handler, here and below.
 class DataParallelGradientHandler : public BaseGradientHandler {
  public:
   DataParallelGradientHandler(std::vector<at::Tensor> parameters, Communicator& group);
@@ -39,7 +39,7 @@ class DataParallelGradientHandler : public BaseGradientHandler {
   std::string text() const override { return "DataParallelGradientHandler: " + scope(); }
 
  protected:
-  /// "3 parameters over 2 ranks"
+  /// Returns "3 parameters over 2 ranks".
   std::string scope() const;
 
  private:
@@ -47,31 +47,33 @@ class DataParallelGradientHandler : public BaseGradientHandler {
   Communicator& group_;
 };
 
-/// The mean over the ranks of sequence and data parallelism together, which `group` spans.
+/// Handler that averages over the ranks of sequence and data parallelism together, which `group` spans.
 class SequenceParallelGradientHandler final : public DataParallelGradientHandler {
  public:
   using DataParallelGradientHandler::DataParallelGradientHandler;
   std::string text() const override { return "SequenceParallelGradientHandler: " + scope(); }
 };
 
-/// Parameters that every rank has, over the data-parallel ranks; each expert's, over the ranks that hold that expert.
+/// Handler that averages replicated parameters over the data-parallel ranks, and each expert's parameters over the
+/// ranks that hold that expert.
 class MoeGradientHandler final : public BaseGradientHandler {
  public:
   struct Group {
     std::vector<at::Tensor> parameters;
     Communicator* ranks = nullptr;
   };
-  /// Errors: throws std::invalid_argument where an expert has no group.
+  /// Errors: throws std::invalid_argument if an expert has no group.
   MoeGradientHandler(std::vector<at::Tensor> replicated, Communicator& data, const std::vector<Group>& experts);
   void handle_gradient() override;
-  /// The replicated parameters' handler, then each expert's, line by line.
+  /// Describes the replicated parameters' handler, then each expert's, line by line.
   std::string text() const override;
 
  private:
   std::vector<DataParallelGradientHandler> groups_;
 };
 
-/// Parameters whose weights several pipeline stages share: the plain sum, as each stage holds a part of the gradient.
+/// Handler of parameters whose weights several pipeline stages share: a plain sum, as each stage holds a part of the
+/// gradient.
 class PipelineSharedModuleGradientHandler final : public BaseGradientHandler {
  public:
   PipelineSharedModuleGradientHandler(std::vector<at::Tensor> shared, Communicator& stages);
@@ -100,7 +102,7 @@ class ZeROGradientHandler final : public BaseGradientHandler {
   SyncsGradients& optimizer_;
 };
 
-/// Who reduces, as colossalai.initialize chooses where the caller names no handler.
+/// What reduces the gradients, as colossalai.initialize chooses if the caller names no handler.
 enum class GradientReduction { none, zero_handler, distributed_data_parallel, data_parallel_handler };
 struct ParallelSetup {
   std::int64_t data_parallel = 1;

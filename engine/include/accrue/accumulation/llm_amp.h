@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mixed precision as llm-pytorch has it: an optimizer that scales losses and unscales, clips and updates the scale in
-// its step. Inside the accumulation wrapper all of that happens once a window. Thread: the training thread.
+// Mixed precision of llm-pytorch: an optimizer that scales losses, and in its step unscales, clips and updates the
+// scale. Inside the accumulation wrapper all of this happens once per window. Thread: the training thread.
 #pragma once
 
 #include <c10/core/DeviceType.h>
@@ -23,20 +23,20 @@ class Module;
 
 namespace accrue::llm {
 
-/// backward() scales the loss; step() unscales and clips (where max_norm is given), steps unless a gradient is not
-/// finite, and updates the scale. Source: llm.engine.amp.AMPOptimizer.
+/// backward() scales the loss. step() unscales and clips (if max_norm is given), steps unless a gradient is not finite,
+/// and updates the scale. Source: llm.engine.amp.AMPOptimizer.
 class AMPOptimizer final : public OptimizerWrapper, public ClipsGradNorm {
  public:
-  /// Clips the parameters of `model`. All three must outlive this where they are given by reference.
+  /// Clips the parameters of `model`. References must outlive this.
   AMPOptimizer(torch::nn::Module& model, const AnyOptimizer& optimizer, GradScaler scaler,
                std::optional<double> max_norm = std::nullopt);
 
   void backward(const at::Tensor& loss, BackwardOptions options = {}) override;
   StepOutcome step(const Closure& closure = {}) override;
-  /// Unscales first, once an update. Returns the norm before.
+  /// Unscales first, once per update. Returns the norm before.
   double clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm) override;
 
-  /// The inner state and the scaler's, under "grad_scaler.".
+  /// Returns the inner state, and the scaler's under "grad_scaler.".
   StateDict state_dict() const override;
   void load_state_dict(const StateDict& state) override;
 
@@ -49,18 +49,18 @@ class AMPOptimizer final : public OptimizerWrapper, public ClipsGradNorm {
   bool unscaled_ = false;  ///< since the last step
 };
 
-/// The scope that a forward of lower precision runs in.
+/// Scope of a forward in lower precision.
 using accrue::AutocastScope;
 
 struct EngineOptions {
   std::optional<c10::ScalarType> dtype;     ///< of the forward, under AutocastScope; empty: no mixed precision
-  std::optional<double> max_norm;           ///< as in the original, without effect where dtype is empty
-  std::optional<GradScalerOptions> scaler;  ///< empty: scales float16 on a GPU; the original's is off on a CPU
+  std::optional<double> max_norm;           ///< as in the original, without effect if dtype is empty
+  std::optional<GradScalerOptions> scaler;  ///< empty: scales float16 on a GPU; on a CPU the original does not scale
   Communicator* axis = nullptr;             ///< the ranks that must agree on an overflow
 };
 
-/// The higher-level entry: mixed precision where a dtype is given, and accumulation around it where N > 1, or where
-/// `sync` has gradients to reduce; else what was given comes back as it is. Source: llm.engine.initialize.
+/// The higher-level entry point: adds mixed precision if a dtype is given, and accumulation around it if N > 1 or if
+/// `sync` has gradients to reduce. Otherwise returns its arguments unchanged. Source: llm.engine.initialize.
 std::pair<std::shared_ptr<BaseOptimizer>, std::shared_ptr<BaseScheduler>> initialize(
     torch::nn::Module& model, GradSync* sync, const AnyOptimizer& optimizer, const AnyScheduler& scheduler,
     std::int64_t accumulation_steps, const EngineOptions& options);

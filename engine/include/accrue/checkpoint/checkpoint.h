@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints under <run>/checkpoints/step-N/: one shard-r.safetensors for each rank that wrote and manifest.json, made
-// durable before one rename commits them. Protocol: write to .step-N.<random>.part, hash while writing, fdatasync,
-// manifest last, fsync the folder, rename, fsync the parent; never write into a committed folder. Retention renames to
-// .trash-* first and never drops the last two or the last finite one.
+// Checkpoints under <run>/checkpoints/step-N/: one shard-r.safetensors for each rank that wrote, and manifest.json,
+// made durable before one rename commits them. Protocol: write to .step-N.<random>.part, hash while writing, fdatasync,
+// manifest last, fsync the folder, rename, fsync the parent; never write into a committed folder. Retention first
+// renames to .trash-*, and never drops the last two or the last finite one.
 //
-// Every tensor is stored with its name, the shape of the whole and the slice that a file holds, and any rank
-// may write any slice. A reader requests a slice by name and gets it from whichever files hold it, so ranks in one
-// layout can read what ranks in another wrote. A tensor that a file holds whole is an ordinary safetensors entry.
+// Every tensor is stored with its name, the shape of the whole and the file's slice of it; any rank may write any
+// slice. A reader requests a slice by name and gets it from the files that hold it. So ranks in one layout can read the
+// checkpoint of another. A tensor that one file holds whole is an ordinary safetensors entry.
 //
-// Thread: training, but for CheckpointReader's const members, which any thread may call.
+// Thread: training, except for CheckpointReader's const members, which any thread may call.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -29,22 +29,22 @@
 
 namespace accrue {
 
-/// What a run needs, besides tensors, to resume bit-identically.
+/// State besides tensors with which a run resumes bit-identically.
 struct TrainingCursor {
   WindowPosition window;
   std::int64_t optimizer_steps = 0;
   std::int64_t samples = 0;  ///< over all ranks
   std::int64_t tokens = 0;
   double seconds = 0.0;
-  double loss = 0.0;  ///< of the last update that had one
+  double loss = 0.0;  ///< of the last update with a labelled item
   bool finite = true;
-  double loss_scale = 0.0;              ///< float16's dynamic scale; 0 = none
+  double loss_scale = 0.0;              ///< float16's dynamic scale; 0: none
   std::int64_t scale_growth = 0;        ///< updates since it last changed
   std::int64_t scale_overflows = 0;     ///< overflows since it last grew
-  std::int64_t empty_windows = 0;       ///< of the updates, those without a labelled item
-  std::int64_t overflowed_windows = 0;  ///< and those whose loss or gradient was not finite
-  double frozen_lr = -1.0;              ///< replayed defect: the constant rate of a resumed run; negative = none
-  /// Micro-steps done, those of an open window included.
+  std::int64_t empty_windows = 0;       ///< of the updates: without a labelled item
+  std::int64_t overflowed_windows = 0;  ///< of the updates: with a non-finite loss or gradient
+  double frozen_lr = -1.0;              ///< replayed defect: the constant rate of a resumed run; negative: none
+  /// Completed micro-steps, including those of an open window.
   std::int64_t micro_step() const { return window.micro_step(); }
   /// Boundaries passed.
   std::int64_t update() const { return window.updates(); }
@@ -60,20 +60,21 @@ struct CheckpointIdentity {
   std::int64_t replicas = 1;  ///< data-parallel ones
   std::int64_t threads_per_rank = 1;
   std::string torch_version;
-  std::string cpu_capability;  ///< e.g. "AVX2"
+  std::string cpu_capability;  ///< for example "AVX2"
 };
 
 /// A tensor, or a part of one, in memory.
 struct PlacedTensor {
   std::string name;   ///< the same in every layout
-  TensorSlice slice;  ///< which part of the whole this is
+  TensorSlice slice;  ///< its part of the whole
   at::Tensor values;  ///< [*slice.extent] if the slice is a box, otherwise [slice.range.size]
 };
 PlacedTensor whole_tensor(std::string name, at::Tensor values);
 
 struct CheckpointContent {
-  TrainingCursor cursor;              ///< equal on all ranks
-  std::vector<PlacedTensor> tensors;  ///< what this rank writes: each element of a tensor is written by one rank
+  TrainingCursor cursor;  ///< equal on all ranks
+  std::vector<PlacedTensor>
+      tensors;  ///< tensors that this rank writes; each element of a tensor is written by one rank
 };
 
 struct CommittedCheckpoint {
@@ -104,12 +105,12 @@ class CheckpointReader {
   const TrainingCursor& cursor() const;
   const CheckpointIdentity& identity() const;
   std::vector<std::string> tensor_names() const;
-  /// Null if there is no such tensor.
+  /// Returns null if the tensor does not exist.
   const Stored* find(const std::string& tensor) const;
-  /// Fills into.values: straight from the file if the slice was written as requested, else by copying one part at a
+  /// Fills into.values: directly from the file if the slice was written as requested, else by copying one part at a
   /// time. Errors (protocol): no such tensor, or of another shape or type; (disk): cannot be read.
   Result<void> read(const PlacedTensor& into) const;
-  /// The whole of a small tensor. Errors as above.
+  /// Returns the whole of a small tensor. Errors as above.
   Result<at::Tensor> read(const std::string& tensor) const;
 
   struct Index;
@@ -121,19 +122,19 @@ class CheckpointReader {
 
 struct OpenedCheckpoint {
   std::optional<CheckpointReader> checkpoint;  ///< empty: none is usable
-  std::vector<std::string> refused;            ///< newer checkpoints that were refused, each with the reason
-  std::vector<std::string> not_bit_exact;      ///< what differs from this run (threads, world size, ...)
+  std::vector<std::string> refused;            ///< newer checkpoints that were refused, with reasons
+  std::vector<std::string> not_bit_exact;      ///< differences from this run (threads, world size, ...)
 };
 
 /// The run's own check of a checkpoint whose files are intact. An error of code protocol or disk refuses it, and an
 /// older one is tried; any other error ends the search.
 using CheckpointFits = std::function<Result<void>(const CheckpointReader&)>;
 
-/// The newest checkpoint that verifies and fits on all ranks; `name` is "newest", or "step-100" to consider that one
-/// and older ones. Rank 0 looks for candidates, the ranks share the hashing of their files, and a candidate that one
-/// rank refuses is refused by all. Collective: the world.
+/// Returns the newest checkpoint that verifies and fits on all ranks; `name` is "newest", or "step-100" to consider
+/// that one and older ones. Rank 0 finds candidates, the ranks share the hashing of their files, and all refuse a
+/// candidate that one rank refuses. Collective: the world.
 /// Errors, equal on all ranks: data (the fingerprint differs), config (`name` is not the name of a checkpoint; a
-/// checkpoint of another format, with what to do), and any error of `fits` that ends the search.
+/// checkpoint of another format, with advice), and any error of `fits` that ends the search.
 Result<OpenedCheckpoint> open_checkpoint(const std::filesystem::path& run_dir, const std::string& name,
                                          const CheckpointIdentity& identity, const CheckpointFits& fits,
                                          Communicator& world);

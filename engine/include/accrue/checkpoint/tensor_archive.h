@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Named tensors on disk in the safetensors format: 8 bytes of header length, a JSON header, raw little-endian bytes.
 // The reader is strict: header at most 8 MB, unique names, offsets that tile the data exactly (no overlap, no hole, no
-// trailing byte), sizes that fit shape and dtype; it checks before it allocates. Source: the published safetensors
+// trailing byte), sizes that match shape and dtype. It checks before it allocates. Source: the published safetensors
 // format description. Thread: any.
 #pragma once
 
@@ -25,8 +25,8 @@ struct WrittenArchive {
 };
 
 /// Writes a new file (O_EXCL) and calls fdatasync; metadata becomes __metadata__. Tensors may have any shape; they are
-/// copied to the CPU. Errors: disk (how much space is missing), internal (a name twice or reserved, a type without a
-/// name in the format), out_of_memory.
+/// copied to the CPU. Errors: disk (with the missing space), internal (a duplicate or reserved name, a type that the
+/// format lacks), out_of_memory.
 Result<WrittenArchive> write_archive(const std::filesystem::path& file, const NamedTensors& tensors,
                                      const std::map<std::string, std::string>& metadata = {});
 
@@ -36,10 +36,10 @@ struct Archive {
   std::string xxh3;
   const at::Tensor* find(const std::string& name) const;
 };
-/// The whole file, as CPU tensors. Errors (protocol): what is wrong and at which tensor; (disk): cannot be read.
+/// Reads the whole file as CPU tensors. Errors (protocol): the fault, with the tensor; (disk): cannot be read.
 Result<Archive> read_archive(const std::filesystem::path& file);
 
-/// SHA-256 over names, dtypes, shapes and bytes in name order: what run_finished calls weights_sha256.
+/// SHA-256 over names, dtypes, shapes and bytes in name order; weights_sha256 of run_finished.
 std::string weights_sha256(const NamedTensors& tensors);
 
 }  // namespace accrue

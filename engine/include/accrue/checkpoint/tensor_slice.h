@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A part of a tensor, described independently of any parallel layout: the whole tensor's shape, a box within it, and a
 // range of the box's elements in row-major order. A tensor-parallel rank holds a box; a shard of optimizer state is a
-// range of one. Data moves between two layouts in the runs of elements that their parts have in common. Thread: any.
+// range of one. Data is copied between two layouts in the runs of elements that their parts share. Thread: any.
 #pragma once
 
 #include <cstdint>
@@ -25,26 +25,26 @@ struct TensorSlice {
 };
 
 TensorSlice whole_slice(std::vector<std::int64_t> shape);
-/// The part `index` of `parts` equal parts along a dim. The dim's size must be a multiple of `parts`.
+/// Returns part `index` of `parts` equal parts along a dim. The dim's size must be a multiple of `parts`.
 TensorSlice split_slice(std::vector<std::int64_t> shape, std::size_t dim, std::int64_t index, std::int64_t parts);
 
-/// Whether both are shapes of one tensor: equal, or one has the other's first two dims as one. A parameter that packs
-/// others is stored so: undivided in its own shape [3 D, D], divided in [3, D, D].
+/// Whether both are shapes of one tensor: equal, or one merges the other's first two dims. Packed parameters are stored
+/// this way: undivided in their own shape [3 D, D], divided in [3, D, D].
 bool same_tensor(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b);
-/// Brings two slices of one tensor into one shape. False where that cannot be: both are divided.
+/// Converts two slices of one tensor to a common shape. Returns false if that is impossible because both are divided.
 bool bring_into_one_shape(TensorSlice& a, TensorSlice& b);
 
-/// Elements of a tensor of this shape. Errors (protocol): a negative size, or more elements than 64 bits count.
+/// Number of elements of this shape. Errors (protocol): a negative size, or more elements than 64 bits can count.
 Result<std::int64_t> element_count(const std::vector<std::int64_t>& shape);
-/// Errors (protocol): the members contradict each other, or the box or the range lies outside the tensor. The functions
-/// below expect slices that passed.
+/// Errors (protocol): the members contradict each other, or the box or the range is outside the tensor. The functions
+/// below require checked slices.
 Result<void> check_slice(const TensorSlice& slice);
 
-/// Calls run(from, to, size) for every run of elements that lies in both slices of one tensor: `from` and `to` are
-/// element offsets within each slice's own values. Ascending in both.
+/// Calls run(from, to, size) for every run of elements in both slices of one tensor: `from` and `to` are element
+/// offsets within each slice's own values. Ascending in both.
 void for_each_common_run(const TensorSlice& from, const TensorSlice& to,
                          const std::function<void(std::int64_t from, std::int64_t to, std::int64_t size)>& run);
-/// How many elements two slices of one tensor have in common.
+/// Number of elements that two slices of one tensor share.
 std::int64_t common_elements(const TensorSlice& a, const TensorSlice& b);
 
 }  // namespace accrue

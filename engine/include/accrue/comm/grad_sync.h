@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seam between accumulation (which decides) and data parallelism (which reduces): neither includes the other.
+// Interface between accumulation (which decides) and data parallelism (which reduces); neither includes the other.
 // Thread: the training thread.
 #pragma once
 
@@ -9,9 +9,9 @@
 
 namespace accrue {
 
-/// What all ranks must have alike.
+/// A number that must be equal on all ranks.
 struct NamedNumber {
-  std::string name;  ///< as the user knows it
+  std::string name;  ///< as known to the user
   std::int64_t value = 0;
   bool operator==(const NamedNumber&) const = default;
 };
@@ -21,19 +21,20 @@ class GradSync {
   virtual ~GradSync() = default;
   virtual bool sync_enabled() const = 0;
   virtual void set_sync_enabled(bool enabled) = 0;
-  /// After a backward: reduces what has accumulated and waits. Does nothing while sync is off. Collective: the axis.
+  /// Call after a backward: reduces the accumulated gradients and waits. Does nothing while sync is off. Collective:
+  /// the axis.
   virtual void finish() = 0;
-  /// Before the forward of a micro-step that reduces: what the forward reads and changes (buffers) becomes rank 0's.
-  /// Does nothing while sync is off. Collective: the axis.
+  /// Call before the forward of a micro-step that reduces: copies rank 0's buffers, which the forward reads and
+  /// changes. Does nothing while sync is off. Collective: the axis.
   virtual void before_forward() {}
-  /// Gradients received since construction. A change means that a backward has run. Always 0 for implementations that
-  /// do not count.
+  /// Number of gradients received since construction. A change means that a backward has run. Always 0 for
+  /// implementations that do not count.
   virtual std::int64_t arrivals() const { return 0; }
-  /// Throws std::invalid_argument on every rank where a number differs between ranks; its name begins the message.
-  /// Collective: the axis, as many numbers on every rank.
+  /// Throws std::invalid_argument on every rank if a number differs between ranks; the message begins with its name.
+  /// Collective: the axis, with equally many numbers on every rank.
   virtual void agree(const std::vector<NamedNumber>& /*numbers*/) {}
 
-  /// While it lives, gradients accumulate locally and nothing is reduced. Restores what was in force on every exit.
+  /// While it lives, gradients accumulate locally and nothing is reduced. Restores the previous state on every exit.
   /// Scopes nest.
   class NoSyncScope {
    public:

@@ -21,12 +21,13 @@ class DataSource {
  public:
   virtual ~DataSource() = default;
   virtual std::int64_t size(Split split) const = 0;  ///< samples
-  /// The micro-batch of these samples, shaped as Batch says; without samples an empty one (samples 0, items 0).
+  /// Returns the micro-batch of these samples, with the shapes of Batch; without samples an empty one (samples 0, items
+  /// 0).
   virtual Batch batch(Split split, std::span<const std::int64_t> samples) = 0;
 };
 
 /// Opens the spec's data. Relative paths start at base_dir. Errors (data): those of scan_data, and "changed since the
-/// run began" where facts.fingerprint differs.
+/// run began" if facts.fingerprint differs.
 Result<std::unique_ptr<DataSource>> open_data(const RunSpec& spec, const DataFacts& facts,
                                               const std::filesystem::path& base_dir);
 

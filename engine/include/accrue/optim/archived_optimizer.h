@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What torch::save() and torch::load() ask of an optimizer. LibTorch's own base class keeps nothing and says nothing.
+// Serialisation of an optimizer for torch::save() and torch::load(), for which LibTorch's own base class does nothing.
 // Thread: the training thread.
 #pragma once
 
@@ -11,11 +11,11 @@ class ArchivedOptimizer : public torch::optim::Optimizer {
  public:
   using torch::optim::Optimizer::Optimizer;
 
-  /// Puts the entries of wrap(*this)->state_dict() into the archive, each a tensor. Where a state lies is not part of
-  /// it, so one in files is there as well.
+  /// Writes the entries of wrap(*this)->state_dict() into the archive, each as a tensor. The place of a state is not
+  /// part of it, so states in files are included.
   void save(torch::serialize::OutputArchive& archive) const override;
-  /// Takes state and options back. Errors: throws std::invalid_argument naming the entry that is missing or does not
-  /// fit; nothing is changed then.
+  /// Restores state and options. Errors: throws std::invalid_argument that names a missing or mismatched entry; nothing
+  /// is changed then.
   void load(torch::serialize::InputArchive& archive) override;
 };
 

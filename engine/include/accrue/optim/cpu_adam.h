@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPUAdam: Adam in one pass over all parameters, for the CPU. Its states may lie in files, which are gone with the
-// process. Parameters are float32 with gradients in float32, float16 or bfloat16, or both are of one of float16,
+// CPUAdam: Adam in one pass over all parameters, for the CPU. Its states may be in files, which disappear with the
+// process. Parameters are float32 with gradients in float32, float16 or bfloat16, or both have one type of float16,
 // bfloat16 and float64; half precision is computed in float32. On a device it computes the same with LibTorch's
-// operators. Source: colossalai.nn.optimizer.CPUAdam. Unlike there, bias_correction and div_scale hold for every type
-// and device, and a state in files is in state_dict().
-// Thread: the training thread. Shapes: parameters of any, each with a gradient and states of its own shape.
+// operators. Source: colossalai.nn.optimizer.CPUAdam. Unlike the original, bias_correction and div_scale hold for every
+// type and device, and a state in files is in state_dict().
+// Thread: the training thread. Shapes: parameters of any shape, each with a gradient and states of its own shape.
 #pragma once
 
 #include <torch/arg.h>
@@ -27,9 +27,9 @@ struct CPUAdamOptions : torch::optim::OptimizerCloneableOptions<CPUAdamOptions> 
   TORCH_ARG(betas_t, betas) = std::make_tuple(0.9, 0.999);
   TORCH_ARG(double, eps) = 1e-8;
   TORCH_ARG(double, weight_decay) = 0.0;
-  TORCH_ARG(bool, adamw_mode) = true;              ///< decay apart from the gradient; otherwise it is part of it
-  TORCH_ARG(double, nvme_offload_fraction) = 0.0;  ///< of the numbers of the CPU parameters, in order; read once
-  TORCH_ARG(std::optional<std::string>, nvme_offload_dir);  ///< left out: the folder for temporary files
+  TORCH_ARG(bool, adamw_mode) = true;              ///< decay decoupled from the gradient; otherwise added to it
+  TORCH_ARG(double, nvme_offload_fraction) = 0.0;  ///< fraction of the CPU parameters' elements, in order; read once
+  TORCH_ARG(std::optional<std::string>, nvme_offload_dir);  ///< default: the folder for temporary files
 
  public:
   double get_lr() const override { return lr(); }
@@ -38,7 +38,7 @@ struct CPUAdamOptions : torch::optim::OptimizerCloneableOptions<CPUAdamOptions> 
 
 class CPUAdam : public ArchivedOptimizer {
  public:
-  /// Errors: throws std::invalid_argument naming the option that no update can use.
+  /// Errors: throws std::invalid_argument that names an unusable option.
   explicit CPUAdam(const std::vector<torch::optim::OptimizerParamGroup>& groups, CPUAdamOptions defaults = {});
   explicit CPUAdam(std::vector<at::Tensor> params, CPUAdamOptions defaults = {})
       : CPUAdam({torch::optim::OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
@@ -46,7 +46,7 @@ class CPUAdam : public ArchivedOptimizer {
   /// Updates every parameter that has a gradient. Errors: throws std::invalid_argument for tensors that it cannot
   /// update together; nothing is changed then.
   at::Tensor step(LossClosure closure = nullptr) override { return step(std::move(closure), -1.0); }
-  /// A div_scale above 0 divides the gradients first, as they are read: a loss scale.
+  /// A div_scale above 0, a loss scale, divides the gradients as they are read.
   at::Tensor step(LossClosure closure, double div_scale);
 };
 

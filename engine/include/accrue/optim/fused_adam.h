@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// FusedAdam: Adam whose bias correction comes before the root, in one pass over all parameters. It counts the steps of
-// each group, not of each parameter. Parameters are float32 with gradients in float32, float16 or bfloat16, or both are
-// of one of float16, bfloat16 and float64; half precision is computed in float32. Non-finite gradients come through.
-// Source: colossalai.nn.optimizer.FusedAdam.
-// Thread: the training thread. Shapes: parameters of any, each with a gradient and states of its own shape.
+// FusedAdam: Adam with bias correction before the root, in one pass over all parameters. It counts steps per group, not
+// per parameter. Parameters are float32 with gradients in float32, float16 or bfloat16, or both have one type of
+// float16, bfloat16 and float64; half precision is computed in float32. Non-finite gradients are applied. Source:
+// colossalai.nn.optimizer.FusedAdam.
+// Thread: the training thread. Shapes: parameters of any shape, each with a gradient and states of its own shape.
 #pragma once
 
 #include <torch/arg.h>
@@ -25,9 +25,9 @@ struct FusedAdamOptions : torch::optim::OptimizerCloneableOptions<FusedAdamOptio
   TORCH_ARG(betas_t, betas) = std::make_tuple(0.9, 0.999);
   TORCH_ARG(double, eps) = 1e-8;
   TORCH_ARG(double, weight_decay) = 0.0;
-  TORCH_ARG(bool, adamw_mode) = true;     ///< decay apart from the gradient; otherwise it is part of it
+  TORCH_ARG(bool, adamw_mode) = true;     ///< decay decoupled from the gradient; otherwise added to it
   TORCH_ARG(bool, amsgrad) = false;       ///< true is refused, as upstream
-  TORCH_ARG(bool, set_grad_none) = true;  ///< what zero_grad() does
+  TORCH_ARG(bool, set_grad_none) = true;  ///< zero_grad() drops the gradients instead of zeroing them
   TORCH_ARG(std::int64_t, step) = 0;      ///< of the group
 
  public:
@@ -37,7 +37,7 @@ struct FusedAdamOptions : torch::optim::OptimizerCloneableOptions<FusedAdamOptio
 
 class FusedAdam : public ArchivedOptimizer {
  public:
-  /// Errors: throws std::invalid_argument naming the option that no update can use.
+  /// Errors: throws std::invalid_argument that names an unusable option.
   explicit FusedAdam(const std::vector<torch::optim::OptimizerParamGroup>& groups, FusedAdamOptions defaults = {});
   explicit FusedAdam(std::vector<at::Tensor> params, FusedAdamOptions defaults = {})
       : FusedAdam({torch::optim::OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
@@ -45,9 +45,9 @@ class FusedAdam : public ArchivedOptimizer {
   /// Updates every parameter that has a gradient. Errors: throws std::invalid_argument for tensors that it cannot
   /// update together; nothing is changed then.
   at::Tensor step(LossClosure closure = nullptr) override { return step(std::move(closure), -1.0); }
-  /// A div_scale above 0 divides the gradients first, as they are read: a loss scale.
+  /// A div_scale above 0, a loss scale, divides the gradients as they are read.
   at::Tensor step(LossClosure closure, double div_scale);
-  /// Drops the gradients, or zeroes them where set_grad_none is false.
+  /// Drops the gradients, or zeroes them if set_grad_none is false.
   void zero_grad();
 };
 

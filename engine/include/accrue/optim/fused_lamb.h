@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// FusedLAMB: LAMB over all parameters at once, which first clips all gradients of all groups by their one norm.
-// Parameters are float32 with gradients in float32, float16 or bfloat16, or both are of one of float16, bfloat16 and
-// float64; half precision is computed in float32. Source: colossalai.nn.optimizer.FusedLAMB. Unlike there gradients are
-// left as they are, unless replay_overwritten_gradients asks for upstream's: after a step each holds its update.
-// max_grad_norm is that of the defaults, as upstream.
-// Thread: the training thread. Shapes: parameters of any, each with a gradient and states of its own shape.
+// FusedLAMB: LAMB over all parameters, after clipping the gradients of all groups by their common norm. Parameters are
+// float32 with gradients in float32, float16 or bfloat16, or both have one type of float16, bfloat16 and float64; half
+// precision is computed in float32. Source: colossalai.nn.optimizer.FusedLAMB. Unlike the original, it does not change
+// gradients, unless replay_overwritten_gradients requests it: each then holds its update after a step. max_grad_norm is
+// that of the defaults, as upstream.
+// Thread: the training thread. Shapes: parameters of any shape, each with a gradient and states of its own shape.
 #pragma once
 
 #include <torch/arg.h>
@@ -29,9 +29,9 @@ struct FusedLAMBOptions : torch::optim::OptimizerCloneableOptions<FusedLAMBOptio
   TORCH_ARG(bool, amsgrad) = false;  ///< true is refused, as upstream
   TORCH_ARG(bool, adam_w_mode) = true;
   TORCH_ARG(bool, grad_averaging) = true;
-  TORCH_ARG(bool, set_grad_none) = true;   ///< what zero_grad() does
+  TORCH_ARG(bool, set_grad_none) = true;   ///< zero_grad() drops the gradients instead of zeroing them
   TORCH_ARG(double, max_grad_norm) = 1.0;  ///< 0: no clipping
-  TORCH_ARG(bool, use_nvlamb) = false;     ///< scales parameters without weight decay too
+  TORCH_ARG(bool, use_nvlamb) = false;     ///< also scales parameters without weight decay
   TORCH_ARG(bool, replay_overwritten_gradients) = false;
   TORCH_ARG(std::int64_t, step) = 0;  ///< of the group
 
@@ -42,7 +42,7 @@ struct FusedLAMBOptions : torch::optim::OptimizerCloneableOptions<FusedLAMBOptio
 
 class FusedLAMB : public ArchivedOptimizer {
  public:
-  /// Errors: throws std::invalid_argument naming the option that no update can use.
+  /// Errors: throws std::invalid_argument that names an unusable option.
   explicit FusedLAMB(const std::vector<torch::optim::OptimizerParamGroup>& groups, FusedLAMBOptions defaults = {});
   explicit FusedLAMB(std::vector<at::Tensor> params, FusedLAMBOptions defaults = {})
       : FusedLAMB({torch::optim::OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
@@ -50,7 +50,7 @@ class FusedLAMB : public ArchivedOptimizer {
   /// Updates every parameter that has a gradient. Errors: throws std::invalid_argument for tensors that it cannot
   /// update together; nothing is changed then.
   at::Tensor step(LossClosure closure = nullptr) override;
-  /// Drops the gradients, or zeroes them where set_grad_none is false.
+  /// Drops the gradients, or zeroes them if set_grad_none is false.
   void zero_grad();
 };
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // FusedSGD: SGD with momentum, dampening, Nesterov's momentum and weight decay before or after it, in one pass over all
-// parameters. A parameter's first update makes its buffer the gradient, whenever that update comes; upstream the last
-// parameter decides for all. Parameters are float32 with gradients in float32, float16 or bfloat16, or both are of one
-// of float16, bfloat16 and float64; half precision is computed in float32. Source: colossalai.nn.optimizer.FusedSGD.
-// Thread: the training thread. Shapes: parameters of any, each with a gradient and states of its own shape.
+// parameters. A parameter's first update sets its buffer to the gradient, whenever that update comes; upstream the last
+// parameter decides for all. Parameters are float32 with gradients in float32, float16 or bfloat16, or both have one
+// type of float16, bfloat16 and float64; half precision is computed in float32. Source:
+// colossalai.nn.optimizer.FusedSGD. Thread: the training thread. Shapes: parameters of any shape, each with a gradient
+// and states of its own shape.
 #pragma once
 
 #include <torch/arg.h>
@@ -31,7 +32,7 @@ struct FusedSGDOptions : torch::optim::OptimizerCloneableOptions<FusedSGDOptions
 
 class FusedSGD : public ArchivedOptimizer {
  public:
-  /// Errors: throws std::invalid_argument naming the option that no update can use.
+  /// Errors: throws std::invalid_argument that names an unusable option.
   explicit FusedSGD(const std::vector<torch::optim::OptimizerParamGroup>& groups, FusedSGDOptions defaults);
   explicit FusedSGD(std::vector<at::Tensor> params, FusedSGDOptions defaults)
       : FusedSGD({torch::optim::OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
@@ -39,7 +40,7 @@ class FusedSGD : public ArchivedOptimizer {
   /// Updates every parameter that has a gradient. Errors: throws std::invalid_argument for tensors that it cannot
   /// update together; nothing is changed then.
   at::Tensor step(LossClosure closure = nullptr) override;
-  /// Does nothing where the flag is set: a gradient somewhere was not finite.
+  /// Does nothing if noop is set: some gradient was not finite.
   at::Tensor step(LossClosure closure, bool noop);
 };
 

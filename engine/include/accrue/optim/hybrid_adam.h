@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HybridAdam: parameters on the CPU are updated as CPUAdam does, those on a device as FusedAdam does. Source:
+// HybridAdam: updates parameters on the CPU like CPUAdam, and those on a device like FusedAdam. Source:
 // colossalai.nn.optimizer.HybridAdam. See cpu_adam.h for types and files.
-// Thread: the training thread. Shapes: parameters of any, each with a gradient and states of its own shape.
+// Thread: the training thread. Shapes: parameters of any shape, each with a gradient and states of its own shape.
 #pragma once
 
 #include <utility>
@@ -12,12 +12,12 @@
 
 namespace accrue {
 
-/// The same settings with the same defaults.
+/// Same settings with the same defaults.
 using HybridAdamOptions = CPUAdamOptions;
 
 class HybridAdam : public ArchivedOptimizer {
  public:
-  /// Errors: throws std::invalid_argument naming the option that no update can use.
+  /// Errors: throws std::invalid_argument that names an unusable option.
   explicit HybridAdam(const std::vector<torch::optim::OptimizerParamGroup>& groups, HybridAdamOptions defaults = {});
   explicit HybridAdam(std::vector<at::Tensor> params, HybridAdamOptions defaults = {})
       : HybridAdam({torch::optim::OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
@@ -25,7 +25,7 @@ class HybridAdam : public ArchivedOptimizer {
   /// Updates every parameter that has a gradient. Errors: throws std::invalid_argument for tensors that it cannot
   /// update together; nothing is changed then.
   at::Tensor step(LossClosure closure = nullptr) override { return step(std::move(closure), -1.0); }
-  /// A div_scale above 0 divides the gradients first, as they are read: a loss scale.
+  /// A div_scale above 0, a loss scale, divides the gradients as they are read.
   at::Tensor step(LossClosure closure, double div_scale);
 };
 

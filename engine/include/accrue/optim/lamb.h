@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lamb: Adam's step, scaled for each parameter by its norm over the step's. Parameters are float32 with gradients in
-// float32, float16 or bfloat16, or both are of one of float16, bfloat16 and float64; half precision is computed in
-// float32. Source: colossalai.nn.optimizer.Lamb; You et al., arXiv:1904.00962.
-// Thread: the training thread. Shapes: parameters of any, each with a gradient and states of its own shape.
+// Lamb: Adam's step, scaled for each parameter by the parameter's norm over the step's norm. Parameters are float32
+// with gradients in float32, float16 or bfloat16, or both have one type of float16, bfloat16 and float64; half
+// precision is computed in float32. Source: colossalai.nn.optimizer.Lamb; You et al., arXiv:1904.00962.
+// Thread: the training thread. Shapes: parameters of any shape, each with a gradient and states of its own shape.
 #pragma once
 
 #include <torch/arg.h>
@@ -32,7 +32,7 @@ struct LambOptions : torch::optim::OptimizerCloneableOptions<LambOptions> {
 
 class Lamb : public ArchivedOptimizer {
  public:
-  /// Errors: throws std::invalid_argument naming the option that no update can use.
+  /// Errors: throws std::invalid_argument that names an unusable option.
   explicit Lamb(const std::vector<torch::optim::OptimizerParamGroup>& groups, LambOptions defaults = {});
   explicit Lamb(std::vector<at::Tensor> params, LambOptions defaults = {})
       : Lamb({torch::optim::OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}

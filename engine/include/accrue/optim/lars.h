@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lars: momentum, scaled for each parameter by its norm over the gradient's. Parameters are float32 with gradients in
-// float32, float16 or bfloat16, or both are of one of float16, bfloat16 and float64; half precision is computed in
-// float32. Source: colossalai.nn.optimizer.Lars; You et al., arXiv:1708.03888.
-// Thread: the training thread. Shapes: parameters of any, each with a gradient and states of its own shape.
+// Lars: momentum, scaled for each parameter by the parameter's norm over the gradient's norm. Parameters are float32
+// with gradients in float32, float16 or bfloat16, or both have one type of float16, bfloat16 and float64; half
+// precision is computed in float32. Source: colossalai.nn.optimizer.Lars; You et al., arXiv:1708.03888.
+// Thread: the training thread. Shapes: parameters of any shape, each with a gradient and states of its own shape.
 #pragma once
 
 #include <torch/arg.h>
@@ -21,7 +21,7 @@ struct LarsOptions : torch::optim::OptimizerCloneableOptions<LarsOptions> {
   TORCH_ARG(double, eeta) = 1e-3;  ///< above 0, at most 1
   TORCH_ARG(double, weight_decay) = 0.0;
   TORCH_ARG(double, epsilon) = 0.0;
-  /// Of a group. false: neither scaled nor decayed; gradients are held within [-10, 10] all the same, as upstream.
+  /// Per group. false: neither scaled nor decayed; gradients are still clamped to [-10, 10], as upstream.
   TORCH_ARG(bool, lars) = true;
 
  public:
@@ -31,7 +31,7 @@ struct LarsOptions : torch::optim::OptimizerCloneableOptions<LarsOptions> {
 
 class Lars : public ArchivedOptimizer {
  public:
-  /// Errors: throws std::invalid_argument naming the option that no update can use.
+  /// Errors: throws std::invalid_argument that names an unusable option.
   explicit Lars(const std::vector<torch::optim::OptimizerParamGroup>& groups, LarsOptions defaults = {});
   explicit Lars(std::vector<at::Tensor> params, LarsOptions defaults = {})
       : Lars({torch::optim::OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}

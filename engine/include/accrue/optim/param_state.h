@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an optimizer remembers of one parameter: the same for all that keep two moments, and for all that keep a
-// momentum. Thread: the training thread. Shapes: each tensor has its parameter's.
+// Optimizer state of one parameter, shared by all optimizers with two moments and by all with a momentum. Thread: the
+// training thread. Shapes: each tensor has its parameter's.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,7 +15,7 @@ struct MomentsParamState : torch::optim::OptimizerCloneableParamState<MomentsPar
   TORCH_ARG(std::int64_t, step) = 0;  ///< updates of this parameter
   TORCH_ARG(at::Tensor, exp_avg);
   TORCH_ARG(at::Tensor, exp_avg_sq);
-  TORCH_ARG(bool, in_files) = false;  ///< CPUAdam, HybridAdam: whether the moments lie where offloading wants them
+  TORCH_ARG(bool, in_files) = false;  ///< CPUAdam, HybridAdam: the moments are where offloading places them
 };
 
 struct MomentumParamState : torch::optim::OptimizerCloneableParamState<MomentumParamState> {

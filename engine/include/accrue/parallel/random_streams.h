@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named random streams beside a device's default generator, from which LibTorch's dropout draws. Ranks that hold
-// different parts of an activation draw its mask from streams with different seeds; one that all ranks hold comes from
-// the default generator, which is seeded alike.
+// Named random streams beside a device's default generator, which LibTorch's dropout uses. Ranks that hold different
+// parts of an activation draw its mask from streams with different seeds. The mask of an activation that all ranks hold
+// comes from the default generator, which has the same seed everywhere.
 //
 // Thread: training. Source: Megatron-LM's random-number-generator tracker.
 #pragma once
@@ -17,18 +17,18 @@
 
 namespace accrue {
 
-/// Restarts a generator.
+/// Reseeds a generator.
 void seed_generator(at::Generator generator, std::uint64_t seed);
-/// Where a generator stands; and there it goes on.
+/// State of a generator: read and set.
 at::Tensor generator_state(at::Generator generator);
 void set_generator_state(at::Generator generator, const at::Tensor& state);
 
 class RandomStreams {
  public:
-  /// Restarts the stream; creates it if it does not exist.
+  /// Reseeds the stream; creates it if it does not exist.
   void seed(const std::string& name, at::Device device, std::uint64_t seed);
 
-  /// While it lives, the default generator of the device draws from the stream.
+  /// While it lives, the device's default generator draws from the stream.
   class Fork {
    public:
     Fork(at::Generator standard, at::Generator stream);
@@ -41,15 +41,15 @@ class RandomStreams {
     at::Generator stream_;
     at::Tensor kept_;  ///< state of the default generator
   };
-  /// Errors: throws std::invalid_argument where seed() never made the stream.
+  /// Errors: throws std::invalid_argument if seed() never made the stream.
   [[nodiscard]] Fork fork(const std::string& name, at::Device device);
 
-  /// Where generators stand.
+  /// States of generators.
   using State = std::vector<std::pair<at::Generator, at::Tensor>>;
-  /// Of the device's default generator and all of its streams.
+  /// Returns the states of the device's default generator and all of its streams.
   State state(at::Device device) const;
 
-  /// While it lives, generators draw again what they drew from that state on; then their present state is restored.
+  /// While it lives, generators repeat what they drew from that state on; then their present state is restored.
   class Replay {
    public:
     explicit Replay(const State& state);
@@ -65,10 +65,10 @@ class RandomStreams {
   std::map<std::string, at::Generator> streams_;  ///< by name and device
 };
 
-/// Of this process, as the default generators are.
+/// Streams of this process, like the default generators.
 RandomStreams& random_streams();
 
-/// The stream of what differs between tensor-parallel ranks.
+/// Name of the stream for numbers that differ between tensor-parallel ranks.
 inline constexpr const char* tensor_stream = "tensor";
 
 }  // namespace accrue

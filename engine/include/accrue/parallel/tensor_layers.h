@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers whose weights are divided over a tensor axis, for any LibTorch model. Activations have the features in their
-// last dim; under sequence parallelism (TensorAxis) their dim 0 is divided between the layers.
+// Layers whose weights are divided over a tensor axis, for any LibTorch model. The last dim of activations is the
+// features; under sequence parallelism (TensorAxis) their dim 0 is divided between the layers.
 //
-// Weights are made as the undivided layer's, from the current default generator, and each rank keeps its part: ranks
-// that draw the same numbers hold one model, whatever their number. Parameters' names are those of torch::nn's layers.
+// Weights are drawn like the undivided layer's, from the current default generator, and each rank keeps its part: ranks
+// that draw the same numbers hold the same model, for any number of ranks. Parameters are named as in torch::nn's
+// layers.
 //
-// Under sequence parallelism whatever works on a rank's own rows (a norm between the layers, a row-parallel bias) has a
-// part of its gradient on each rank: sum it over the axis before the optimizer steps.
+// Under sequence parallelism, parameters that act on a rank's own rows (a norm between the layers, a row-parallel bias)
+// have a part of their gradient on each rank: sum it over the axis before the optimizer steps.
 //
-// Thread: training. Collective: the tensor axis, forward and backward. Errors: std::invalid_argument where a dim cannot
-// be divided evenly.
+// Thread: training. Collective: the tensor axis, forward and backward. Errors: std::invalid_argument if a dim cannot be
+// divided evenly.
 // Source: Megatron-LM's tensor_parallel layers and cross entropy.
 #pragma once
 
@@ -64,7 +65,7 @@ class RowParallelLinear : public torch::nn::Module {
   RowParallelOptions options_;
 };
 
-/// A table of which each rank holds a range of ids.
+/// An embedding table of which each rank holds a range of ids.
 class VocabParallelEmbedding : public torch::nn::Module {
  public:
   VocabParallelEmbedding(std::int64_t vocabulary, std::int64_t width, const TensorAxis& axis);
@@ -77,14 +78,14 @@ class VocabParallelEmbedding : public torch::nn::Module {
   TensorAxis axis_;
 };
 
-/// x weight^T + bias on one rank. Where DistributedDataParallel sums the weight's gradients, backward adds to the sum
-/// as it computes. Shapes: x [..., inputs], weight [outputs, inputs], bias [outputs] or undefined -> [..., outputs].
+/// x weight^T + bias on one rank. If DistributedDataParallel sums the weight's gradients, backward adds to the sum
+/// directly. Shapes: x [..., inputs], weight [outputs, inputs], bias [outputs] or undefined -> [..., outputs].
 at::Tensor accumulating_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
 
 /// x weight^T + bias, divided by outputs. The gradient of x is summed over the ranks while that of the weight is
-/// computed; under sequence parallelism only this rank's rows of x are kept, and gathered anew.
-/// Shapes: x [..., inputs] (or its rows), weight [outputs / size, inputs], bias [outputs / size] or undefined ->
-/// [..., outputs / size].
+/// computed. Under sequence parallelism only this rank's rows of x are stored, and gathered again in backward.
+/// Shapes: x [..., inputs] (or its rows), weight [outputs / size, inputs], bias [outputs / size] or undefined -> [...,
+/// outputs / size].
 at::Tensor column_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                                   const TensorAxis& axis);
 /// x weight^T summed over the ranks, then + bias. Shapes: x [..., inputs / size], weight [outputs, inputs / size], bias
@@ -92,13 +93,13 @@ at::Tensor column_parallel_linear(const at::Tensor& x, const at::Tensor& weight,
 at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                                const TensorAxis& axis);
 
-/// Rows of the table `weight` [V / size, D], of which this rank holds the ids from rank * V / size.
+/// Looks up rows of the table `weight` [V / size, D], of which this rank holds the ids from rank * V / size.
 at::Tensor vocab_parallel_embedding(const at::Tensor& ids, const at::Tensor& weight, const TensorAxis& axis);
 
 /// Cross entropy of logits that are divided by classes. With smoothing s the target has probability 1 - s, and the
-/// other K - 1 classes of the whole vocabulary share s evenly. Shapes: logits [..., K / size], targets [...] int64 ->
-/// [...], float32 at least. A target that no rank holds (-100) gives a finite loss, to be left out by the caller's
-/// mask. `classes`: K; logits beyond it are padding, which takes no part. Left out, all are classes.
+/// other K - 1 classes of the whole vocabulary share s evenly. `classes`: K; logits beyond it are padding and ignored;
+/// by default all are classes. Shapes: logits [..., K / size], targets [...] int64 -> [...], float32 at least. A target
+/// that no rank holds (-100) gives a finite loss, which the caller must mask.
 at::Tensor vocab_parallel_cross_entropy(const at::Tensor& logits, const at::Tensor& targets, const TensorAxis& axis,
                                         double label_smoothing = 0.0, std::optional<std::int64_t> classes = {});
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// train_run: the pass list of one rank, from the plan to the final weights. Everything a window needs is asked of
-// AccumulationWindow. Thread: the one that calls becomes the training thread.
+// train_run: the passes of one rank, from the plan to the final weights. AccumulationWindow answers all questions about
+// windows. Thread: the calling one becomes the training thread.
 #pragma once
 
 #include <string>
@@ -23,12 +23,12 @@ struct TrainOutcome {
   std::string weights_sha256;
 };
 
-/// local_rank: which of its host's devices is this rank's; registry: what [megatron] can name. Collective: the world.
-/// Errors: device, data, numerics (stop rule), disk (final weights), protocol (checkpoint). A collective that fails
-/// throws CommError; a name that the registry does not have, std::invalid_argument.
+/// local_rank: index of this rank's device on its host; registry: the names for [megatron]. Collective: the world.
+/// Errors: device, data, numerics (stop rule), disk (final weights), protocol (checkpoint). A failed collective throws
+/// CommError; a name that the registry lacks, std::invalid_argument.
 Result<TrainOutcome> train_run(const RunOrder& order, const Mesh& mesh, std::int64_t local_rank, RankChannel& channel,
                                const megatron::Registry& registry);
-/// The same where nothing is registered.
+/// Does the same without a registry.
 Result<TrainOutcome> train_run(const RunOrder& order, const Mesh& mesh, std::int64_t local_rank, RankChannel& channel);
 
 }  // namespace accrue

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accelerate's context managers as scopes: what they change is put back when they end, however they end. Made by
-// Accelerator, which must outlive a JoinScope; the others put back what is still there. Thread: the training thread.
+// Accelerate's context managers as scopes, which restore their changes in any case when they end. Made by Accelerator,
+// which must outlive a JoinScope; the others restore only what still exists. Thread: the training thread.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace accrue::accelerate {
 
-/// Runs a function when it goes, once, wherever it was moved.
+/// Runs a function once on destruction, wherever it was moved.
 class [[nodiscard]] AtEnd {
  public:
   explicit AtEnd(std::function<void()> call) : call_(std::move(call)) {}
@@ -24,7 +24,7 @@ class [[nodiscard]] AtEnd {
 
 /// One micro-step. Off a boundary its models do not reduce.
 using AccumulateScope = AtEnd;
-/// Its models do not reduce; what was computed meanwhile is remembered for a backward that comes later.
+/// Its models do not reduce. What was computed meanwhile is remembered for a later backward.
 using NoSyncScope = AtEnd;
 /// The backward inside reduces.
 using TriggerSyncScope = AtEnd;

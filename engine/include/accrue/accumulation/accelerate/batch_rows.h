@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchRows: the samples of a batch, counted, cut and joined, so that a loader can share what it did not make. Known
-// are tensors (dim 0), vectors (one sample each), pairs, tuples and torch::data's Example of such; a batch type of
-// one's own says it by specialising this with the same three functions. Thread: any.
+// BatchRows: counts, cuts and joins the samples of a batch, so that a loader can share batches that it did not make.
+// Supports tensors (dim 0), vectors (one sample per element), and pairs, tuples and torch::data's Example of these.
+// Specialise it with the same three functions for another batch type. Thread: any.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -30,15 +30,15 @@ concept HasRows = requires(const Batch& batch, std::int64_t n) {
 
 template <>
 struct BatchRows<at::Tensor> {
-  /// Nothing where the batch has no rows, as a tensor without dims.
+  /// None if the batch has no rows, for example a tensor without dims.
   static std::optional<std::int64_t> count(const at::Tensor& batch) {
     return batch.defined() && batch.dim() > 0 ? std::optional(batch.size(0)) : std::nullopt;
   }
-  /// The rows [begin, begin + rows).
+  /// Returns the rows [begin, begin + rows).
   static at::Tensor range(const at::Tensor& batch, std::int64_t begin, std::int64_t rows) {
     return batch.narrow(0, begin, rows);
   }
-  /// The rows of both; nothing where they do not fit together.
+  /// Returns the rows of both; none if they do not match.
   static std::optional<at::Tensor> joined(const at::Tensor& first, const at::Tensor& second) {
     const bool alike = count(first) && count(second) && first.sizes().slice(1) == second.sizes().slice(1) &&
                        first.options().type_equal(second.options()) && first.device() == second.device();
@@ -60,7 +60,7 @@ struct BatchRows<std::vector<Sample>> {
   }
 };
 
-/// A batch that is made of others: a pair, a tuple, or torch::data's Example, with a target and without.
+/// A batch of several parts: a pair, a tuple, or torch::data's Example, with or without a target.
 template <typename Batch>
 concept HasParts = requires {
   std::tuple_size<Batch>::value;
@@ -72,7 +72,7 @@ concept HasParts = requires {
   Batch(batch.data);
 };
 
-/// References to them.
+/// Returns references to the parts.
 template <typename Batch>
 requires HasParts<std::remove_const_t<Batch>>
 auto parts_of(Batch& batch) {
@@ -92,7 +92,7 @@ inline constexpr bool parts_have_rows<std::tuple<Parts&...>> = sizeof...(Parts) 
 template <HasParts Batch>
 requires parts_have_rows<decltype(parts_of(std::declval<Batch&>()))>
 struct BatchRows<Batch> {
-  /// Nothing where the parts have different numbers of them.
+  /// None if the parts have different numbers of rows.
   static std::optional<std::int64_t> count(const Batch& batch) {
     return std::apply(
         [](const auto& first, const auto&... others) {
@@ -123,8 +123,8 @@ struct BatchRows<Batch> {
   using Of = BatchRows<std::remove_cvref_t<Part>>;
 };
 
-/// Moves the tensors of a batch: of tensors, of pairs, tuples and vectors of such, and of anything with data and
-/// target. What it does not know stays where it is.
+/// Moves the tensors of a batch: tensors, pairs, tuples and vectors of them, and anything with data and target. Other
+/// parts stay where they are.
 template <typename Batch>
 void move_to(Batch& batch, at::Device device) {
   if constexpr (std::same_as<Batch, at::Tensor>) {
@@ -138,7 +138,7 @@ void move_to(Batch& batch, at::Device device) {
   }
 }
 
-/// What a loader asks of any batch; of one that cannot be cut it learns nothing.
+/// Properties of any batch; unknown for one that cannot be cut.
 template <typename Batch>
 std::optional<std::int64_t> rows_of(const Batch& batch) {
   if constexpr (HasRows<Batch>)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// GradientState: what everything that an Accelerator prepared shares. The original keeps it once per process, so that
-// an evaluation or a second trainer can flip it; here each Accelerator has its own. It holds no count: the one
-// AccumulationWindow does, and sync_gradients is that window's boundary.
+// GradientState: state shared by everything that an Accelerator prepared. The original has one per process, which an
+// evaluation or a second trainer can change; here each Accelerator has its own. It holds no count: AccumulationWindow
+// counts, and sync_gradients is that window's boundary.
 // Source: Hugging Face Accelerate 1.15, GradientState. Thread: the training thread.
 #pragma once
 
@@ -15,17 +15,17 @@
 
 namespace accrue::accelerate {
 
-/// One pass over a prepared loader, while it lasts.
+/// A pass over a prepared loader, during the pass.
 class ActiveLoader {
  public:
   virtual ~ActiveLoader() = default;
-  /// The current batch is the last one, of all ranks.
+  /// Whether the current batch is the last one, on all ranks.
   virtual bool end_of_dataloader() const = 0;
-  /// Samples of the last batch over all ranks that fill no whole one; 0 where it is whole, -1 where that is unknown.
+  /// Samples over all ranks of an incomplete last batch; 0 if it is complete, -1 if unknown.
   virtual std::int64_t remainder() const = 0;
-  /// The current batch has no sample on this rank.
+  /// Whether the current batch has no sample on this rank.
   virtual bool empty() const = 0;
-  /// The current batch has no sample on some rank, this one or another; all ranks answer alike.
+  /// Whether the current batch has no sample on some rank; equal on all ranks.
   virtual bool some_rank_is_empty() const = 0;
 };
 
@@ -47,17 +47,17 @@ class GradientState : public std::enable_shared_from_this<GradientState> {
   const GradientAccumulationPlugin& plugin() const { return plugin_; }
 
   bool in_dataloader() const { return !active_.empty(); }
-  /// The innermost loader that is being read; null outside.
+  /// The innermost loader that is being read; null outside a loop.
   const ActiveLoader* active_dataloader() const { return active_.empty() ? nullptr : active_.back(); }
   bool end_of_dataloader() const { return in_dataloader() && active_.back()->end_of_dataloader(); }
   std::int64_t remainder() const { return in_dataloader() ? active_.back()->remainder() : -1; }
   bool on_empty_batch() const { return in_dataloader() && active_.back()->empty(); }
-  /// In this micro-step, or in an earlier one of its window, some rank had no sample; all ranks answer alike.
+  /// Whether some rank had no sample in this micro-step or an earlier one of its window; equal on all ranks.
   bool some_rank_is_empty() const;
 
-  /// A micro-step begins: the last batch of the innermost loader ends its window, unless sync_with_dataloader is off.
+  /// Begins a micro-step: the last batch of the innermost loader ends its window, unless sync_with_dataloader is off.
   MicroPlan begin_micro_step();
-  /// The counter goes back to zero; sync_gradients stays.
+  /// Resets the counter to zero; sync_gradients stays.
   void reset_step();
 
   std::int64_t world() const { return window_->shape().world; }
@@ -66,7 +66,7 @@ class GradientState : public std::enable_shared_from_this<GradientState> {
   const AccumulationWindow& window() const { return *window_; }
   const SharedWindow& shared_window() const { return window_; }
 
-  // Between the parts that an Accelerator prepares.
+  // Used by the parts that an Accelerator prepares.
   void enter(ActiveLoader& loader) { active_.push_back(&loader); }
   void leave(const ActiveLoader& loader);
   void add(PreparedLoaderBase& loader) { loaders_.push_back(&loader); }
@@ -83,7 +83,7 @@ class GradientState : public std::enable_shared_from_this<GradientState> {
   bool uneven_window_ = false;  ///< some rank had no sample in a micro-step of the window
 };
 
-/// As the original's.
+/// Prints like the original.
 std::ostream& operator<<(std::ostream& out, const GradientState& state);
 
 }  // namespace accrue::accelerate

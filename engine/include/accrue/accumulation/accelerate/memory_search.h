@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// find_executable_batch_size: runs a body with smaller and smaller batches until memory suffices, and says how many
-// micro-steps make up for it. Accelerate shrinks by a tenth and rounds N down, so that a batch of 256 silently becomes
-// one of 135; here a batch is halved, or shrunk to the next divisor, and batch times N stays exactly what was asked.
-// Thread: the caller's, which the body runs on; with an axis the training thread.
+// find_executable_batch_size: runs a body with decreasing batches until memory suffices, and compensates with more
+// micro-steps. Accelerate shrinks by a tenth and rounds N down, so that a batch of 256 silently becomes 135. Here a
+// batch is halved, or shrunk to the next divisor, and batch times N stays exact. Thread: the caller's, which runs the
+// body; with an axis the training thread.
 // Source: Hugging Face Accelerate 1.15, find_executable_batch_size and its guide to automatic accumulation.
 #pragma once
 
@@ -23,19 +23,19 @@ struct BatchAttempt {
   bool operator==(const BatchAttempt&) const = default;
 };
 
-/// No batch fits, not even one sample.
+/// Exception if no batch fits, not even one sample.
 struct NoExecutableBatchSize : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The attempts in order: the starting batch first, with `steps` micro-steps. Errors: throws std::invalid_argument if
-/// either is below 1.
+/// Returns the attempts in order: the starting batch first, with `steps` micro-steps. Errors: throws
+/// std::invalid_argument if either is below 1.
 std::vector<BatchAttempt> batch_attempts(std::int64_t starting_batch_size, std::int64_t steps, ShrinkRule rule);
 
-/// Calls `body` with one attempt after another until it returns, and answers that attempt. What else than an exhausted
-/// memory it throws goes through. With `axis` an attempt counts only if it fits on all ranks: collective after each
-/// attempt, so the body of a rank that runs out must not leave another one waiting in a collective of its own.
-/// `before` is called before each attempt. Errors: throws NoExecutableBatchSize.
+/// Calls `body` with one attempt after another until it returns, and returns that attempt. Exceptions other than
+/// exhausted memory pass through. With `axis` an attempt must fit on all ranks: collective after each attempt, so a
+/// rank whose body runs out of memory must not leave another waiting in a collective of the body. `before` is called
+/// before each attempt. Errors: throws NoExecutableBatchSize.
 BatchAttempt find_executable_batch_size(std::int64_t starting_batch_size, std::int64_t steps,
                                         const std::function<void(const BatchAttempt&)>& body,
                                         ShrinkRule rule = ShrinkRule::keep_effective_batch,

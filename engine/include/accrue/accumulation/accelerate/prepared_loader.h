@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// PreparedLoader: a loader that knows one batch ahead when its epoch ends, so that a micro-step's part in a window is
+// PreparedLoader: a loader that knows one batch ahead when its epoch ends, so that a micro-step's place in a window is
 // decided before its forward, and that gives every rank the same number of micro-steps. Map-style data is sharded by a
-// pure function that every rank computes for all: a rank with fewer batches than the others knows it beforehand. It is
-// handed empty batches (join, empty_micro_steps), which have no rows, or repeats samples from the start (repeat,
-// even_batches); or the surplus is left out on all ranks (drop). Sources of batches, loaders of
-// torch::data among them, are shared batch by batch (see source_pieces.h), unless they say that each rank has its own.
+// pure function that every rank evaluates for all ranks, so a rank with fewer batches knows it beforehand. It then
+// receives empty batches without rows (join, empty_micro_steps) or repeats samples from the start (repeat,
+// even_batches); or all ranks drop the surplus (drop). Sources of batches, including loaders of torch::data, are shared
+// batch by batch (see source_pieces.h), unless each rank has its own.
 //
 //   auto loader = accelerator.prepare(map_loader(samples, fetch, {.batch_size = 4}));
 //   for (auto& batch : loader) { ... }
 //
-//   auto source = source_of(*torch_loader);  // the same on all ranks, and shuffled, if at all, from the same seed
+//   auto source = source_of(*torch_loader); // the same on all ranks, shuffled only from the same seed
 //   auto loader = accelerator.prepare(source);
 //
 // Source: Hugging Face Accelerate 1.15, DataLoaderShard and BatchSamplerShard. Thread: the training thread.
@@ -36,21 +36,21 @@
 
 namespace accrue::accelerate {
 
-/// For a source, whose batches are made already, batch_size, shuffle and drop_last must keep these values.
+/// For a source, whose batches exist already, batch_size, shuffle and drop_last must keep these values.
 struct LoaderOptions {
   std::int64_t batch_size = 1;  ///< per rank, or of all ranks together with split_batches
   bool shuffle = false;
-  bool drop_last = false;  ///< leave out what fills no batch on every rank
-  /// What ranks with fewer batches do. Empty: repeat with even_batches, else join. With join and empty_micro_steps they
-  /// run the loop as often as the others, on batches without rows; with join length() does not count those. A source
-  /// that is sharded already can drop or join, and joins where this is empty: its samples are known to one rank alone.
+  bool drop_last = false;  ///< drop samples that do not fill a batch on every rank
+  /// Behaviour of ranks with fewer batches. Empty: repeat with even_batches, else join. With join and empty_micro_steps
+  /// they run the loop as often as the others, on batches without rows; with join length() does not count these. A
+  /// source that is sharded already can drop or join, and joins by default, because only one rank has its samples.
   std::optional<UnevenRanks> uneven_ranks;
-  /// The source holds this rank's share only, as no other rank's does: it is read as it is, also with split_batches.
+  /// The source holds only this rank's share: it is read as it is, also with split_batches.
   bool already_sharded = false;
 };
 
-/// Map-style data: `fetch` makes a batch of the samples it is given, in order. An empty batch is one of its batches
-/// without the rows; where they cannot be cut, `fetch` is asked for a batch of no samples.
+/// Map-style data: `fetch` makes a batch of the given samples, in order. An empty batch is one of its batches without
+/// rows; if batches cannot be cut, `fetch` is called without samples.
 template <typename Batch>
 struct MapLoader {
   std::int64_t samples = 0;
@@ -64,7 +64,7 @@ auto map_loader(std::int64_t samples, Fetch fetch, LoaderOptions options = {}) {
   return MapLoader<Batch>{samples, std::move(fetch), options};
 }
 
-/// A data set of torch::data, with its transforms: anything with size() and get_batch(). It must outlive the loader.
+/// A data set of torch::data with its transforms, or anything with size() and get_batch(). It must outlive the loader.
 template <typename Dataset>
 requires requires(Dataset& data) {
   data.size().value();
@@ -77,14 +77,14 @@ auto map_loader(Dataset& data, LoaderOptions options = {}) {
   return map_loader(static_cast<std::int64_t>(data.size().value()), std::move(fetch), options);
 }
 
-/// What a loader has that does not depend on its batches.
+/// Part of a loader that does not depend on the type of its batches.
 class PreparedLoaderBase {
  public:
   explicit PreparedLoaderBase(GradientState& state) : state_(state), held_(state.weak_from_this().lock()) {
     state.add(*this);
   }
   virtual ~PreparedLoaderBase() { state_.remove(*this); }
-  /// Takes the other's place in the order in which state is saved. Not while a pass over it or a JoinScope lasts.
+  /// Takes the other loader's place in the order of saved state. Not allowed during a pass over it or a JoinScope.
   PreparedLoaderBase(PreparedLoaderBase&& other) noexcept
       : state_(other.state_),
         held_(other.held_),
@@ -97,44 +97,44 @@ class PreparedLoaderBase {
   PreparedLoaderBase(const PreparedLoaderBase&) = delete;
   PreparedLoaderBase& operator=(const PreparedLoaderBase&) = delete;
 
-  /// The next pass leaves out that many batches.
+  /// Skips so many batches in the next pass.
   void skip_first_batches(std::int64_t batches) { first_ = batches; }
-  /// The number of the pass that is under way, or else of the next one; it seeds the shuffle.
+  /// Number of the current pass, or else of the next one; it seeds the shuffle.
   std::int64_t epoch() const { return epoch_; }
   void set_epoch(std::int64_t epoch) { epoch_ = epoch; }
-  /// Batches that the pass under way has handed out; 0 between passes.
+  /// Batches that the current pass has returned; 0 between passes.
   std::int64_t position() const { return position_; }
 
-  /// While set, overrides what ranks with fewer batches do, from the next pass on.
+  /// Overrides the behaviour of ranks with fewer batches from the next pass on, while set.
   void override_uneven(std::optional<UnevenRanks> uneven) { override_ = uneven; }
   std::optional<UnevenRanks> uneven_override() const { return override_; }
 
  protected:
   GradientState& state_;
-  std::shared_ptr<GradientState> held_;  ///< the loader may outlive the Accelerator, without micro-steps then
+  std::shared_ptr<GradientState> held_;  ///< the loader may outlive the Accelerator, then without micro-steps
   std::optional<UnevenRanks> override_;
   std::int64_t first_ = 0;
   std::int64_t epoch_ = 0;
   std::int64_t position_ = 0;
 };
 
-/// The order in which the ranks of `state` share `samples`. Errors: throws std::invalid_argument for a batch size below
-/// 1, or one that split_batches cannot cut in equal parts.
+/// Returns the order in which the ranks of `state` share `samples`. Errors: throws std::invalid_argument for a batch
+/// size below 1, or one that split_batches cannot divide evenly.
 SampleOrder shared_order(const GradientState& state, std::int64_t samples, const LoaderOptions& options);
-/// Batches of an epoch that hold samples of `rank`, where it joins; else all that it is handed.
+/// Number of batches of an epoch with samples of `rank` if it joins; else of all its batches.
 std::int64_t own_batches(SampleOrder order, std::int64_t rank);
-/// Throws std::out_of_range: a loop went on past the end of the pass.
+/// Throws std::out_of_range for a loop that continued after the end of the pass.
 [[noreturn]] void refuse_beyond_the_end();
-/// Samples of the last batch over all ranks that fill no whole one.
+/// Samples of an incomplete last batch, over all ranks.
 std::int64_t order_remainder(const SampleOrder& order);
-/// Some rank has no sample at `batch`.
+/// Whether some rank has no sample at `batch`.
 bool some_rank_is_empty(SampleOrder order, std::int64_t batch);
 
-/// How a source is shared. Errors: throws std::invalid_argument for an option that a source cannot follow. `cuts`,
-/// `copies`: what its batches can do.
+/// Returns how a source is shared. `cuts`, `copies`: capabilities of its batches. Errors: throws std::invalid_argument
+/// for an option that a source cannot follow.
 SourceShare source_share(const GradientState& state, const LoaderOptions& options, std::int64_t rank, bool cuts,
                          bool copies);
-/// Batches of an epoch on one rank; nothing where that is not known beforehand.
+/// Batches of an epoch on one rank; none if not known beforehand.
 std::optional<std::int64_t> shared_length(std::optional<std::int64_t> length, const SourceShare& share);
 
 template <typename Batch>
@@ -157,36 +157,36 @@ class PreparedLoader final : public PreparedLoaderBase {
  public:
   PreparedLoader(MapLoader<Batch> loader, GradientState& state, Communicator& axis)
       : PreparedLoaderBase(state), map_(std::move(loader)), axis_(axis) {
-    (void)order();  // a batch size that cannot be is said here
+    (void)order();  // reports an invalid batch size here
   }
   PreparedLoader(BatchSource<Batch>& source, LoaderOptions options, GradientState& state, Communicator& axis)
       : PreparedLoaderBase(state), map_{0, {}, options}, source_(&source), axis_(axis) {
-    (void)share();  // an option that cannot be is said here
+    (void)share();  // reports an invalid option here
   }
   PreparedLoader(PreparedLoader&&) noexcept = default;
 
-  /// Batches that this rank is handed in an epoch, empty ones of join aside; nothing for a stream of unknown length.
+  /// Batches of this rank in an epoch, without empty ones of join; none for a stream of unknown length.
   std::optional<std::int64_t> length() const {
     if (!source_) return own_batches(order(), axis_.rank());
     return map_.options.already_sharded ? source_->length() : shared_length(source_->length(), share());
   }
-  /// What this was made over, with everything else that it has: a source of batches, null for map-style data.
+  /// The wrapped source of batches; null for map-style data.
   BatchSource<Batch>* source() const { return source_; }
   const MapLoader<Batch>& map() const { return map_; }
-  /// How map-style data is shared.
+  /// Returns the sharing of map-style data.
   SampleOrder order() const {
     LoaderOptions options = map_.options;
     if (override_) options.uneven_ranks = override_;
     return shared_order(state_, map_.samples, options);
   }
 
-  /// A pass over one epoch. It ends with its last batch, or when the iterator goes.
+  /// A pass over one epoch. It ends with its last batch or with the iterator.
   class Iterator {
    public:
     using value_type = Batch;
     using difference_type = std::ptrdiff_t;
     explicit Iterator(std::shared_ptr<Pass> pass) : pass_(std::move(pass)) {}
-    /// Errors: throws std::out_of_range beyond the last batch.
+    /// Errors: throws std::out_of_range after the last batch.
     Batch& operator*() const { return pass_->batch(); }
     Batch* operator->() const { return &pass_->batch(); }
     Iterator& operator++() {
@@ -263,7 +263,7 @@ class PreparedLoader final : public PreparedLoaderBase {
   }
   SourceShare share() const {
     LoaderOptions options = map_.options;
-    // Of a source that is sharded already, no samples can be repeated.
+    // A source that is sharded already cannot repeat samples.
     if (override_ && !(options.already_sharded && override_ == UnevenRanks::repeat)) options.uneven_ranks = override_;
     return source_share(state_, options, axis_.rank(), HasRows<Batch>, std::copy_constructible<Batch>);
   }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How W ranks share a source of batches that all of them have. Every rank reads all batches, a round of W ahead, and
-// rank r keeps the batches r, r + W, ..., or with split_batches its part of each. So every rank sees the last round and
-// what is missing in it, and all deal with that alike. The cost: every rank makes every batch. Where that takes too
-// long, give map_loader() the samples, or say that the source is sharded already.
-// A batch that is repeated whole shares its tensors with its first use: changes that a loop made in place are still in
-// it.
+// How W ranks share a source of batches that all of them have. Every rank reads all batches, a round of W ahead. Rank
+// r keeps the batches r, r + W, ..., or with split_batches its part of each. So every rank sees the last round and its
+// gaps, and all handle them alike. Every rank therefore makes every batch; if that is too slow, give map_loader()
+// the samples, or use a source that is sharded already.
+// A batch that is repeated whole shares its tensors with its first use, including in-place changes of the loop.
 // Source: Hugging Face Accelerate 1.15, BatchSamplerShard and IterableDatasetShard. Thread: the training thread.
 #pragma once
 
@@ -24,21 +23,21 @@
 
 namespace accrue::accelerate {
 
-/// What a rank gets in one micro-step.
+/// Data of a rank in one micro-step.
 template <typename Batch>
 struct LoaderPiece {
   std::optional<Batch> batch;
   bool empty = false;       ///< no sample on this rank
   bool some_empty = false;  ///< some rank may have no sample
-  /// As ActiveLoader::remainder(), of a last round whose samples are known.
+  /// As ActiveLoader::remainder(), for a last round with known samples.
   std::int64_t remainder = -1;
 };
 
-/// One epoch's pieces, as many on every rank, one a call, then nothing.
+/// Pieces of one epoch, equally many on every rank: one per call, then none.
 template <typename Batch>
 using LoaderPieces = std::function<std::optional<LoaderPiece<Batch>>()>;
 
-/// `batch` without its rows; nothing where it cannot be cut.
+/// Returns `batch` without its rows; none if it cannot be cut.
 template <typename Batch>
 std::optional<Batch> without_rows(const Batch& batch) {
   if constexpr (HasRows<Batch>)
@@ -46,9 +45,9 @@ std::optional<Batch> without_rows(const Batch& batch) {
   return std::nullopt;
 }
 
-/// Whether all ranks give the same known length. Collective: the axis.
+/// Whether all ranks have the same known length. Collective: the axis.
 bool lengths_agree(std::optional<std::int64_t> length, Communicator& axis);
-/// How many ranks say yes. Collective: the axis.
+/// Returns the number of ranks with `yes`. Collective: the axis.
 std::int64_t ranks_that(bool yes, Communicator& axis);
 
 struct SourceShare {
@@ -56,7 +55,7 @@ struct SourceShare {
   std::int64_t world = 1;
   UnevenRanks uneven = UnevenRanks::repeat;
   bool split = false;
-  /// Batches of a round; with split, the parts of one.
+  /// Batches of a round; with split, the parts of one batch.
   std::int64_t width() const { return split ? 1 : world; }
 };
 
@@ -115,8 +114,8 @@ class SharedSource final {
     return without_sample();
   }
 
-  /// The last round, with samples from the epoch's start in the places that it leaves open; whole batches from there
-  /// where samples cannot be told apart.
+  /// Returns the last round, filled up with samples from the epoch's start; with whole batches from there if samples
+  /// cannot be separated.
   std::optional<LoaderPiece<Batch>> completed() {
     const std::int64_t got = std::ssize(round_);
     LoaderPiece<Batch> piece;
@@ -126,7 +125,7 @@ class SharedSource final {
         for (const Batch& each : round_) rows += rows_of(each).value_or(0);
         piece.remainder = rows < *whole_ * share_.world ? rows : 0;
         const std::int64_t of_last = std::min(*rows_of(round_.back()), *whole_);
-        const std::int64_t place = share_.rank - got + 1;  // among those that the last batch and the start fill
+        const std::int64_t place = share_.rank - got + 1;  // among the ranks that the last batch and the start fill
         if (place > 0 || (place == 0 && of_last < *whole_)) {
           const Batch filled = made_longer(Rows::range(round_.back(), 0, of_last), (place + 1) * *whole_);
           piece.batch = Rows::range(filled, place * *whole_, *whole_);
@@ -170,7 +169,7 @@ class SharedSource final {
     refuse_to_make_empty();
   }
 
-  /// The last batch and those that the epoch began with have rows of one shape.
+  /// Whether the last batch and the first batches of the epoch have rows of one shape.
   bool can_be_joined() const {
     if constexpr (HasRows<Batch>) {
       const auto fits = [this](const Batch& each) {
@@ -180,7 +179,7 @@ class SharedSource final {
     }
     return false;
   }
-  /// `rows` samples: those of the batch, and then the epoch's, which begins again after those that are kept.
+  /// Returns `rows` samples: those of the batch, then those of the epoch's start, repeated after the kept ones.
   Batch made_longer(Batch batch, std::int64_t rows) const {
     for (std::size_t i = 0; *rows_of(batch) < rows; i = (i + 1) % first_.size())
       batch = Rows::joined(batch, first_[i]).value();
@@ -192,12 +191,12 @@ class SharedSource final {
   Communicator& axis_;
   bool alike_ = false;                 ///< all ranks know the same length
   std::optional<Batch> ahead_;         ///< none: the current round is the last
-  std::vector<Batch> round_;           ///< in the order of the ranks
-  std::vector<Batch> first_;           ///< the epoch's first round, for what repeats it
+  std::vector<Batch> round_;           ///< in rank order
+  std::vector<Batch> first_;           ///< the epoch's first round, for repetition
   std::optional<std::int64_t> whole_;  ///< samples of the first batch
 };
 
-/// The pieces of a source that all ranks have, without the first rounds. Collective: the axis.
+/// Returns the pieces of a shared source, without the first rounds. Collective: the axis.
 template <typename Batch>
 LoaderPieces<Batch> shared_pieces(BatchSource<Batch>& source, const SourceShare& share, Communicator& axis,
                                   std::int64_t first) {
@@ -206,14 +205,14 @@ LoaderPieces<Batch> shared_pieces(BatchSource<Batch>& source, const SourceShare&
   return [shared] { return shared->next(); };
 }
 
-/// The pieces of a source of this rank's own. Unless all ranks know that theirs are as long, they agree on every batch;
-/// one that has none left is handed its last without the rows. Errors: throws std::invalid_argument, on every rank,
-/// where one of them never had a batch. Collective: the axis.
+/// Returns the pieces of a source of this rank's own. Unless all ranks know that their lengths are equal, they agree on
+/// every batch; a rank without batches gets its last one without rows. Errors: throws std::invalid_argument, on every
+/// rank, if one of them never had a batch. Collective: the axis.
 template <typename Batch>
 LoaderPieces<Batch> own_pieces(BatchSource<Batch>& source, Communicator& axis, bool drop, std::int64_t first) {
   source.reset();
   const bool alone = lengths_agree(source.length(), axis);
-  const auto last = std::make_shared<std::optional<Batch>>();  // without rows: what an empty batch looks like
+  const auto last = std::make_shared<std::optional<Batch>>();  // without rows: the form of an empty batch
   for (std::int64_t i = 0; i < first; ++i)
     if (const auto passed = source.next(); passed && !alone && !drop) *last = without_rows(*passed);
   return [&source, &axis, drop, alone, last]() -> std::optional<LoaderPiece<Batch>> {

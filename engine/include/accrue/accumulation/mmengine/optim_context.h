@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OptimContext: what `with optim_wrapper.optim_context(model):` is in C++, a scope around the forward of one
-// micro-step. What it holds ends in reverse order when it does. Thread: the training thread.
+// OptimContext: the C++ form of `with optim_wrapper.optim_context(model):`, a scope around the forward of one
+// micro-step. The scopes that it holds end with it, in reverse order. Thread: the training thread.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ class [[nodiscard]] OptimContext {
     while (!held_.empty()) held_.pop_back();
   }
 
-  /// Keeps any scope object alive until this ends.
+  /// Keeps any scope object alive until this one ends.
   void hold(std::shared_ptr<void> scope) { held_.push_back(std::move(scope)); }
   bool empty() const { return held_.empty(); }
 

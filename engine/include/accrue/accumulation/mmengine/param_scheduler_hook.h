@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ParamSchedulerHook: when schedules move in MMEngine. Those by iteration move after every micro-iteration, updates or
-// not, so the rate changes inside a window; those by epoch move when an epoch has ended. A schedule by iteration is
-// therefore as long as the run has micro-iterations. Thread: the training thread.
+// ParamSchedulerHook: when MMEngine's schedules advance. Those by iteration advance after every micro-iteration, with
+// or without an update, so the rate changes inside a window; those by epoch advance at the end of an epoch. A schedule
+// by iteration must therefore be as long as the run's micro-iterations. Thread: the training thread.
 // Source: mmengine.hooks.ParamSchedulerHook.
 #pragma once
 
@@ -16,14 +16,14 @@ namespace accrue::mmengine {
 
 class ParamSchedulerHook {
  public:
-  /// `window`: the optimizer wrapper's, whose schedule position moves with the schedulers by iteration.
+  /// `window`: that of the optimizer wrapper; its schedule position advances with the schedulers by iteration.
   explicit ParamSchedulerHook(std::shared_ptr<AccumulationWindow> window);
 
   void add(std::shared_ptr<BaseScheduler> scheduler, bool by_epoch);
 
-  /// Once after each micro-iteration, after update_params().
+  /// Call once after each micro-iteration, after update_params().
   void after_train_iter();
-  /// Once after each epoch.
+  /// Call once after each epoch.
   void after_train_epoch();
 
   /// Inner steps taken so far, by iteration and by epoch.

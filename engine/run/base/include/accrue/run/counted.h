@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number and what it counts, in words.
+// Numbers with the noun that they count, in words.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace accrue {
 
-/// "1 sample", "2 samples"; for words whose plural is an s.
+/// Returns "1 sample" or "2 samples". Only for nouns with a plural in -s.
 inline std::string counted(std::int64_t count, std::string_view singular) {
   return std::to_string(count) + " " + std::string(singular) + (count == 1 ? "" : "s");
 }

@@ -19,7 +19,7 @@ constexpr std::uint64_t mix64(std::uint64_t seed, std::uint64_t stream, std::uin
   return mix64(mix64(mix64(seed) ^ stream) ^ index);
 }
 
-/// [0, 1) with 53 bits.
+/// Maps random bits to [0, 1), with 53 bits of precision.
 constexpr double unit(std::uint64_t bits) {
   return static_cast<double>(bits >> 11) * 0x1.0p-53;
 }

@@ -6,8 +6,8 @@
 
 namespace accrue {
 
-/// The name of an enum's value. `names` holds those of all values up to the last, in their order, so a value that is
-/// added does not compile without a name.
+/// Returns the name of an enum value. `names` lists all values up to `last` in order, so a new value does not compile
+/// without a name.
 template <auto last, std::size_t count>
 constexpr std::string_view name_of(decltype(last) value, const std::string_view (&names)[count]) {
   static_assert(count == static_cast<std::size_t>(last) + 1, "one name a value");

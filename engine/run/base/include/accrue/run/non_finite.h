@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that JSON has no notation for, as every file of a run writes them.
+// Text for numbers that JSON cannot express, as all files of a run write them.
 #pragma once
 
 #include <cmath>
@@ -9,12 +9,12 @@
 
 namespace accrue {
 
-/// "nan", "inf" or "-inf" for a value that is not finite.
+/// Returns "nan", "inf" or "-inf" for a value that is not finite.
 inline std::string_view non_finite_name(double value) {
   return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 }
 
-/// The value that such a name stands for; none for any other text.
+/// Returns the value of such a name; none for any other text.
 inline std::optional<double> non_finite_value(std::string_view name) {
   if (name == "nan") return std::numeric_limits<double>::quiet_NaN();
   if (name == "inf") return std::numeric_limits<double>::infinity();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text from files, as it may be shown on a terminal.
+// Text from files, made safe to print on a terminal.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace accrue {
 
-/// The text with every control character but newline and tab spelled out (\x1b), so that a name, a key or a message
-/// from a file can neither move the cursor nor give the terminal orders.
+/// Spells out every control character except newline and tab (\x1b). So a name, a key or a message from a file cannot
+/// control the terminal.
 std::string printable(std::string_view text);
 
 }  // namespace accrue

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every program that uses the library needs: the environment as the library reads it, and the
-// end of a program that cannot go on.
+// Helpers of every program that uses the library: environment variables, and the exit on a fatal error.
 #pragma once
 
 #include <cstdio>
@@ -15,14 +14,14 @@
 
 namespace accrue {
 
-/// The variable's value, as rank_identity() and others read it; none where it is not set.
+/// Returns the variable's value; none if it is not set.
 inline std::optional<std::string> environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-/// The value; where there is an error, prints its text on standard error and ends the program with its exit status. For
-/// main() and what only it calls; a library uses the Result.
+/// Returns the value. On an error, prints its text to standard error and ends the program with its exit status. Only
+/// for main() and its helpers; a library returns the Result.
 template <typename T>
 T must(Result<T> result) {
   if (!result) {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How failures travel, in all of Accrue:
+// How Accrue reports failures:
 //
-//  - What a correct program meets (a full disk, a lost peer, a damaged file, a spec that cannot be run) is a Result:
-//    the value, or an Error that says what, where and what to do. Results are [[nodiscard]]; a call whose Result is
-//    dropped does not compile without a warning. `value()` on an error throws ResultError, whose what() is the Error's
-//    text; must() (program.h) ends the program with it.
-//  - A mistake of the calling program throws: std::invalid_argument for what a call is given, std::logic_error for when
-//    it is made. Its what() says what to do instead.
-//  - A collective that cannot complete throws CommError (comm/communicator.h); tensors are not to be trusted after it.
+// - Failures that a correct program can meet (a full disk, a lost peer, a damaged file, a spec that cannot run) are
+//   Results: the value, or an Error that says what, where and what to do. Results are [[nodiscard]]. `value()` on an
+//   error throws ResultError, whose what() is the Error's text; must() (program.h) ends the program with it.
+// - Mistakes of the calling program throw: std::invalid_argument for a wrong argument, std::logic_error for a call at
+//   the wrong time. what() says what to do instead.
+// - A collective that cannot complete throws CommError (comm/communicator.h). Its tensors are undefined afterwards.
 #pragma once
 
 #include <stdexcept>
@@ -17,7 +16,7 @@
 
 namespace accrue {
 
-/// The classes in which every failure of a run ends; exit_status() maps them to accrue-run's exit status.
+/// Classes of failure of a run. exit_status() maps them to accrue-run's exit status.
 enum class ErrorCode {
   unset,
   config,    ///< bad spec or bad arguments; nothing was started
@@ -34,24 +33,24 @@ enum class ErrorCode {
   internal,
 };
 
-/// The snake_case name of a code, as events and --json print it.
+/// Returns the snake_case name of a code, as used in events and by --json.
 const char* to_string(ErrorCode code);
-/// Exit status, as in the manual's page on the command line: 0 done, 2 refused, 3 training failed, 4 ranks lost, 5 disk
-/// or store, 130 stopped by the user.
+/// Exit status of a code, as the manual's page on the command line lists them: 0 done, 2 refused, 3 training failed, 4
+/// ranks lost, 5 disk or store, 130 stopped by the user.
 int exit_status(ErrorCode code);
 
 struct Error {
   ErrorCode code = ErrorCode::unset;
   std::string message;  ///< what happened, one sentence
-  std::string where;    ///< file:line:column, key path, rank or step; empty where the message says it
+  std::string where;    ///< file:line:column, key path, rank or step; empty if the message contains it
   std::string hint;     ///< what to do
 
   bool operator==(const Error&) const = default;
-  /// "where: message. hint", leaving out what is empty.
+  /// Returns "where: message. hint", without the empty parts.
   std::string text() const;
 };
 
-/// What value() throws where there is none.
+/// Exception that value() throws on an error.
 struct ResultError : std::runtime_error {
   explicit ResultError(Error cause) : std::runtime_error(cause.text()), error(std::move(cause)) {}
   Error error;
@@ -66,7 +65,7 @@ class [[nodiscard]] Result : public tl::expected<T, Error> {
   Result() = default;
   Result(Base base) : Base(std::move(base)) {}
 
-  /// The value. Errors: throws ResultError where there is an error instead.
+  /// Returns the value. Errors: throws ResultError if there is none.
   const T& value() const& { return checked(), Base::operator*(); }
   T& value() & { return checked(), Base::operator*(); }
   T&& value() && { return checked(), std::move(*this).Base::operator*(); }
@@ -86,7 +85,7 @@ class [[nodiscard]] Result<void> : public tl::expected<void, Error> {
   Result() = default;
   Result(Base base) : Base(std::move(base)) {}
 
-  /// Errors: throws ResultError where there is an error.
+  /// Checks for success. Errors: throws ResultError if the result is an error.
   void value() const {
     if (!has_value()) throw ResultError(error());
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256 for names that outlive a process: specs, weights. Integrity of checkpoint files uses XXH3 instead.
+// SHA-256 for names that outlive a process: specs, weights. Checkpoint files use XXH3 instead.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ class Sha256 {
   Sha256(const Sha256&) = delete;
   Sha256& operator=(const Sha256&) = delete;
   void update(const void* data, std::size_t bytes);
-  /// Lower-case hex; ends the computation.
+  /// Ends the computation and returns lower-case hex.
   std::string hex();
 
  private:

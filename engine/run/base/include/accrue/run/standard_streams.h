@@ -3,8 +3,8 @@
 
 namespace accrue {
 
-/// Opens /dev/null in place of standard streams that the process was started without. A file that is opened later would
-/// get their numbers, and what is printed would land in it. To be called first in main.
+/// Opens /dev/null for standard streams that the process was started without. Otherwise a file opened later would get
+/// their numbers and receive printed text. Call this first in main.
 void open_standard_streams();
 
 }  // namespace accrue

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file or folder that must outlast a power cut: the one place that asks the system for it.
+// The one place that forces a file or a folder to the disk, so that it survives a power cut.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace accrue {
 
-/// Brings a file, or the names in a folder, to the disk. Errors: disk.
+/// Flushes a file, or the names in a folder, to the disk. Errors: disk.
 Result<void> sync_path(const std::filesystem::path& path);
 
 }  // namespace accrue

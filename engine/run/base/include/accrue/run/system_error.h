@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the system's error numbers mean to a user. Where the reason is a limit of this process (ulimit), it is named
-// with its value, because nothing else helps.
+// System error numbers in a user's words. If a limit of this process (ulimit) is the reason, the text names the limit
+// and its value, because raising it is the only remedy.
 #pragma once
 
 #include <string>
@@ -10,14 +10,16 @@
 
 namespace accrue {
 
-/// "No space left on device"; "File too large: a file may hold at most 32.0 KiB (ulimit -f)".
+/// Describes an error, for example "No space left on device" or "File too large: a file may hold at most 32.0 KiB
+/// (ulimit -f)".
 std::string system_words(int error);
-/// What a file was opened for.
+/// Whether a file was opened to read or to write.
 enum class FileUse { read, write };
-/// What to do about it; empty if there is no advice.
+/// Returns advice for the error; empty if there is none.
 std::string system_hint(int error, FileUse use = FileUse::write);
 
-/// "no pipe can be made: Too many open files: ...". Class device where too many files are open, else internal.
+/// Returns an Error such as "no pipe can be made: Too many open files: ...". Its class is device for too many open
+/// files, else internal.
 tl::unexpected<Error> system_error(std::string_view what, int error);
 
 }  // namespace accrue

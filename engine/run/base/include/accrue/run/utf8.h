@@ -6,10 +6,10 @@
 
 namespace accrue {
 
-/// What begins a text in UTF-8 that says so.
+/// Byte-order mark of UTF-8.
 inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
-/// Where UTF-8 breaks off, or npos: by the table of well-formed sequences of the Unicode standard.
+/// Returns the offset of the first byte that is not well-formed UTF-8 (by the table of the Unicode standard), or npos.
 std::size_t first_not_utf8(std::string_view text);
 
 }  // namespace accrue

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parameters a rank holds where a model is divided over tensor-parallel ranks and pipeline stages, and which part
-// of each. Pure: the planner counts bytes from it, modules are built from it, and checkpoints place tensors by it.
+// Parameters that a rank holds, and which part of each, in a model that is divided over tensor-parallel ranks and
+// pipeline stages. Pure: the planner counts bytes from it, modules are built from it, and checkpoints place tensors by
+// it.
 //
 // A table of tokens may have more rows than there are tokens (model.vocabulary_multiple), so that ranks can divide it.
-// Under "fixed" padding those rows are no part of the model: they stay zero, no logit is computed from them, and
-// neither checkpoints nor final weights hold them. Under "megatron" they are trained like the others; final weights end
-// at the vocabulary.
+// Under "fixed" padding those rows are not part of the model: they stay zero, give no logits, and are in neither
+// checkpoints nor final weights. Under "megatron" they are trained like the others; final weights end at the
+// vocabulary.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +18,14 @@
 
 namespace accrue {
 
-/// What the first part of a model embeds tokens with and the last part's head multiplies by.
+/// Weight that embeds tokens in the first part of a model and is the head's matrix in the last part.
 inline constexpr std::string_view tied_embedding = "token_embedding.weight";
 
-/// One rank's share of one part of a model. A part holds equally many consecutive blocks; the first part also holds the
-/// embeddings, the last the final norm and the head. Part i of p stages is chunk i / p of stage i % p.
+/// One rank's share of one part of a model. All parts hold equally many consecutive blocks. The first part also holds
+/// the embeddings, the last part the final norm and the head. Part i of p stages is chunk i / p of stage i % p.
 ///
-/// Of a T5 in several parts the first ones hold the encoder's blocks, equally many each, and those from `split` on the
-/// decoder's; the part at the split embeds the decoder's tokens with a copy of both embeddings.
+/// In a T5 of several parts, the first ones hold the encoder's blocks, equally many each, and those from `split` on the
+/// decoder's. The part at the split embeds the decoder's tokens with a copy of both embeddings.
 struct ModelShare {
   std::int64_t tensor_ranks = 1;
   std::int64_t tensor_rank = 0;
@@ -37,26 +38,26 @@ struct ModelShare {
   bool operator==(const ModelShare&) const = default;
 };
 
-/// A parameter as one rank holds it. The undivided parameter is seen in the dims along which ranks divide it: packed
+/// A parameter as one rank holds it. The undivided parameter is viewed in the dims along which ranks divide it: packed
 /// queries, keys and values [3 D, D] are [3, D, D].
 struct ParameterShare {
   std::string name;                  ///< as in parameter_shapes()
   std::vector<std::int64_t> whole;   ///< of the undivided parameter
   std::vector<std::int64_t> offset;  ///< of this rank's box in it
   std::vector<std::int64_t> extent;
-  std::vector<std::int64_t> shape;        ///< of the box, as its module has it, with the rows of padding
-  std::vector<std::int64_t> whole_shape;  ///< of the undivided parameter, as the final weights have it
+  std::vector<std::int64_t> shape;        ///< of the box as in its module, including padding rows
+  std::vector<std::int64_t> whole_shape;  ///< of the undivided parameter as in the final weights
   bool decays = true;
   bool divided = false;  ///< the tensor-parallel ranks hold different parts of it
-  bool on_rows = false;  ///< under sequence parallelism a rank uses it on its own rows: gradients are summed over ranks
-  bool shared = false;   ///< a copy of an embedding of the first part, which another part uses too
-  bool padded = false;   ///< with the rows beyond the vocabulary that some rank's module has
+  bool on_rows = false;  ///< sequence parallelism: a rank uses it on its own rows, so gradients are summed over ranks
+  bool shared = false;   ///< copy of an embedding of the first part that another part uses too
+  bool padded = false;   ///< including the rows beyond the vocabulary that some rank's module has
 
   std::int64_t numel() const;  ///< of the module's shape
   bool operator==(const ParameterShare&) const = default;
 };
 
-/// In module order. The share must be one that check_share() finds no fault with.
+/// Parameters in module order. check_share() must accept the share.
 std::vector<ParameterShare> parameter_shares(const ModelSpec& model, const ModelShare& share);
 
 /// The blocks of a part: [first, last).
@@ -64,28 +65,28 @@ struct BlockRange {
   std::int64_t first = 0;
   std::int64_t last = 0;
 };
-/// Of a T5 the encoder's.
+/// Blocks of a part; for a T5 the encoder's.
 BlockRange blocks_of(const ModelSpec& model, const ModelShare& share);
-/// Of a T5; empty of other models.
+/// Decoder blocks of a T5; empty for other models.
 BlockRange decoder_blocks_of(const ModelSpec& model, const ModelShare& share);
-/// Of a T5 in several parts, the first that holds blocks of the decoder; 0 of other models, and of one part.
+/// First part of a T5 in several parts that holds decoder blocks; 0 for other models and for one part.
 std::int64_t split_part(const ModelSpec& model, std::int64_t parts, std::int64_t split);
 /// The share of one part under a spec.
 ModelShare share_under(const ModelSpec& model, const ParallelSpec& parallel, std::int64_t tensor_rank,
                        std::int64_t stage, std::int64_t chunk);
-/// The blocks of a part that backward computes again from one kept input, by their places in the part: consecutive
-/// ranges from its first block on. Empty unless whole blocks are recomputed.
+/// Blocks of a part that backward recomputes from one kept input, by their places in the part: consecutive ranges from
+/// its first block on. Empty unless whole blocks are recomputed.
 std::vector<BlockRange> recomputed_blocks(const ParallelSpec& parallel, std::int64_t blocks);
 
 /// Rows of the token embedding over all tensor-parallel ranks.
 std::int64_t padded_vocabulary(const ModelSpec& model, std::int64_t tensor_ranks);
-/// How many of them take part in the softmax: the first ones.
+/// Number of those rows, from the first, that take part in the softmax.
 std::int64_t classes_of(const ModelSpec& model, std::int64_t tensor_ranks);
 
-/// Why a model cannot be divided so, in words for its user; empty if it can.
-/// `split`: as ModelShare's.
+/// Returns why a model cannot be divided this way, in words for the user; empty if it can.
+/// `split`: as in ModelShare.
 std::string check_share(const ModelSpec& model, std::int64_t tensor_ranks, std::int64_t parts, std::int64_t split = 0);
-/// The same of all that a spec says.
+/// The same check for all keys of a spec.
 std::string check_division(const ModelSpec& model, const ParallelSpec& parallel);
 
 }  // namespace accrue

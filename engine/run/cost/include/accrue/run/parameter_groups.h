@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parameters an update treats alike: the factors of weight decay and rate, and whether the rate is that of the
-// embeddings. Pure: the plan lists the groups, and the ranks' optimizers obey them.
+// Groups of parameters with the same factors of weight decay and rate, and the same choice of base rate. Pure: the plan
+// lists the groups, and the ranks' optimizers apply them.
 // Source: the parameter groups of Megatron-LM's optimizer.
 #pragma once
 
@@ -13,19 +13,19 @@
 
 namespace accrue {
 
-/// How an update treats a parameter.
+/// Update options of a parameter.
 struct ParameterGroup {
   double weight_decay = 1.0;  ///< times the weight decay
-  double lr = 1.0;            ///< times the rate, last of all: may come to less than the lowest rate
+  double lr = 1.0;            ///< times the rate, after all else: the result may be below the lowest rate
   bool decoupled = false;     ///< the rate is decoupled_lr's
   bool operator==(const ParameterGroup&) const = default;
 };
 
-/// `decays`: by the default rule, which holds where the spec names no parameters.
+/// `decays`: result of the default rule, which applies if the spec names no parameters.
 ParameterGroup parameter_group(std::string_view name, bool decays, const OptimizerSpec& optimizer);
-/// Whether the whole name fits; * stands for any characters.
+/// Whether the glob matches the whole name; * stands for any characters.
 bool matches(std::string_view glob, std::string_view name);
-/// The token embedding, which is the output layer too.
+/// Whether the parameter is the token embedding, which is also the output layer.
 bool is_embedding(std::string_view name);
 
 /// One group of a model.
@@ -35,7 +35,7 @@ struct ParameterGroupSize {
   std::int64_t numel = 0;
   bool operator==(const ParameterGroupSize&) const = default;
 };
-/// In the order in which a model's parameters first belong to them, which no layout changes.
+/// Returns the groups in the order of their first parameters in the model, which no layout changes.
 std::vector<ParameterGroupSize> parameter_groups(const ModelSpec& model, const OptimizerSpec& optimizer);
 
 }  // namespace accrue

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several data sets as one: which of them each sample of the blend comes from. At every sample the set that is furthest
-// behind its share gives the next of its own samples, so any stretch of the blend has nearly the weights' proportions.
+// A blend of several data sets: which set gives each sample. Every sample comes from the set that is furthest behind
+// its share, so any stretch of the blend has nearly the proportions of the weights.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,20 @@ struct BlendIndex {
   IndexArray dataset_sample_index;  ///< int64: the index of the sample in that set
 };
 
-/// The samples that each set must offer, and those that the blend takes from it: 0.5 % fewer, rounded up.
+/// Samples that each set must offer, and samples that the blend takes from it: 0.5 % fewer, rounded up.
 struct BlendSizes {
-  std::vector<double> weights;  ///< normalised: build_blend_index() is given these
+  std::vector<double> weights;  ///< normalised; the input of build_blend_index()
   std::vector<std::int64_t> requested;
   std::vector<std::int64_t> taken;
-  std::int64_t size = 0;  ///< of the blend: the sum of `taken`
+  std::int64_t size = 0;  ///< of the blend: sum of `taken`
 };
 
-/// Errors, of all: config for no set or more than 32,766, for a weight that is not above 0, and for a size below 1.
+/// Errors of all functions below: config for no set or more than 32,766, for a weight that is not above 0, and for a
+/// size below 1.
 Result<std::vector<double>> normalize_weights(std::span<const double> weights);
 Result<BlendSizes> blend_sizes(std::span<const double> weights, std::int64_t samples);
 Result<BlendIndex> build_blend_index(std::span<const double> weights, std::int64_t size);
-/// Every sample of every set once; a set that has none left gives no more.
+/// Takes every sample of every set once. An exhausted set gives no more.
 Result<BlendIndex> build_exhaustive_blend_index(std::span<const std::int64_t> lengths);
 
 }  // namespace accrue

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How one data set is divided into training, validation and test: a list of three proportions, "969,30,1".
+// Division of one data set into training, validation and test, by a list of three proportions such as "969,30,1".
 #pragma once
 
 #include <array>
@@ -14,18 +14,18 @@ enum class DatasetSplit { train, valid, test };
 inline constexpr DatasetSplit dataset_splits[] = {DatasetSplit::train, DatasetSplit::valid, DatasetSplit::test};
 std::string_view to_string(DatasetSplit split);
 
-/// From where to where of [0, 1] a split goes.
+/// Range of a split within [0, 1].
 struct SplitBounds {
   double begin = 0;
   double end = 0;
 };
-/// One for each split; none for a split that gets nothing.
+/// One entry per split; none for an empty split.
 using SplitMatrix = std::array<std::optional<SplitBounds>, 3>;
 
-/// One to three proportions, of any sum, separated by any characters that are not part of a number; those left out are
-/// 0. Errors: config.
+/// Parses one to three proportions with any sum, separated by any characters that are not part of a number. Missing
+/// ones are 0. Errors: config.
 Result<SplitMatrix> parse_split(std::string_view text);
-/// Whole elements of so many: both bounds rounded to the nearest, halves to the even number.
+/// Whole elements of a split: both bounds are rounded to the nearest integer, halves to even.
 IndexRange elements_of(const SplitBounds& bounds, std::int64_t elements);
 
 }  // namespace accrue

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row or a table of whole numbers in the width that NumPy stores them in: made here, or mapped from a .npy file
-// (format 1.0, C order), so that an index that others have built costs no memory of its own.
+// A row or a table of integers in NumPy's storage width. It is made in memory, or mapped from a .npy file (format 1.0,
+// C order). A mapped index costs no memory of its own.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class IndexArray {
   enum class Type { int16, int32, int64, uint32 };
 
   IndexArray() = default;
-  /// A row, or with columns a table in row-major order.
+  /// A row; with `columns`, a table in row-major order.
   explicit IndexArray(std::vector<std::int16_t> values) : IndexArray(Type::int16, std::move(values), 0) {}
   explicit IndexArray(std::vector<std::uint32_t> values, std::int64_t columns = 0)
       : IndexArray(Type::uint32, std::move(values), columns) {}
@@ -30,9 +30,9 @@ class IndexArray {
   explicit IndexArray(std::vector<std::int64_t> values, std::int64_t columns = 0)
       : IndexArray(Type::int64, std::move(values), columns) {}
 
-  /// Errors: data where the file is missing; protocol for other formats, types and shapes, and for a damaged file.
+  /// Errors: data if the file is missing; protocol for other formats, types and shapes, and for a damaged file.
   static Result<IndexArray> load(const std::filesystem::path& path);
-  /// Writes the file as numpy.save does, to the byte; it appears whole. Errors: disk.
+  /// Writes the same bytes as numpy.save, atomically. Errors: disk.
   Result<void> save(const std::filesystem::path& path) const;
 
   Type type() const { return type_; }
@@ -40,9 +40,9 @@ class IndexArray {
   std::int64_t size() const { return rows_; }
   /// 0: a row.
   std::int64_t columns() const { return columns_; }
-  /// Needs an index below size(), and a column below columns().
+  /// Requires an index below size() and a column below columns().
   std::int64_t at(std::int64_t index, std::int64_t column = 0) const;
-  /// The numbers as they lie in a file.
+  /// The numbers as stored in a file.
   std::span<const std::byte> bytes() const;
 
  private:

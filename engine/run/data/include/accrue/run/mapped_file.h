@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file of training data as read-only memory: the kernel pages in what a batch touches, ranks of one host share the
-// page cache, and the data are never copied as a whole.
+// A file of training data as read-only memory. The kernel loads only the pages that a batch touches, and ranks of one
+// host share the page cache. The data are never copied as a whole.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace accrue {
 
 class MappedFile {
  public:
-  /// Errors (data): missing, not a regular file, unreadable, empty.
+  /// Errors (data): the file is missing, not regular, unreadable or empty.
   static Result<MappedFile> open(const std::filesystem::path& path);
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;

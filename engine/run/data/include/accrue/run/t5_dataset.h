@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The samples of a T5: sentences of a document in which a sentinel stands for each masked span, and the spans, each
-// after its sentinel, for the decoder. Item for item those of Megatron-LM's T5MaskedWordPieceDataset (megatron-core
-// 0.12.0).
+// Samples of a T5: sentences of a document with a sentinel for each masked span, and for the decoder the spans, each
+// after its sentinel. They equal those of Megatron-LM's T5MaskedWordPieceDataset (megatron-core 0.12.0) item for item.
 #pragma once
 
 #include <cstdint>
@@ -16,39 +15,39 @@ namespace accrue {
 
 struct T5Request {
   std::int64_t sequence_length = 0;          ///< of the encoder
-  std::int64_t decoder_sequence_length = 0;  ///< the spans of every sample must fit
-  std::optional<std::int64_t> samples;       ///< at least so many; none: one epoch
+  std::int64_t decoder_sequence_length = 0;  ///< must hold the spans of every sample
+  std::optional<std::int64_t> samples;       ///< minimum number; none: one epoch
   std::uint32_t seed = 0;
   double short_probability = 0.1;
   MaskingRule masking = t5_masking;
 };
 
-/// Rows of the encoder have sequence_length numbers, the others decoder_sequence_length.
+/// One sample. Rows of the encoder have sequence_length numbers, the others decoder_sequence_length.
 struct T5Item {
   std::vector<std::int64_t> encoder_text;
   std::vector<std::int64_t> encoder_mask;  ///< 1 before the padding
   std::vector<std::int64_t> decoder_text;  ///< bos, then each sentinel with its span
   std::vector<std::int64_t> decoder_mask;  ///< 1 before the padding
   std::vector<std::int64_t> labels;        ///< decoder_text without bos, then eos, then -1
-  std::vector<std::int64_t> loss_mask;     ///< 1 where there is a label
+  std::vector<std::int64_t> loss_mask;     ///< 1 if there is a label
   bool truncated = false;
   bool operator==(const T5Item&) const = default;
 };
 
 class T5Dataset {
  public:
-  /// What build_sentence_index() is asked for: two tokens less than a sample.
-  /// Errors: config where a sample has no room for tokens.
+  /// Returns the request for build_sentence_index(): two tokens less than a sample.
+  /// Errors: config if a sample has no room for tokens.
   static Result<SentenceIndexRequest> index_request(const T5Request& request);
-  /// Errors: config where the tokenizer lacks mask, bos, eos or sentinels, or the request is out of range.
+  /// Errors: config if the tokenizer lacks mask, bos, eos or sentinels, or the request is out of range.
   static Result<T5Dataset> create(std::shared_ptr<const IndexedDataset> dataset, IndexArray index,
                                   const T5Request& request, SpecialTokens special);
 
   std::int64_t size() const { return index_.size(); }
   const IndexArray& index() const { return index_; }
   const IndexedDataset& dataset() const { return *dataset_; }
-  /// Errors: data for an item that is not there, for a token outside the vocabulary, and for a sample with more spans
-  /// than sentinels or than the decoder has room for; protocol where the index belongs to another dataset.
+  /// Errors: data for an item that does not exist, for a token outside the vocabulary, and for a sample with more spans
+  /// than sentinels or than the decoder can hold; protocol if the index belongs to another dataset.
   Result<T5Item> item(std::int64_t item) const;
 
  private:

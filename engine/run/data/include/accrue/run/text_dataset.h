@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// An indexed dataset from text files, plain or packed by gzip, and from JSON lines. Without a tokenizer token k is the
-// byte k, and 256 ends a document where that is asked for. Memory stays small whatever the size of the texts: they are
-// read a part at a time, and a tokenizer is given a document of more than 1 MiB in stretches, each of which ends before
-// a line's end, or before other white space where no line ends. Byte pairs and word pieces are those of the whole even
-// so; a SentencePiece model begins each stretch as it begins a text. A build that is stopped or killed goes on from its
-// last checkpoint when the same build is asked for again, and ends in the same files. PREFIX.json says what the tokens
-// mean.
+// Builds an indexed dataset from text files, plain or gzipped, and from JSON lines. Without a tokenizer, token k is the
+// byte k, and 256 optionally ends a document. Memory use is small for any size of texts, because they are read in
+// parts. A document of more than 1 MiB goes to the tokenizer in stretches. They end before a line end, or before other
+// white space if there is no line end. Byte pairs and word pieces are the same as for the whole text; a SentencePiece
+// model begins each stretch like a text. A build that was stopped or killed continues from its last checkpoint if it is
+// started again with the same request. It gives the same files. PREFIX.json describes the tokens.
 //
-// A byte-order mark is no part of a text. Where lines divide it, they end as on any system, and one of white space
-// alone is blank. A file that is no text at all is refused.
+// A byte-order mark is not part of a text. Where lines divide it, any system's line ends count, and a line of white
+// space alone is blank. A file that is not a text is refused.
 #pragma once
 
 #include <cstdint>
@@ -24,29 +23,29 @@
 
 namespace accrue {
 
-/// Of what the document of a text is made; each is one sequence.
+/// Unit of a text that becomes a document; each document is one sequence.
 enum class DocumentKind {
-  file,       ///< the whole file, with the ends of its lines as they are
+  file,       ///< the whole file, including line ends
   paragraph,  ///< the text between blank lines, which are dropped
-  line,       ///< a line that is not blank, without its end
+  line,       ///< a non-blank line, without its end
 };
 
 inline constexpr std::int64_t end_of_document_token = 256;
 inline constexpr std::int64_t byte_vocabulary = 257;
 
-/// After so many bytes a document is given to a tokenizer. Where they have no white space more follow, up to the
-/// longest.
+/// Number of bytes after which a document goes to a tokenizer. If they contain no white space, more bytes follow, up to
+/// the longest stretch.
 inline constexpr std::size_t stretch_bytes = std::size_t{1} << 20;
 inline constexpr std::size_t longest_stretch_bytes = std::size_t{16} << 20;
 
-/// Makes tokens of texts. Thread: that of the build.
+/// Interface that makes tokens of texts. Thread: that of the build.
 class TextTokenizer {
  public:
   virtual ~TextTokenizer() = default;
-  /// The vocabulary, the special tokens and the files; largest_token and sentences are the build's to fill in.
+  /// Vocabulary, special tokens and files. The build itself fills in largest_token and sentences.
   virtual const DatasetSidecar& facts() const = 0;
-  /// The tokens of a text in UTF-8. goes_on: of the text that the last call began, not of a new one.
-  /// Errors: data for a text that is not.
+  /// Returns the tokens of a text. goes_on: it continues the text of the last call.
+  /// Errors: data for a text that is not UTF-8.
   virtual Result<std::vector<std::int64_t>> encode(std::string_view text, bool goes_on) = 0;
 };
 
@@ -54,26 +53,25 @@ struct TextDatasetRequest {
   std::vector<std::filesystem::path> texts;
   std::filesystem::path prefix;
   DocumentKind documents = DocumentKind::file;
-  bool append_eod = false;  ///< end each document with end_of_document_token, or that of the tokenizer
+  bool append_eod = false;  ///< end each document with end_of_document_token, or with that of the tokenizer
   bool sentences = false;   ///< each line is a sequence, and a blank line ends a document; for BERT and T5
-  /// The texts are JSON lines, and this key of each has the text of a document; a list under it is a sequence for each
-  /// of its texts. Empty: those that holds_json_lines() are, under the key "text". A document without tokens is left
-  /// out.
+  /// Key of the JSON lines that holds a document's text; a list under it gives one sequence per text. Empty: files for
+  /// which holds_json_lines() is true are JSON lines, with the key "text". A document without tokens is left out.
   std::string json_key = {};
   TextTokenizer* tokenizer = nullptr;  ///< none: bytes
-  /// Tokens; a document that has more is several sequences. An index cannot hold longer ones.
+  /// Tokens; a longer document becomes several sequences. An index cannot hold longer ones.
   std::int64_t longest_sequence = std::numeric_limits<std::int32_t>::max();
 };
 
-/// What bytes mean: 256 ends a document; with `sentences` the special tokens follow it.
+/// Facts of the byte tokenizer: 256 ends a document; with `sentences` the special tokens follow it.
 DatasetSidecar byte_tokenizer_facts(bool sentences);
 
 struct TextProgress {
-  std::int64_t bytes = 0;       ///< read, with those of an interrupted build
+  std::int64_t bytes = 0;       ///< bytes read, including those of an interrupted build
   std::int64_t total = 0;       ///< of all texts
   std::int64_t resumed_at = 0;  ///< bytes that an interrupted build had read
 };
-/// False stops the build after a checkpoint; an empty one never does.
+/// Progress callback; false stops the build after a checkpoint. An empty function never stops it.
 using TextWatch = std::function<bool(const TextProgress&)>;
 
 struct TextDatasetFacts {
@@ -82,13 +80,13 @@ struct TextDatasetFacts {
   std::int64_t resumed_at = 0;  ///< as in TextProgress
 };
 
-/// Whether a file is JSON lines by its name: .jsonl, .ndjson or .json, and .gz behind it.
+/// Whether a file name means JSON lines: .jsonl, .ndjson or .json, optionally followed by .gz.
 bool holds_json_lines(const std::filesystem::path& path);
 
-/// After an error nothing is left of the dataset but what the same build can go on from.
-/// Errors: config where the dataset exists, an interrupted build was of other texts, or the end of documents is asked
-/// of a tokenizer that has no token for it; data for a text that cannot be read or is none; cancelled where watch
-/// stopped it; disk.
+/// After an error only the files from which the same build can continue remain.
+/// Errors: config if the dataset exists, if an interrupted build was of other texts, or if the tokenizer has no token
+/// for the end of a document that is to be appended; data for an unreadable file or one that is not a text; cancelled
+/// if `watch` stopped it; disk.
 Result<TextDatasetFacts> build_text_dataset(const TextDatasetRequest& request, const TextWatch& watch);
 
 }  // namespace accrue

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.randperm of a seeded CPU generator, draw for draw: Megatron-LM's cyclic loader takes its order from it, and to
-// get the same samples in the same order, the same numbers are needed. For anything else use mix64.h.
+// torch.randperm of a seeded CPU generator, draw for draw. Megatron-LM's cyclic loader takes its order from it, so
+// equal samples in equal order need the same numbers. Use mix64.h for anything else.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,12 @@
 
 namespace accrue {
 
-/// From this length on PyTorch shuffles in another way, because the remainder of a 32-bit number is uniform enough only
-/// for lists that are short compared with 2^32.
+/// PyTorch shuffles longer lists differently: the remainder of a 32-bit number is uniform enough only for lists that
+/// are short compared with 2^32.
 inline constexpr std::int64_t long_randperm = std::numeric_limits<std::uint32_t>::max() / 20;
 
-/// The numbers 0, ..., size - 1. Fisher and Yates, from the front; of a long list inside out, with draws of 64 bits.
+/// Permutes the numbers 0, ..., size - 1: Fisher-Yates from the front. A long list is shuffled inside out, with 64-bit
+/// draws.
 inline std::vector<std::int64_t> torch_randperm(std::int64_t size, std::uint64_t seed,
                                                 std::int64_t long_from = long_randperm) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(size));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank is doing, told by the training thread at the cost of a store and read by the channel's thread, which puts
-// it into words for a heartbeat: "backward of micro-step 3, chunk 1: all_reduce over the tensor ranks".
+// Current operation of a rank. The training thread stores it cheaply, and the channel's thread puts it into words for a
+// heartbeat: "backward of micro-step 3, chunk 1: all_reduce over the tensor ranks".
 #pragma once
 
 #include <atomic>
@@ -14,15 +14,15 @@ namespace accrue {
 
 class CurrentOperation {
  public:
-  /// An operation of a window begins. `micro_step`: of the run, from 1; `chunks`: model parts of this stage.
+  /// Begins an operation of a window. `micro_step`: of the run, from 1; `chunks`: model parts of this stage.
   void begins(const PipelineOperation& operation, std::int64_t micro_step, std::int64_t chunks);
-  /// Training is outside a window's operations.
+  /// Leaves the operations of a window.
   void ends() { operation_.store(0, std::memory_order_relaxed); }
-  /// The thread waits in a call: names as in CollectiveRecord.
+  /// The thread waits in a call; names as in CollectiveRecord.
   void waits_in(std::string_view op, std::string_view axis);
   void goes_on() { call_.store(0, std::memory_order_relaxed); }
 
-  /// Empty where there is nothing to say.
+  /// Empty if no operation is in progress.
   std::string text() const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One event <-> one JSON line. A line is at most 1 MiB and 64 levels deep; both are checked before anything is built
-// from it.
+// Encoding of one event as one JSON line. A line is at most 1 MiB and 64 levels deep; both limits are checked before
+// anything is allocated from it.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace accrue {
 
 inline constexpr std::size_t max_event_bytes = 1 << 20;
 
-/// Without the newline.
+/// The line lacks its newline.
 std::string encode_event(const RunEvent& event);
 /// Errors (code protocol): not JSON, a missing or mistyped field, another version (both versions named), too long, too
 /// deep.

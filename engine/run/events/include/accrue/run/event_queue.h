@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hand-over from the supervisor's thread to whoever shows a run: bounded, with one consumer and usually one
-// producer. When it is full, gauges are coalesced and arrays (micro-steps, operations, sync) dropped, counted in
-// dropped(); other kinds are never dropped: push waits for nobody and grows past the bound for those (a few per
-// update). Thread: any.
+// Bounded queue from the supervisor's thread to the one that shows a run: one consumer, usually one producer. When it
+// is full, gauges are coalesced, and arrays (micro-steps, operations, sync) are dropped and counted in dropped(). Other
+// kinds are never dropped: push never waits, and exceeds the bound for them (a few per update). Thread: any.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +22,10 @@ class EventQueue {
   void push(RunEvent event) { push(std::span(&event, 1)); }
   /// Moves a batch in; the batch is never split between two drains.
   void push(std::span<RunEvent> together);
-  /// Takes everything that waits, oldest first.
+  /// Takes all waiting events, oldest first.
   std::vector<RunEvent> drain();
   std::size_t size() const;
-  /// Events dropped since the start; what was dropped is still in the run folder.
+  /// Number of events dropped since the start; they are still in the run folder.
   std::uint64_t dropped() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one reader of event lines: fed by a rank's channel, by a file from its start (replay) and by a file that grows
+// The single reader of event lines. Its input is a rank's channel, a file from its start (replay) or a growing file
 // (attach).
 #pragma once
 
@@ -25,30 +25,30 @@ struct ReadProblems {
   bool operator==(const ReadProblems&) const = default;
 };
 
-/// The problems as text for people, e.g. "12 lines of events.jsonl cannot be read (...); the last line is torn"; empty
-/// where there are none.
+/// Describes the problems for people, for example "12 lines of events.jsonl cannot be read (...); the last line is
+/// torn"; empty if there are none.
 std::string to_text(const ReadProblems& problems);
 
-/// An event and the line that it came in, without the newline.
+/// An event and its line, without the newline.
 struct ReceivedEvent {
   RunEvent event;
   std::string line;
 };
 
-/// Turns bytes into events; keeps an unfinished line until the rest comes.
+/// Decoder from bytes to events. Keeps an unfinished line until the rest arrives.
 class EventReader {
  public:
-  /// Events of all lines completed by these bytes. A damaged line is skipped and counted; an over-long one is skipped
-  /// whole.
+  /// Returns the events of all lines that these bytes complete. A damaged line is skipped and counted; an over-long one
+  /// is skipped whole.
   std::vector<RunEvent> feed(std::string_view bytes);
-  /// The same for a reader that passes the lines on as they are.
+  /// The same for a reader that forwards the lines unchanged.
   std::vector<ReceivedEvent> feed_lines(std::string_view bytes);
-  /// No more bytes will come: an unfinished line is torn.
+  /// Marks the end of the input: an unfinished line is torn.
   void finish();
-  /// A rank's numbering starts here instead of at 0: the channel of a rank that continues a run.
+  /// A rank's numbering starts here instead of at 0, because its channel continues a run.
   void expect(std::int64_t rank, std::int64_t seq);
   const ReadProblems& problems() const { return problems_; }
-  /// The seq that would come next, per rank.
+  /// Next expected seq per rank.
   const std::map<std::int64_t, std::int64_t>& next_seq() const { return next_seq_; }
 
  private:
@@ -62,17 +62,18 @@ class EventReader {
   std::map<std::int64_t, std::int64_t> next_seq_;
 };
 
-/// Follows an events.jsonl: each poll answers what was appended since the last.
+/// Follower of an events.jsonl: each poll returns what was appended since the last.
 class EventFile {
  public:
   static Result<EventFile> open(const std::filesystem::path& file);
   EventFile(EventFile&&) noexcept;
   EventFile& operator=(EventFile&&) noexcept;
   ~EventFile();
-  /// At most max_bytes at a time, so that a large file can be read in slices; an empty answer means no news.
+  /// Reads at most max_bytes, so that a large file can be read in slices. Returns an empty list if there is nothing
+  /// new.
   std::vector<RunEvent> poll(std::size_t max_bytes = 4 << 20);
   bool at_end() const { return at_end_; }
-  /// Nobody will append any more: what is left is a torn line.
+  /// The file will not grow any more: an incomplete line is torn.
   void finish() { reader_.finish(); }
   const ReadProblems& problems() const { return reader_.problems(); }
 
@@ -83,15 +84,16 @@ class EventFile {
   EventReader reader_;
 };
 
-/// An error where lines were found and none could be read, as those of another version: the first one's reason.
+/// Returns an error if lines were found but none could be read, for example those of another version: the reason of the
+/// first one.
 Result<void> check_readable(const ReadProblems& problems, bool read_any, const std::filesystem::path& file);
 
-/// A whole file at once; the torn last line, if any, is in the problems.
+/// A whole file; a torn last line is listed in the problems.
 struct EventHistory {
   std::vector<RunEvent> events;
   ReadProblems problems;
 };
-/// Errors: the file cannot be opened, or nothing in it can be read.
+/// Errors: the file cannot be opened, or none of it can be read.
 Result<EventHistory> read_events(const std::filesystem::path& file);
 
 }  // namespace accrue

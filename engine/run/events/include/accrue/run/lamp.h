@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lamp beside a run: what its checks against the one-batch gradient come to. The studio, a lesson and accrue-run
+// The lamp beside a run: the verdict of its checks against the one-batch gradient. The studio, lessons and accrue-run
 // judge by it alike.
 #pragma once
 
@@ -10,18 +10,19 @@
 
 namespace accrue {
 
-/// By rising concern. close also covers costs that change no number (needless reductions, the schedule's pace) and a
-/// deliberate bug that had nothing to act on.
+/// In order of rising concern. close also covers costs that change no number (needless reductions, the schedule's pace)
+/// and a deliberate bug without an effect.
 enum class LampLight { off, exact, close, different };
 /// "off", "exact", "close", "not exact".
 std::string_view to_string(LampLight light);
 
-/// Of one check.
+/// Light of one check.
 LampLight light_of(const ExactnessCheck& check);
-/// What the lamp says of one check. Amber has several causes, and "close" is the word of one: "exact, bug idle",
-/// "exact, at a cost", "exact, wrong pace", "cannot be exact" are the others.
+/// Text of the lamp for one check. Amber has several causes, and "close" is only one of them. The others are "exact,
+/// bug idle", "exact, at a cost", "exact, wrong pace" and "cannot be exact".
 std::string_view lamp_word(const ExactnessCheck& check);
-/// The check that decides: the worst so far, the largest difference among equals; nullptr before the first.
+/// Returns the deciding check: the worst so far, and among equals the one with the largest difference; nullptr before
+/// the first.
 const ExactnessCheck* worst_of(const std::vector<ExactnessCheck>& checks);
 
 }  // namespace accrue

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the supervisor sends to a rank, one JSON line each, down the same socket that carries events up.
-// Commands at a micro-step work by agreement: on hold, every rank answers Holding{m} with the micro-step it is in; the
-// supervisor sends hold_after{max m} to all, so every rank pauses after the same micro-step and no collective is
-// left half done.
+// Commands from the supervisor to a rank: JSON lines on the socket that carries events up. Commands at a micro-step
+// work by agreement. On hold, every rank answers Holding{m} with its current micro-step; the supervisor then sends
+// hold_after{max m} to all. So every rank pauses after the same micro-step, and no collective is left half done.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@
 namespace accrue {
 
 enum class RankCommandKind {
-  hold,                 ///< answer with the micro-step in flight, and stop after it
+  hold,                 ///< answer with the current micro-step, and stop after it
   hold_after,           ///< pause after micro_step (never before one already agreed)
   proceed,              ///< run on
   stop_after,           ///< drop the open window and end after micro_step
@@ -22,7 +21,7 @@ enum class RankCommandKind {
   checkpoint_and_stop,  ///< likewise, then end
   set_steps,            ///< likewise: N becomes `steps` for the windows after it
   hold_in,              ///< while paused: pause after the backward of micro_step, before its gradients are reduced
-  step_phase,           ///< while paused: go on to the end of the next phase
+  step_phase,           ///< while paused: continue to the end of the next phase
   end_now,              ///< to a rank that another launcher started: end without saving
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The states of a run, one enum for the supervisor, the window and the command line.
+// States of a run, for the supervisor, the window and the command line.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ enum class RunState { idle, preflight, starting, running, paused, degraded, rest
 std::string_view to_string(RunState state);
 std::optional<RunState> run_state_from(std::string_view name);
 
-/// A run that will produce no more events.
+/// Whether a run will produce no more events.
 inline bool is_over(RunState state) {
   return state == RunState::failed || state == RunState::finished;
 }

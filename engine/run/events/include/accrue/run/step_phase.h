@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The phases of a micro-step and of the boundary after it, in the order in which a rank passes them. A run that is
-// stepped through holds between two of them, all ranks at the same place.
+// Phases of a micro-step and of the boundary after it, in order of execution. A run in single steps pauses between two
+// of them, with all ranks at the same place.
 #pragma once
 
 #include <string_view>
@@ -10,17 +10,17 @@ namespace accrue {
 enum class StepPhase {
   none,      ///< between two micro-steps
   forward,   ///< the loss is known
-  scale,     ///< and what it is multiplied by
+  scale,     ///< the factor of the loss is known
   backward,  ///< the micro-step's gradients are in the sum
   reduce,    ///< the ranks hold the same sum
-  unscale,   ///< what the sum is multiplied by is known
-  clip,      ///< and what clipping makes of it
-  step,      ///< the weights have moved
+  unscale,   ///< the factor of the sum is known
+  clip,      ///< the gradient is clipped
+  step,      ///< the weights are updated
   schedule,  ///< the next update's learning rate is in force
-  zero       ///< the gradients are cleared, the update is reported
+  zero       ///< the gradients are cleared and the update is reported
 };
 
-/// "forward", "scale", ...; empty for none.
+/// Returns "forward", "scale", ...; empty for none.
 std::string_view to_string(StepPhase phase);
 
 }  // namespace accrue

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an export goes.
+// Writer of exported files.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@
 
 namespace accrue {
 
-/// Writes the file whole, in place of one that is there, or leaves it as it was; others may read it as far as the umask
-/// allows. Errors (disk): the path, and why.
+/// Writes the file atomically, replacing an existing one, or leaves it as it was. The umask decides who may read it.
+/// Errors (disk): the path, and why.
 Result<void> write_export(const std::filesystem::path& file, std::string_view text);
 
 }  // namespace accrue

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexed data as a page shows them: each dataset with its part, its share as asked for and as it comes out, and of one
-// sample the text that it is cut from. Pure functions of the spec and the files.
+// Report on indexed data for a page: each dataset with its part and its requested and real share, and the source text
+// of one sample. Pure functions of the spec and the files.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ struct CorpusRow {
   std::int64_t sequences = 0;  ///< of the whole dataset
   IndexRange elements;         ///< of the part: sequences of a GPT, else documents
   std::int64_t tokens = 0;     ///< of the part
-  std::int64_t samples = 0;    ///< that the run may take
+  std::int64_t samples = 0;    ///< available to the run
   std::int64_t passes = 1;     ///< over the part, in the index
-  double asked = 0;            ///< share of the blend by the weights
+  double asked = 0;            ///< share of the blend by its weight
   double real = 0;             ///< share of the samples
-  std::string tokenizer;       ///< empty: not known
+  std::string tokenizer;       ///< empty: unknown
 };
 
 struct CorpusReport {
@@ -41,7 +41,7 @@ struct SamplePart {
   std::int64_t begin = 0;  ///< tokens begin, ..., end - 1 of the sequence
   std::int64_t end = 0;
   std::int64_t length = 0;  ///< of the sequence
-  std::string text;         ///< its begin, where a token is a byte; else its first tokens
+  std::string text;         ///< its beginning if a token is a byte; else its first tokens
 };
 
 struct SampleReport {
@@ -51,8 +51,8 @@ struct SampleReport {
   std::vector<SamplePart> parts;
 };
 
-/// What a training sample is cut from. Needs the index: it is loaded, or built in memory, which takes as long as the
-/// corpus is large. Errors: those of IndexedSamples.
+/// Returns the source of a training sample. Loads the index, or builds it in memory, which takes time in proportion to
+/// the corpus. Errors: those of IndexedSamples.
 Result<SampleReport> report_sample(const RunSpec& spec, const std::filesystem::path& base_dir, std::int64_t sample);
 
 }  // namespace accrue

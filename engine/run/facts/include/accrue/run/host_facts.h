@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host offers, as probed by "accrue-rank --probe" and cached; nothing here asks LibTorch.
+// Facts about a host, as probed by "accrue-rank --probe" and cached; nothing here uses LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace accrue {
 
-/// What a process holds of the memory that it computes in; 0: not known. Of a device as LibTorch's allocator counts it;
-/// of a CPU what is resident, now (reserved) and at most (most_allocated).
+/// Memory of a process on its compute device; 0: unknown. On a device, the counts of LibTorch's allocator; on a CPU,
+/// resident memory, now (reserved) and at its peak (most_allocated).
 struct MemoryUse {
   std::int64_t reserved_bytes = 0;
   std::int64_t allocated_bytes = 0;  ///< by tensors
   std::int64_t most_allocated_bytes = 0;
-  std::int64_t allocations = 0;  ///< of tensors, that live
+  std::int64_t allocations = 0;  ///< live tensor allocations
 };
 
 struct DeviceFacts {
@@ -40,17 +40,17 @@ struct HostFacts {
   std::vector<std::string> backends;  ///< of "shm", "gloo", "nccl"
   std::vector<DeviceFacts> cuda_devices;
   std::string cuda_error;                        ///< why there is no CUDA device, in the loader's words
-  std::map<std::string, std::string> variables;  ///< of this process, those that stand for fields of the plug-in
+  std::map<std::string, std::string> variables;  ///< of this process: those that correspond to fields of the plug-in
   bool operator==(const HostFacts&) const = default;
 };
 
-/// The host's variables as lower_megatron() takes them.
+/// Returns the host's variables for lower_megatron().
 MegatronEnvironment environment_of(const HostFacts& facts);
 
-/// Facts that need no rank program: cores (of this process's affinity mask), memory (cgroup limits included), CPU
-/// flags, "shm".
+/// Facts that need no rank program: cores (of this process's affinity mask), memory (with cgroup limits), CPU flags,
+/// "shm".
 HostFacts local_facts();
-/// Runs the rank program with --probe and merges its answer; the program's own error otherwise. Takes about 0.3 s.
+/// Runs the rank program with --probe and merges its answer. Errors: the program's own. Takes about 0.3 s.
 Result<HostFacts> probe_host(const std::string& rank_program);
 std::string to_json(const HostFacts& facts);
 Result<HostFacts> host_facts_from_json(const std::string& json);

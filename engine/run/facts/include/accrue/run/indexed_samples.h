@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The samples of a split of indexed data, in the order in which a run reads them: what the ranks train on, and what the
-// studio says of a sample. Indices are read from the caches (index_cache.h) or built and kept there; of several
-// processes that want the same index one builds it, and the others wait and load it.
+// Samples of a split of indexed data, in the order in which a run reads them. The ranks train on them, and the studio
+// describes them. Indices are loaded from the caches (index_cache.h), or built and saved there. If several processes
+// want the same index, one builds it, and the others wait and load it.
 #pragma once
 
 #include <cstdint>
@@ -19,24 +19,25 @@
 
 namespace accrue {
 
-/// What a sample is cut from.
+/// Source of a sample.
 struct SampleOrigin {
   std::size_t set = 0;            ///< of CorpusSplit::sets
   std::int64_t item = 0;          ///< of the set's own samples
-  std::vector<TextPiece> pieces;  ///< whole sentences of a BERT or a T5, before they are cut to their target
+  std::vector<TextPiece> pieces;  ///< whole sentences of a BERT or a T5, before they are cut to the target
 };
 
 class IndexedSamples {
  public:
-  /// Of `corpus` it needs what plan_corpus() made of the same spec. Errors: data, protocol, config, out_of_memory; disk
-  /// where an index cannot be kept.
+  /// `corpus` must come from plan_corpus() of the same spec. Errors: data, protocol, config, out_of_memory; disk if an
+  /// index cannot be saved.
   static Result<IndexedSamples> open(const RunSpec& spec, const IndexedCorpus& corpus, DatasetSplit split,
                                      const std::filesystem::path& base_dir, IndexCaching caching = IndexCaching::keep);
 
-  /// Without those that data.consumed_samples passes over for good.
+  /// Number of samples, without those that data.consumed_samples skips for good.
   std::int64_t size() const { return samples_; }
   Result<SampleOrigin> origin(std::int64_t sample) const;
-  /// Of a model of the same kind. Errors: data for a sample that is not there and for a token outside model.vocabulary.
+  /// For a model of the same kind. Errors: data for a sample that does not exist and for a token outside
+  /// model.vocabulary.
   Result<GptItem> gpt(std::int64_t sample) const;
   Result<BertItem> bert(std::int64_t sample) const;
   Result<T5Item> t5(std::int64_t sample) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indices that are read from a folder, or built and kept there. Of several processes that want the same index one
-// builds it, and the others wait and load it.
+// Indices that are loaded from a folder, or built and saved there. If several processes want the same index, one builds
+// it, and the others wait and load it.
 #pragma once
 
 #include <filesystem>
@@ -13,17 +13,17 @@
 
 namespace accrue {
 
-/// Whether indices may be written.
+/// Whether indices are written.
 enum class IndexCaching {
-  keep,      ///< built and saved where the caches lack them
-  read_only  ///< built in memory
+  keep,      ///< built and saved if the caches lack them
+  read_only  ///< only built in memory
 };
 
-/// As Megatron-LM names what made the tokens, so that caches are shared with it. Its null tokenizer is that of tokens
-/// whose text it does not know: it has a number for each, and one more for the end of a document.
+/// Returns the identity of the tokenizer under Megatron-LM's name, so that caches are shared with it. Its null
+/// tokenizer is for tokens without a known text: it has a number for each, and one more for the end of a document.
 TokenizerIdentity tokenizer_of(const std::optional<DatasetSidecar>& sidecar, const ModelSpec& model);
 
-/// Of what every index of the corpus follows from: PREFIX.idx. Errors: data.
+/// Mark of PREFIX.idx, from which every index of the corpus follows. Errors: data.
 Result<CorpusMark> mark_of_corpus(const std::filesystem::path& prefix);
 
 /// Errors: disk, protocol, those of `build`.
@@ -32,7 +32,7 @@ Result<GptIndex> kept_index(const std::filesystem::path& folder, const DatasetId
 Result<BlendIndex> kept_index(const std::filesystem::path& folder, const BlendIdentity& identity,
                               const std::function<Result<BlendIndex>()>& build,
                               IndexCaching caching = IndexCaching::keep);
-/// Of a BERT or a T5.
+/// The same for a BERT or a T5.
 Result<IndexArray> kept_sentence_index(const std::filesystem::path& folder, const DatasetIdentity& identity,
                                        const std::function<Result<IndexArray>()>& build,
                                        IndexCaching caching = IndexCaching::keep);

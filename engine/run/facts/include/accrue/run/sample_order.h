@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which samples a rank trains on at (epoch, batch): a pure function of the seed, so a resumed run needs no iterator
-// state and every layout with the same global batch sees the same samples in the same update. The shuffle is a
-// permutation that can be asked at any index (a keyed Feistel network with cycle walking), so nothing of the size of
-// the data is held in memory.
+// Samples that a rank trains on at (epoch, batch): a pure function of the seed. So a resumed run needs no iterator
+// state, and every layout with the same global batch uses the same samples in the same update. The shuffle is a
+// permutation with random access (a keyed Feistel network with cycle walking), so memory does not grow with the data.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 
 namespace accrue {
 
-/// A permutation of [0, size) keyed by (seed, epoch); index -> sample in constant time.
+/// A permutation of [0, size) with the key (seed, epoch); index -> sample in constant time.
 class SamplePermutation {
  public:
   SamplePermutation(std::int64_t size, std::uint64_t seed, std::uint64_t epoch);
@@ -32,27 +31,27 @@ struct SampleOrder {
   bool shuffle = true;
   std::uint64_t seed = 0;
   UnevenRanks uneven = UnevenRanks::empty_micro_steps;
-  bool split_batches = false;  ///< accelerate: one batch of micro_batch * world is cut in world parts
-  bool fill_alone = false;     ///< repeat applies to a lone rank too
-  bool cyclic = false;         ///< the order is that of Megatron-LM's cyclic sampler, which drops an epoch's tail
-  bool sharding = true;        ///< of a cyclic one
-  std::int64_t consumed = 0;   ///< of a cyclic one: samples of all ranks that were read before; whole batches
+  bool split_batches = false;  ///< accelerate: one batch of micro_batch * world is cut into world parts
+  bool fill_alone = false;     ///< repeat also applies to a single rank
+  bool cyclic = false;         ///< the order of Megatron-LM's cyclic sampler, which drops an epoch's tail
+  bool sharding = true;        ///< for a cyclic order
+  std::int64_t consumed = 0;   ///< for a cyclic order: samples of all ranks read before; whole batches
 
-  /// L: batches per epoch, the same on all ranks. repeat and empty_micro_steps round up, drop rounds down to full
-  /// rounds of batches.
+  /// L: batches per epoch, equal on all ranks. repeat and empty_micro_steps round up; drop rounds down to full rounds
+  /// of batches.
   std::int64_t batches_per_epoch() const;
-  /// The samples of a rank's batch; shorter than micro_batch at the end of the data, empty for an empty micro-step.
-  /// With repeat a short tail is completed from the start of the epoch's order.
+  /// Returns the samples of a rank's batch. It is shorter than micro_batch at the end of the data, and empty for an
+  /// empty micro-step. With repeat a short tail is completed from the start of the epoch's order.
   std::vector<std::int64_t> batch(std::int64_t epoch, std::int64_t batch, std::int64_t rank) const;
-  /// Of a cyclic order with batches in an epoch: the sampler that batch() makes anew each time. It caches the epoch's
-  /// order: keep it when reading batches in sequence, and place it by continue_after(consumed_before(...)).
+  /// For a cyclic order with batches in an epoch: the sampler that batch() makes on each call. It caches the epoch's
+  /// order: keep it when reading batches in sequence, and position it with continue_after(consumed_before(...)).
   CyclicSampler sampler(std::int64_t rank) const;
   std::int64_t consumed_before(std::int64_t epoch, std::int64_t batch) const;
-  /// How many of them, from the first, the epoch has not seen before: the others are repeats.
+  /// Number of samples, from the first, that the epoch has not used before; the others are repeats.
   std::int64_t fresh(std::int64_t batch, std::int64_t rank) const;
   /// Samples that all ranks train on at one batch index; a repeated sample counts each time.
   std::int64_t samples_in_batch(std::int64_t batch) const;
-  /// Samples repeated to fill up ranks, per epoch.
+  /// Repeated samples per epoch that fill up ranks.
   std::int64_t repeated_per_epoch() const;
   bool operator==(const SampleOrder&) const = default;
 };

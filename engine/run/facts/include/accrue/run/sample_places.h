@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which samples of the data are trained on and which are kept for evaluation: the last ones, or with
-// data.validation_shuffle some drawn from all. The planner counts by it, and the ranks' loaders read where it says.
+// Division of the data into training and evaluation samples: evaluation takes the last ones, or with
+// data.validation_shuffle a random selection. The planner counts by it, and the ranks' loaders read by it.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ class SamplePlaces {
         shuffled_(facts.validation_shuffled),
         drawn_(facts.samples + facts.validation_samples, split_seed, 0) {}
 
-  /// Where the i-th sample of a split stands in the data.
+  /// Place in the data of the i-th sample of a split.
   std::int64_t training(std::int64_t i) const { return shuffled_ ? drawn_(i) : i; }
   std::int64_t validation(std::int64_t i) const { return training(training_ + i); }
   std::int64_t of(bool trained, std::int64_t i) const { return trained ? training(i) : validation(i); }
 
  private:
-  /// Not the run's: runs of several seeds train on the same samples.
+  /// Independent of the run's seed, so that runs with different seeds train on the same samples.
   static constexpr std::uint64_t split_seed = 0;
   std::int64_t training_;
   bool shuffled_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The knobs (K1 to K17) by which the accumulation systems differ, and the five dialects, each a preset of all of them.
-// K10, whose calls clear the gradients, is a choice of the C++ classes alone (accumulation_driver.h): a run's trainer
-// clears after each update. A dialect is data: presets are one table (ACCRUE_KNOBS), so "what would X do" is a lookup.
+// Knobs (K1 to K17) in which the accumulation systems differ, and the five dialects, each a preset of all of them. K10,
+// who clears the gradients, is a choice of the C++ classes alone (accumulation_driver.h): a run's trainer clears after
+// each update. A dialect is data: the presets are one table (ACCRUE_KNOBS), so its behaviour is a look-up.
 #pragma once
 
 #include <cstdint>
@@ -14,55 +14,55 @@ namespace accrue {
 
 enum class Dialect { accrue, llm, colossalai, accelerate, mmengine };
 
-/// K1: where a window's length comes from.
+/// K1: source of a window's length.
 enum class GroupLength { fixed, by_update, by_epoch, global_batch, memory_search };
-/// K2: what becomes of the L mod N batches at the end of an epoch.
+/// K2: treatment of the L mod N batches at the end of an epoch.
 enum class EpochTail { carry, drop_stop, drop_drain, flush, pad_repeat };
-/// K3: what becomes of an open window at the end of the run.
+/// K3: treatment of an open window at the end of the run.
 enum class RunTail { discard, flush };
-/// K4: when the window's position goes back to zero apart from an update.
+/// K4: when the window's position is reset, other than by an update.
 enum class CounterReset { never, epoch_end, at_flush };
-/// K5: what the window's loss is divided by.
+/// K5: divisor of the window's loss.
 enum class Normalizer { none, steps, true_size, run_remainder, samples, tokens };
-/// K5: over which ranks samples or tokens are counted.
+/// K5: ranks over which samples or tokens are counted.
 enum class NormalizerScope { rank, data_parallel };
-/// K6
+/// K6: when the division takes place.
 enum class NormalizeWhen { eager, deferred };
-/// K7: how the boundary is recognised.
+/// K7: test for a boundary.
 enum class BoundaryCompare { exact, at_least, modulo, plan };
-/// K8: when, how and by what gradients are reduced.
+/// K8: when gradients are reduced.
 enum class ReduceWhen { boundary, every_micro_step, never };
 enum class ReduceOp { mean, sum };
-/// K8. reducer: each bucket as soon as backward has filled it. post_backward: bucket by bucket after the last backward.
-/// handlers: after it, all of a type in one piece.
+/// K8: how gradients are reduced. reducer: each bucket as soon as backward has filled it. post_backward: bucket by
+/// bucket after the last backward. handlers: after it, all of a type in one piece.
 enum class ReduceMechanism { reducer, post_backward, handlers };
-/// K9: what the no-sync scope covers (communication, not results).
+/// K9: scope of no-sync (affects communication, not results).
 enum class NoSyncCover { forward_backward, forward, backward };
 /// K11: where gradients are clipped.
 enum class ClipStage { in_update, every_micro_step, none };
 enum class ClipKind { norm, value };
-/// K12: after an overflow the window is discarded; the schedule then ...
+/// K12: effect of an overflow on the schedule. The window is always discarded.
 enum class OverflowPolicy { hold, advance, raise };
-/// K13: what moves the learning-rate schedule.
+/// K13: clock of the learning-rate schedule.
 enum class ScheduleClock { update, update_times_world, micro_step, epoch, every_nth_call, external };
-/// K14: ranks with different numbers of batches. join is a prepared loader's own and has no name in a spec: ranks that
-/// have no batch left take part in what the others exchange.
+/// K14: ranks with different numbers of batches. join belongs to a prepared loader alone and has no name in a spec:
+/// ranks without a batch still take part in the collectives of the others.
 enum class UnevenRanks { repeat, empty_micro_steps, drop, join };
-/// K15
+/// K15: where checkpoints can be taken.
 enum class CheckpointScope { boundary, anywhere, counter_only, nothing };
-/// K16
+/// K16: number type of the gradient sum.
 enum class AccumulationDtype { parameter, float32, float32_compensated };
-/// K17
+/// K17: how the loss is reported.
 enum class ReportedLoss { by_denominator, mean_of_micro, last_micro };
 
-/// K1 global_batch where micro_batch x ranks does not divide it: refused, the nearest multiple, the next one up, or the
-/// next one down.
+/// K1 global_batch that is not a multiple of micro_batch x ranks: refused, or rounded to the nearest, next higher or
+/// next lower multiple.
 enum class BatchRounding { error, round, fill, decrease };
 
-/// Defects of the originals that a run can reproduce on purpose, so that an upstream run can be compared. Each exists
-/// in the dialects that have it, and is off unless named.
+/// Defects of the originals that a run can reproduce on purpose, for comparison with an upstream run. Each exists in
+/// certain dialects, and is off unless named.
 enum class Replay {
-  scheduler_state,       ///< llm: a resumed run trains on at the rate of the resume while its schedule goes on
+  scheduler_state,       ///< llm: a resumed run keeps the rate of the resume while its schedule advances
   clip_partial_sums,     ///< colossalai: the running sum is clipped in every micro-step, and clip_norm 0 zeroes it
   drain_early,           ///< colossalai: the loader loses the last batch it should have kept
   adjust_scheduler,      ///< accelerate: adjust_scheduler does what its documentation says
@@ -70,7 +70,7 @@ enum class Replay {
   restart_count,         ///< mmengine: a resume counts from 0 towards the same max_iters
   narrow_no_sync,        ///< llm, colossalai, mmengine: no_sync covers too little, so every micro-step reduces
 };
-/// Whether that dialect's original has the defect.
+/// Whether the dialect's original has the defect.
 bool has_defect(Dialect dialect, Replay defect);
 
 /// One entry of a length schedule (K1 by_update, by_epoch): from this update or epoch on, windows have this many
@@ -81,10 +81,10 @@ struct LengthChange {
   bool operator==(const LengthChange&) const = default;
 };
 
-/// Every knob once: its type, its name in the code and in a spec, and its value under each dialect, in the order of
-/// Dialect. What the originals do was measured on them (llm.engine.accumulation, colossalai gradient_accumulation,
-/// Accelerate 1.15, MMEngine 0.10.7); where one leaves a question to its caller, the value is that of its documented
-/// loop. The two structs below, for_each_knob() and preset() come from this table.
+/// Every knob once: its type, its name in code and specs, and its value under each dialect, in the order of Dialect.
+/// The values were measured on the originals (llm.engine.accumulation, colossalai gradient_accumulation, Accelerate
+/// 1.15, MMEngine 0.10.7). If a system leaves a choice to its caller, the value is that of its documented loop. The two
+/// structs below, for_each_knob() and preset() come from this table.
 #define ACCRUE_KNOBS(KNOB)                                                                                    \
   KNOB(GroupLength, group_length, fixed, fixed, fixed, fixed, fixed)                                          \
   KNOB(EpochTail, tail, flush, carry, drop_stop, flush, carry)                                                \
@@ -107,7 +107,7 @@ struct LengthChange {
   KNOB(AccumulationDtype, accumulation_dtype, float32, parameter, parameter, parameter, parameter)            \
   KNOB(ReportedLoss, reported_loss, by_denominator, by_denominator, by_denominator, by_denominator, by_denominator)
 
-/// All knobs, resolved: what the planner and the engine obey.
+/// All knobs, resolved, for the planner and the engine.
 struct AccumulationKnobs {
 #define ACCRUE_KNOB_MEMBER(Type, name, accrue, ...) Type name = Type::accrue;
   ACCRUE_KNOBS(ACCRUE_KNOB_MEMBER)
@@ -119,7 +119,7 @@ struct AccumulationKnobs {
   bool operator==(const AccumulationKnobs&) const = default;
 };
 
-/// The spec's overrides: every member left empty keeps the dialect's preset.
+/// Overrides of a spec: every empty member keeps the dialect's preset.
 struct KnobOverrides {
 #define ACCRUE_KNOB_OVERRIDE(Type, name, ...) std::optional<Type> name;
   ACCRUE_KNOBS(ACCRUE_KNOB_OVERRIDE)
@@ -142,21 +142,21 @@ void for_each_knob(Visit&& visit) {
 struct AccumulationSpec;
 struct RunSpec;
 
-/// The dialect's column of the table above, and K13's guard on total, which Accelerate alone has.
+/// Returns the dialect's column of the table above, and K13's guard on total, which only Accelerate has.
 AccumulationKnobs preset(Dialect dialect);
 
-/// The preset with the spec's overrides and the dialect's own keys (sync_with_dataloader, sync_each_batch, ...)
-/// applied.
+/// Returns the preset after the spec's overrides and the dialect's own keys (sync_with_dataloader, sync_each_batch,
+/// ...).
 AccumulationKnobs resolve_knobs(const AccumulationSpec& spec);
-/// The same for a whole spec: its bug of the gallery may turn a knob the wrong way, last of all.
+/// Does the same for a whole spec. Its bug of the gallery may change a knob last.
 AccumulationKnobs resolve_knobs(const RunSpec& spec);
 
-/// The overrides that spell out every knob (K1's lists aside): under any dialect they come to these knobs.
+/// Returns overrides that spell out every knob (except K1's lists): under any dialect they resolve to these knobs.
 KnobOverrides explicit_knobs(const AccumulationKnobs& knobs);
 
-// What knobs mean. The planner, preflight, plans, the trainer and the studio all call these.
+// Meaning of the knobs. The planner, preflight, plans, the trainer and the studio all call these functions.
 
-/// The largest N: a window's size is found by walking it.
+/// Maximum N. A window's size is found by walking it.
 inline constexpr std::int64_t max_window_steps = 1'048'576;
 
 /// K1: N follows length_schedule.
@@ -165,19 +165,20 @@ bool has_length_schedule(GroupLength length);
 bool drops_tail(const AccumulationKnobs& knobs);
 /// K2: such batches are fetched and dropped; else they are never seen.
 bool fetches_dropped(const AccumulationKnobs& knobs);
-/// K5: the window's samples or items divide, which only the data know.
+/// K5: the divisor is the window's samples or items, which only the data give.
 bool counts_items(const AccumulationKnobs& knobs);
 /// K5: they are counted over all ranks.
 bool counts_over_ranks(const AccumulationKnobs& knobs);
-/// K6 as it is done by that many ranks: a rank's own count has to divide before the ranks' gradients are added up.
+/// K6 as `ranks` ranks do it: a rank's own count must divide before the ranks' gradients are summed.
 NormalizeWhen divides_when(const AccumulationKnobs& knobs, std::int64_t ranks);
 /// K13: the schedule moves at boundaries.
 bool follows_updates(ScheduleClock clock);
-/// K8: bytes of a gradient bucket. Handlers reduce all gradients of a type in one piece.
+/// K8: bytes of a gradient bucket. handlers reduces all gradients of a type in one piece.
 std::int64_t bucket_bytes(ReduceMechanism mechanism, double bucket_mb);
-/// K16: bytes of a number in the gradient sum of parameters of that many bytes, the compensation term aside.
+/// K16: bytes of a number in the gradient sum, without the compensation term, for parameters of `parameter_bytes`
+/// bytes.
 std::int64_t bytes_of_sum(AccumulationDtype accumulation, std::int64_t parameter_bytes);
-/// Why N cannot be changed while the run trains; empty where it can.
+/// Returns why N cannot be changed during the run; empty if it can.
 std::string why_steps_stay(const RunSpec& spec);
 
 }  // namespace accrue

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every enum of a spec has its names in one place, in the order of its values: the reader, the writer, the form and the
-// schema use them.
+// Names of every spec enum in one place, in value order, for the reader, the writer, the form and the schema.
 #pragma once
 
 #include <array>
@@ -12,12 +11,12 @@
 
 namespace accrue {
 
-/// The names of an enum's values as specs and events spell them; index = value. Specialised in choice_names.cpp's table
-/// for every spec enum.
+/// Names of an enum's values as spelled in specs and events; index = value. choice_names.cpp's table specialises it for
+/// every spec enum.
 template <typename E>
 std::span<const std::string_view> choice_names();
 
-/// Empty for a value that no spec can name.
+/// Returns the name; empty for a value that no spec can name.
 template <typename E>
 std::string_view to_name(E value) {
   const auto names = choice_names<E>();

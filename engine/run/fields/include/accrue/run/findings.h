@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A finding: one problem of a spec or a plan, with the place, what was found, what would be right, and the fix a form
-// can apply.
+// A problem of a spec or a plan: its place, the value found, the expected value, and a fix that a form can apply.
 #pragma once
 
 #include <optional>
@@ -13,15 +12,15 @@ enum class Severity { note, warning, error };
 
 struct Finding {
   Severity severity = Severity::error;
-  std::string key;       ///< dotted key path; empty where the whole file is meant
+  std::string key;       ///< dotted key path; empty for the whole file
   std::string message;   ///< one sentence
-  std::string found;     ///< what stands there
-  std::string expected;  ///< what would be right
+  std::string found;     ///< value in the spec
+  std::string expected;  ///< valid value
   std::string file;
-  int line = 0;  ///< 1-based; 0 = not from a file
+  int line = 0;  ///< 1-based; 0: not from a file
   int column = 0;
-  std::optional<std::string> fix_value;  ///< a value that would correct it, as --set takes it
-  bool removed = false;                  ///< only earlier versions know the key, or the choice found
+  std::optional<std::string> fix_value;  ///< a valid value, as --set takes it
+  bool removed = false;                  ///< only earlier versions knew the key or the choice
 
   bool operator==(const Finding&) const = default;
   /// "file:line:column: error: key: message (found ..., expected ...)".

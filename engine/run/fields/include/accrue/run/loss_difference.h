@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the losses of two runs can be compared: they are of the same kind, on the same data.
+// Whether the losses of two runs can be compared, which requires the same kind of loss on the same data.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace accrue {
 
-/// The first key because of which the losses of two specs mean different things; empty if they can be compared.
+/// Returns the first key that gives the losses of two specs different meanings; empty if they can be compared.
 std::string loss_difference(const RunSpec& one, const RunSpec& other);
 
 }  // namespace accrue

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of Accelerate's MegatronLMPlugin that a spec can hold, under their own names. A field that is left out
-// takes what the plug-in derives for it. Source: accelerate v1.9.0, utils/dataclasses.py.
+// Fields of Accelerate's MegatronLMPlugin that a spec can hold, under their own names. A field that is left out gets
+// the plug-in's derived value. Source: accelerate v1.9.0, utils/dataclasses.py.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ struct MegatronSpec {
   std::optional<std::int64_t> eval_iters;
   std::optional<std::int64_t> eval_interval;
   std::optional<bool> return_logits;
-  // Names under which a program or a plug-in library registered what upstream takes as a class or function.
+  // Registered names of a program or a plug-in library, for what upstream passes as a class or a function.
   std::optional<std::string> custom_train_step_class;
   std::optional<std::vector<std::string>> custom_train_step_kwargs;  ///< "name = value"
   std::optional<std::string> custom_model_provider_function;

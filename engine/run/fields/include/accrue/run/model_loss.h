@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// loss_of(): the loss that a model is trained with.
+// loss_of(): the loss function of a model.
 #pragma once
 
 #include "accrue/run/run_spec.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SampleLock: what stays the same while N, the micro-batch or the data-parallel ranks of a spec are edited, and what
-// follows such an edit. Whole numbers only: where none keeps the samples, the nearest values that do are known.
+// SampleLock: the number that stays the same while N, the micro-batch or the data-parallel ranks of a spec are edited,
+// and the key that follows. Integers only: if none keeps the samples, the nearest possible values are known.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,23 @@ namespace accrue {
 enum class SampleLock {
   none,
   per_update,  ///< N x micro-batch x ranks: N or the micro-batch follows
-  in_total,    ///< that times the updates of the run: run.updates follows
+  in_total,    ///< the same times the updates of the run: run.updates follows
 };
 
 /// Whether the key is one of the three factors: accumulation.steps, accumulation.micro_batch, parallel.data.
 bool is_sample_factor(std::string_view key);
 
-/// What the lock would keep of a spec. 0: nothing, because there is no lock, because the run's length is counted in
-/// samples, tokens or epochs and does not depend on the factors, or because the number is beyond counting.
+/// Returns the number that the lock would keep. 0: none, because there is no lock, because the run's length is in
+/// samples, tokens or epochs and so does not depend on the factors, or because the number is too large.
 std::int64_t locked_samples(const RunSpec& spec, SampleLock lock);
 
-/// The spec whose factor `key` was edited, with one more value changed so that the samples stay the same. Where the
-/// total is kept, that is run.updates. Else it is the micro-batch after N was edited, and N after the micro-batch or
-/// the ranks were; if N cannot follow the ranks, the micro-batch does. Empty where no whole number in range keeps the
-/// samples.
+/// Returns the spec with one more value changed, so that an edit of the factor `key` keeps the samples. For the total
+/// this is run.updates. Otherwise it is the micro-batch after an edit of N, and N after an edit of the micro-batch or
+/// the ranks; if N cannot follow the ranks, the micro-batch does. Empty if no integer in range keeps the samples.
 std::optional<RunSpec> keep_samples(const RunSpec& edited, std::string_view key, SampleLock lock, std::int64_t samples);
 
-/// The values of the factor `key` next below and next above its own with which keep_samples() succeeds, ascending.
+/// Returns the nearest values of the factor `key`, below and above its own, with which keep_samples() succeeds,
+/// ascending.
 std::vector<std::int64_t> nearest_kept(const RunSpec& edited, std::string_view key, SampleLock lock,
                                        std::int64_t samples);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunSpec <-> text. Reading collects every problem before it gives up; writing keeps only what differs from the
-// defaults, unless annotated.
+// Text form of RunSpec. Reading collects every problem before it fails; writing omits defaults, unless annotated.
 #pragma once
 
 #include <filesystem>
@@ -16,10 +15,10 @@ namespace accrue {
 
 struct SpecField;
 
-/// Specs larger than this are refused before they are parsed (nested TOML can exhaust a parser's stack).
+/// Maximum size of a spec. Larger ones are refused before parsing, because nested TOML can exhaust a parser's stack.
 inline constexpr std::size_t max_spec_bytes = 64 * 1024;
 
-/// Where a key's value stands in the text; line 0 where --set gave it another.
+/// Place of a key's value in the text; line 0 if --set replaced it.
 struct KeyPosition {
   std::string key;
   int line = 0;
@@ -28,34 +27,34 @@ struct KeyPosition {
 };
 
 struct SpecReading {
-  RunSpec spec;                   ///< defaults where a key had a finding
-  std::vector<Finding> findings;  ///< every problem, in the order of the file
-  std::string file;               ///< what findings show
+  RunSpec spec;                   ///< default value for a key with a finding
+  std::vector<Finding> findings;  ///< every problem, in file order
+  std::string file;               ///< file name in findings
   std::vector<KeyPosition> keys;  ///< every known key that the text sets, in its order
   bool ok() const { return !has_errors(findings); }
 };
 
-/// Parses a spec. file_name is what findings show.
+/// Parses a spec. file_name appears in findings.
 SpecReading parse_spec(std::string_view toml, std::string file_name);
-/// Reads a file: missing, unreadable, empty and too large files are findings too. Relative data.path is kept as
+/// Reads a file. A missing, unreadable, empty or too large file is a finding too. A relative data.path is kept as
 /// written.
 SpecReading read_spec(const std::filesystem::path& file);
 
-/// Gives findings about a spec as a whole (preflight's) the place where their key stands, if the file sets it.
+/// Adds the place of the key to findings about a whole spec (preflight's), if the file sets the key.
 void locate_findings(std::vector<Finding>& findings, const SpecReading& reading);
 
-/// Applies one "--set key=value" (value as in TOML; a bare word is taken as a string). Reports into findings.
+/// Applies one "--set key=value" (the value as in TOML; a bare word is a string). Adds problems to findings.
 void set_field(RunSpec& spec, std::string_view assignment, std::vector<Finding>& findings);
-/// The same for a spec that was read: what is found of the key from now on is found of --set, not of the text.
+/// Does the same for a spec that was read: later findings about the key refer to --set, not to the text.
 void set_field(SpecReading& reading, std::string_view assignment);
 
-/// The spec as TOML: the format version and every key that differs from its default.
+/// Writes the spec as TOML: the format version and every key that differs from its default.
 std::string write_spec(const RunSpec& spec);
-/// Every key with its default, unit, range and help as comments: what "accrue-run spec --defaults" prints.
+/// Returns every key with its default, unit, range and help as comments, for "accrue-run spec --defaults".
 std::string annotated_defaults();
-/// The same of one key, below its section.
+/// Does the same for one key, below its section.
 std::string annotated_default(const SpecField& field);
-/// JSON Schema (draft 2020-12) of a spec: what "accrue-run spec --schema" prints.
+/// Returns the JSON Schema (draft 2020-12) of a spec, for "accrue-run spec --schema".
 std::string json_schema();
 
 }  // namespace accrue

@@ -3,8 +3,8 @@
 
 namespace accrue {
 
-/// The whole of a guard's process (see ProgramGroupOptions::guard): reads from `fd` which ranks live and, when its
-/// other end is gone, kills those that are left.
+/// Main function of a guard process (see ProgramGroupOptions::guard). Reads from `fd` which ranks live, and kills the
+/// remaining ones when its other end is closed.
 void guard_programs(int fd);
 
 }  // namespace accrue

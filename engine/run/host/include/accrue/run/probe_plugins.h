@@ -9,12 +9,12 @@
 
 namespace accrue {
 
-/// What libraries register, as "accrue-rank plugins" says: a process of its own loads them, never the caller. Takes
-/// about 0.3 s; without libraries nothing is asked. Errors: config where loading one ends that process.
+/// Returns what libraries register, as "accrue-rank plugins" prints it. A separate process loads them, never the
+/// caller. Takes about 0.3 s, or nothing without libraries. Errors: config if loading one ends that process.
 Result<std::vector<PluginFacts>> probe_plugins(const std::string& rank_program,
                                                const std::vector<std::filesystem::path>& files);
-/// The same, an entry for each library: where one cannot even be asked, its entry says why. A file that is given twice
-/// is asked once.
+/// Does the same, with an entry for each library; the entry of one that cannot be probed says why. A file that is given
+/// twice is probed once.
 std::vector<PluginFacts> describe_plugins(const std::string& rank_program,
                                           const std::vector<std::filesystem::path>& files);
 

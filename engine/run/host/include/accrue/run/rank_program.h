@@ -5,7 +5,7 @@
 
 namespace accrue {
 
-/// The path of accrue-rank: $ACCRUE_RANK_PROGRAM if it is set, else the file beside this program.
+/// Path of accrue-rank: $ACCRUE_RANK_PROGRAM if it is set, else the file beside this program.
 std::string default_rank_program();
 
 }  // namespace accrue

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The logs of other tools as run folders, which are shown and compared like others. An imported run was not trained
-// here: it has no plan, no checkpoint and no spans, its spec holds its name alone, and its record says where it comes
-// from.
+// Logs of other tools as run folders, which are shown and compared like others. An imported run was not trained here:
+// it has no plan, no checkpoint and no spans, its spec contains only its name, and its record names its source.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +14,17 @@
 
 namespace accrue {
 
-/// What stands for what.
+/// Tags of a log by their meaning.
 struct ImportTags {
   std::string loss;
   std::string lr;
   std::string grad_norm;
   std::string evaluation;
-  std::int64_t batch = 0;  ///< samples of an update, where the log does not say; 0: not known
+  std::int64_t batch = 0;  ///< samples of an update if the log does not say; 0: unknown
 };
-/// What the user says of it. A tag that is left out, or that a run does not have, is found by its usual names.
+/// Tags that the user gives. A tag that is left out, or that a run lacks, is found by its usual names.
 struct GivenTags {
-  std::vector<std::string> loss = {};  ///< of a run the first that it has
+  std::vector<std::string> loss = {};  ///< the first one that a run has
   std::string lr = {};
   std::string grad_norm = {};
   std::string evaluation = {};
@@ -33,20 +32,20 @@ struct GivenTags {
 };
 
 struct ImportChoice {
-  ImportTags tags;                   ///< found or given; empty where there is none
+  ImportTags tags;                   ///< found or given; may be empty
   std::vector<std::string> ignored;  ///< the log's other tags
-  std::vector<std::string> notes;    ///< what the imported run does not know
+  std::vector<std::string> notes;    ///< what the imported run lacks
 };
-/// Pure. Errors (config): a chosen column that holds a field that is no number, by line and column; no tag that is
-/// known for a loss, with those that are there and without a place.
+/// Pure. Errors (config): a chosen column has a field that is not a number, with line and column; no tag is a known
+/// loss, with the available ones and without a place.
 Result<ImportChoice> choose_tags(const RunLog& log, const GivenTags& given);
 
-/// Where run folders go.
+/// Destination of run folders.
 struct ImportPlace {
   std::filesystem::path runs_dir;
-  std::string name;  ///< of the folder of a single run; empty: one that is free, after the log
+  std::string name;  ///< folder name of a single run; empty: a free one, named after the log
 };
-/// The place of a folder that is named itself. Errors: as absolute_folder.
+/// Returns the place of a given run folder. Errors: as absolute_folder.
 Result<ImportPlace> import_place_of(const std::filesystem::path& run_dir);
 
 struct ImportedRun {
@@ -54,10 +53,10 @@ struct ImportedRun {
   ImportChoice choice;
   std::vector<std::string> problems;  ///< of its log
 };
-/// Makes the folders of finished runs, named after the logs: of all, or none. They are written beside their places and
-/// are there once all are whole; what a killed import left there is gone. Errors: as choose_tags(), naming the run of
-/// several, and as RunWriter::create; a given tag that no log has, a folder that is there and not empty, several runs
-/// for one folder (config); go_on, which is asked now and then, said false (cancelled).
+/// Makes the folders of finished runs, named after the logs: all or none. They are written to temporary names and
+/// renamed when all are complete; remains of a killed import are removed. Errors: as choose_tags(), with the name of
+/// the run if there are several, and as RunWriter::create; a given tag that no log has, a folder that exists and is not
+/// empty, several runs for one folder (config); cancelled if go_on, which is called now and then, returned false.
 Result<std::vector<ImportedRun>> import_logs(std::vector<RunLog> logs, const std::filesystem::path& from,
                                              const ImportPlace& place, const GivenTags& given,
                                              const std::function<bool()>& go_on = {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The curves that another tool logged of one run: scalars by name and step.
+// Curves of one run in another tool's log: scalars by name and step.
 #pragma once
 
 #include <cstdint>
@@ -20,24 +20,25 @@ struct LoggedScalar {
   bool operator==(const LoggedScalar&) const = default;
 };
 
-/// How a log is read.
+/// Options for reading a log.
 struct LogRequest {
-  std::string step = {};             ///< the column or key of steps; empty: by its usual names
-  std::function<bool()> go_on = {};  ///< asked now and then; false ends the reading
+  std::string step = {};             ///< column or key of steps; empty: found by its usual names
+  std::function<bool()> go_on = {};  ///< called now and then; false cancels the reading
   std::vector<std::string>* step_names =
-      nullptr;  ///< gets the columns or keys of a log that is refused for want of one
+      nullptr;  ///< receives the columns or keys of a log that is refused because it has no column of steps
 };
 
-/// What ends the name of a scalar that is logged a second time, with the samples trained on as its step.
+/// Suffix of a scalar that is logged a second time, with samples as its step.
 inline constexpr std::string_view samples_twin = " vs samples";
 
 struct RunLog {
-  std::string id;    ///< of the run within its file or folder; empty where that holds one run
+  std::string id;    ///< of the run within its file or folder; empty if that holds one run
   std::string name;  ///< of the run; empty: that of the file
-  std::map<std::string, std::vector<LoggedScalar>> scalars;  ///< by name, by step; of a step told twice the later
-  std::map<std::string, Error> no_numbers;                   ///< of a column that is no scalar: the first such field
-  std::vector<std::string> problems;                         ///< what could not be read or is not known, a phrase each
-  std::string word = "tag";                                  ///< what its files call the name of a scalar
+  std::map<std::string, std::vector<LoggedScalar>>
+      scalars;                              ///< by name, then step; for a duplicate step the later value
+  std::map<std::string, Error> no_numbers;  ///< for a column that is not a scalar: its first such field
+  std::vector<std::string> problems;        ///< unreadable or unknown parts, one phrase each
+  std::string word = "tag";                 ///< the files' word for the name of a scalar
 };
 
 }  // namespace accrue

@@ -8,14 +8,14 @@
 
 namespace accrue {
 
-/// Data sets as Megatron-LM's data_path and its siblings name them.
+/// Data sets as named by Megatron-LM's data_path and similar fields.
 struct MegatronBlend {
-  std::vector<double> weights;  ///< one a path; empty: none were given
+  std::vector<double> weights;  ///< one per path; empty: none were given
   std::vector<std::string> paths;
 };
 
-/// "0.3 a 0.7 b" as so many words, or paths alone: by whether every other word, from the first, is a number. Errors
-/// (config): only some of these are, or a weight has no path; `where` is the word.
+/// Reads "0.3 a 0.7 b" as words, or paths alone: weights are recognised if every other word, from the first, is a
+/// number. Errors (config): only some of these are numbers, or a weight has no path; `where` is the word.
 Result<MegatronBlend> read_megatron_blend(const std::vector<std::string>& words);
 
 }  // namespace accrue

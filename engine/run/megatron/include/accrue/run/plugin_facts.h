@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plug-in libraries as the supervisor and the studio know them: what accrue-rank, which alone loads them, says that
-// they register, and whether a spec names it.
+// Plug-in libraries as known to the supervisor and the studio: what they register, according to accrue-rank (the only
+// program that loads them), and whether a spec names it.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,24 @@
 
 namespace accrue {
 
-/// Of data sets that have a size of their own.
+/// Sizes of data sets that know their own size.
 struct DatasetSizes {
   std::int64_t training = 0;    ///< samples
-  std::int64_t validation = 0;  ///< samples; 0: nothing is evaluated
+  std::int64_t validation = 0;  ///< samples; 0: no evaluation
   bool operator==(const DatasetSizes&) const = default;
 };
 
 struct PluginEntry {
   std::string field;  ///< "custom_loss_function"
   std::string name;
-  std::optional<DatasetSizes> sizes = {};  ///< of data sets; unset: as many samples as are asked for
+  std::optional<DatasetSizes> sizes = {};  ///< of data sets; unset: as many samples as requested
   bool operator==(const PluginEntry&) const = default;
 };
 
-/// One library. Where it cannot be used, `error` says why and the entries are empty.
+/// One library. If it is unusable, `error` says why and there are no entries.
 struct PluginFacts {
   std::string file;
-  std::string name;    ///< as it calls itself
+  std::string name;    ///< its own name for itself
   std::string sha256;  ///< of the file
   std::vector<PluginEntry> entries;
   std::string error;
@@ -44,14 +44,14 @@ struct PluginFacts {
 std::string to_json(std::span<const PluginFacts> libraries);
 Result<std::vector<PluginFacts>> plugin_facts_from_json(const std::string& json);
 
-/// What registers the name under the field; nullptr where nothing does.
+/// Returns the entry with the name under the field; nullptr if there is none.
 const PluginEntry* find_entry(std::span<const PluginFacts> libraries, std::string_view field, std::string_view name);
 
-/// Errors: a library that cannot be used, a name that two of them register, a name of [megatron] that none does; the
-/// nearest one is said. Pure.
+/// Findings: an unusable library, a name that two libraries register, a name of [megatron] that none registers, with
+/// the nearest one. Pure.
 std::vector<Finding> check_plugins(const MegatronSpec& spec, std::span<const PluginFacts> libraries);
 
-/// What a run's record keeps of a library.
+/// Facts about a library that a run's record keeps.
 struct PluginRecord {
   std::string file;
   std::string name;
@@ -59,7 +59,7 @@ struct PluginRecord {
   bool operator==(const PluginRecord&) const = default;
 };
 std::vector<PluginRecord> records_of(std::span<const PluginFacts> libraries);
-/// A run keeps to the libraries that it began with. Errors (config): names the one that is gone, or another.
+/// A run keeps the libraries that it began with. Errors (config): names one that is gone or changed.
 Result<void> check_unchanged(std::span<const PluginRecord> recorded);
 /// Errors: disk.
 Result<std::string> sha256_of_file(const std::filesystem::path& file);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a run will take, from runs that were measured before. There is no model of the machine: what was not
-// measured is not known.
+// Forecast of a run's duration from earlier measured runs. There is no model of the machine: unmeasured set-ups have no
+// forecast.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace accrue {
 
-/// A run of this host that has trained for some time.
+/// An earlier run on this host that trained for some time.
 struct EarlierRun {
   std::string name;
   RunSpec spec;
@@ -23,22 +23,23 @@ struct EarlierRun {
 struct TimeForecast {
   double seconds = 0.0;
   std::string from;  ///< the earlier run's name
-  /// The earlier run had the same micro-batch. If not, a sample is taken to cost what it cost there.
+  /// Whether the earlier run had the same micro-batch. If not, the cost per sample is assumed equal.
   bool same_micro_batch = true;
 };
 
-/// Whether a plan knows what the ranks of the spec will hold and send. Of a model that a plug-in library makes it does
-/// not, before that has run.
+/// Whether a plan knows the memory and traffic of the spec's ranks. For a model of a plug-in library it does not before
+/// the first run.
 bool cost_is_known(const RunSpec& spec);
 
-/// Same model, kind of data, layout, device and threads. With the same micro-batch a sample then costs the same.
+/// Whether two specs have the same model, kind of data, layout, device and threads. With the same micro-batch a sample
+/// then costs the same.
 bool trains_alike(const RunSpec& left, const RunSpec& right);
-/// trains_alike(), with the same optimizer, micro-batch and N: a rank then holds the same.
+/// Whether trains_alike() holds and optimizer, micro-batch and N are the same: a rank then needs the same memory.
 bool holds_alike(const RunSpec& left, const RunSpec& right);
 
-/// How long `samples` samples of the spec will take, at the pace of an earlier run that trained alike. Best is a run
-/// with the same micro-batch and N, then one with the same micro-batch, then any other; of equals the first. `earlier`
-/// begins with the newest run. Empty where none trained alike.
+/// Returns the time for `samples` samples of the spec, at the pace of an earlier run that trained alike. A run with the
+/// same micro-batch and N is preferred, then one with the same micro-batch, then any other; among equals the first.
+/// `earlier` begins with the newest run. Empty if none trained alike.
 std::optional<TimeForecast> forecast_time(const RunSpec& spec, std::int64_t samples,
                                           std::span<const EarlierRun> earlier);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a bug of the gallery has anything to act on in a run.
+// Detection of a bug of the gallery that has no effect in a run.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,15 @@
 
 namespace accrue {
 
-/// Why a bug changes nothing in a run, and the key whose change would let it act.
+/// Reason why a bug has no effect in a run, and the key whose change would give it one.
 struct IdleBug {
   std::string why;
-  std::string key;  ///< empty where no one key would do
+  std::string key;  ///< empty if no single key would do
   std::string found;
   std::string expected;
-  std::string fix;  ///< a value of that key; empty where only the user can choose one
+  std::string fix;  ///< a value of that key; empty if only the user can choose one
 };
-/// Nothing where there is no bug, or it acts somewhere in the run.
+/// Returns none if there is no bug, or if it has an effect somewhere in the run.
 std::optional<IdleBug> idle_bug(const RunPlan& plan);
 
 }  // namespace accrue

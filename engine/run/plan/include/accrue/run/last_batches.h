@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of the batches that fill no window, found by walking the plan to the end of an epoch and of the run.
+// Treatment of the batches that fill no window, found by walking the plan to the end of an epoch and of the run.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace accrue {
 
-/// What the last batches of an epoch or of the run come to.
+/// Fate of the last batches of an epoch or of the run.
 enum class BatchFate {
   full_window,  ///< they fill a window: there is no tail
   short_update,
@@ -25,21 +25,22 @@ enum class BatchFate {
 /// "full_window", "short_update", ...
 std::string_view to_string(BatchFate fate);
 
-/// The batches after the last full window of an epoch, and what becomes of them.
+/// Batches after the last full window of an epoch, and their fate.
 struct LastBatches {
   BatchFate fate = BatchFate::full_window;
   std::int64_t epoch = 0;            ///< from 0
   std::int64_t first_batch = 0;      ///< in its epoch, from 0
-  std::int64_t batches = 0;          ///< how many; 0 where there is no tail
-  std::int64_t window_size = 0;      ///< micro-steps of the update that uses them; 0 where none does
-  std::optional<Division> division;  ///< of the last one that is trained on
+  std::int64_t batches = 0;          ///< number of batches; 0: no tail
+  std::int64_t window_size = 0;      ///< micro-steps of the update that uses them; 0: none does
+  std::optional<Division> division;  ///< of the last trained one
   bool ends_run = false;             ///< they are the run's last
   std::string text;                  ///< one sentence
 };
 
-/// Of the first epoch, and of the run where it ends elsewhere. Empty for a plan without batches.
+/// Returns the fates of the first epoch, and of the run if it ends elsewhere. Empty for a plan without batches.
 std::vector<LastBatches> find_last_batches(const RunPlan& plan);
-/// "by 4", "by its own samples": what divides a micro-step's loss, or its window's sum. `own`: whose, "its own".
+/// Returns the divisor of a micro-step's loss or of its window's sum: "by 4", "by its own samples". `own`: the
+/// possessive, "its own".
 std::string division_text(const Division& division, std::string_view own);
 
 }  // namespace accrue

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two runs that train on one host at the same time: what each of their ranks may use. Pure.
+// Resources of the ranks of two runs that train on one host at the same time. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace accrue {
 
-/// Threads per rank, the same for both, so that sums of floats are taken in the same order in either run and their
-/// difference is the effect of their specs alone: an equal share of the cores, or fewer if a spec asks for fewer. Empty
-/// where the host has fewer cores than the runs have ranks together, or fewer CUDA devices where they use these: then
-/// they train one after another.
+/// Returns the threads per rank, equal for both runs, so that both add floats in the same order and differ only by
+/// their specs: an equal share of the cores, or fewer if a spec requests fewer. Empty if the host has fewer cores than
+/// both runs have ranks, or too few CUDA devices: the runs then train one after another.
 std::optional<std::int64_t> pair_threads(const RunSpec& first, const RunSpec& second, const HostFacts& host);
 
-/// The plan of one of the pair. Its spec stays what the user asked for; only a number that it asks for gives way.
+/// Returns the plan of one of the pair. Its spec stays as the user wrote it; only an explicit number of threads is
+/// replaced.
 RunPlan with_threads(RunPlan plan, std::int64_t threads);
 
 }  // namespace accrue

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// preflight: spec + host + data -> a plan, or every reason why not, each with its fix.
+// preflight: turns spec, host and data into a plan, or into every reason why there is none, each with its fix.
 #pragma once
 
 #include <filesystem>
@@ -14,16 +14,16 @@
 namespace accrue {
 
 struct Preflight {
-  std::optional<RunPlan> plan;    ///< present exactly when there is no error
+  std::optional<RunPlan> plan;    ///< set exactly if there is no error
   std::vector<Finding> findings;  ///< errors and warnings, all at once
 };
 
-/// Pure: touches no file and no device. `libraries`: what [megatron] can name.
+/// Pure: touches no file and no device. `libraries`: plug-in libraries whose names [megatron] can use.
 Preflight preflight(const RunSpec& spec, const HostFacts& host, const DataFacts& data,
                     const std::filesystem::path& base_dir, std::span<const PluginFacts> libraries = {});
 
-/// The same, scanning the data itself. A data error becomes a finding on data.path. The plan comes from derive_plan()
-/// (plan_derivation.h).
+/// Does the same, and scans the data itself. A data error becomes a finding on data.path. The plan comes from
+/// derive_plan() (plan_derivation.h).
 Preflight preflight_files(const RunSpec& spec, const HostFacts& host, const std::filesystem::path& base_dir,
                           std::span<const PluginFacts> libraries = {});
 

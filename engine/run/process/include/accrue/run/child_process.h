@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting a process, and owning it until it has ended. The caller may have threads, so posix_spawn instead of fork.
+// Starts a process and owns it until it has ended. Uses posix_spawn instead of fork, because the caller may have
+// threads.
 #pragma once
 
 #include <fcntl.h>
@@ -17,9 +18,9 @@
 namespace accrue {
 
 struct ExitReport {
-  int signal = 0;  ///< 0 = it exited
+  int signal = 0;  ///< 0: it exited
   int status = 0;
-  bool lost = false;  ///< of a rank that another launcher started: its channel ended before it said how it ends
+  bool lost = false;  ///< for a rank of another launcher: its channel ended before it reported its end
 };
 
 struct ProcessStart;
@@ -30,20 +31,20 @@ class ChildProcess {
   ChildProcess() = default;
   ChildProcess(ChildProcess&&) noexcept;
   ChildProcess& operator=(ChildProcess&&) noexcept;
-  /// Kills and reaps what still runs.
+  /// Kills and reaps the process if it still runs.
   ~ChildProcess();
 
   pid_t pid() const { return pid_; }
   bool running() const { return pid_ > 0; }
-  /// Readable once the process has ended; -1 where the kernel has none, then reap() must be polled.
+  /// Readable once the process has ended. -1 if the kernel has no pidfd; then reap() must be polled.
   int pidfd() const { return pidfd_.get(); }
-  /// To its whole group where that is its own.
+  /// Sends a signal, to the process's whole group if it has its own.
   void signal(int number) const;
-  /// How the process ended, if it has; what is left of its own group is killed then.
+  /// Returns how the process ended, if it has. Then kills what is left of its own group.
   std::optional<ExitReport> reap() { return take_exit(false); }
-  /// Waits for its end. One that cannot be learned has status 1.
+  /// Waits for its end. If the end cannot be determined, the status is 1.
   ExitReport wait() { return take_exit(true).value_or(ExitReport{.status = 1}); }
-  /// It may outlive us.
+  /// Gives up the process, which may outlive this one.
   void let_go();
 
  private:
@@ -55,32 +56,32 @@ class ChildProcess {
   OwnedFd pidfd_;
 };
 
-/// How a process starts. Unless it inherits, it has the descriptors that are named here, of the standard streams ours
-/// for those that are not, and no others; and signals are as by default and unblocked.
+/// Options for starting a process. Unless it inherits, it gets the descriptors named here, this process's standard
+/// streams for those not named, and no others; signals are default and unblocked.
 struct ProcessStart {
   struct File {
     int number = 0;    ///< in the child
-    int ours = -1;     ///< which of our descriptors it is, or
-    std::string path;  ///< the file that is opened there
+    int ours = -1;     ///< source: a descriptor of this process, or
+    std::string path;  ///< a file that is opened
     int flags = 0;     ///< of open(2)
   };
-  enum class Group { ours, own, session };  ///< session: a group of its own in one
+  enum class Group { ours, own, session };  ///< session: its own group in its own session
 
-  std::string what;                                   ///< names the process in errors: "rank 3"
+  std::string what;                                   ///< name of the process in errors: "rank 3"
   std::vector<std::string> command;                   ///< a path and the arguments
-  std::string program;                                ///< the path, where command.front() is another name
-  std::optional<std::vector<std::string>> variables;  ///< NAME=VALUE; none: our environment
+  std::string program;                                ///< the path, if command.front() is another name
+  std::optional<std::vector<std::string>> variables;  ///< NAME=VALUE; none: this process's environment
   std::vector<File> files;
   Group group = Group::own;
-  bool inherits = false;             ///< descriptors without O_CLOEXEC, and the state of signals
+  bool inherits = false;             ///< keeps descriptors without O_CLOEXEC, and the state of signals
   std::vector<int> blocked_signals;  ///< unless it inherits
-  /// With a child that is stopped (SIGSTOP) before it has become the program, which keeps us waiting: it is killed
-  /// then, and found dead. 0: without end.
+  /// Time limit for a child that is stopped (SIGSTOP) before it has become the program, which blocks this process. It
+  /// is then killed and reported as dead. 0: no limit.
   std::chrono::milliseconds patience{0};
 
-  /// `number` in the child is our descriptor `ours`.
+  /// Gives the child this process's descriptor `ours` as `number`.
   void give(const OwnedFd& ours, int number) { files.push_back({number, ours.get(), {}, 0}); }
-  /// These numbers lead nowhere.
+  /// Opens /dev/null for these numbers.
   void mute(std::initializer_list<int> numbers) {
     for (const int number : numbers) files.push_back({number, -1, "/dev/null", O_RDWR});
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors that have an owner, alone and as the two ends of a connection to a child.
+// File descriptors with an owner: single ones, and both ends of a connection to a child.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace accrue {
 
-/// Owns a file descriptor.
+/// Owner of a file descriptor.
 class OwnedFd {
  public:
   OwnedFd() = default;
@@ -25,17 +25,17 @@ class OwnedFd {
   int fd_ = -1;
 };
 
-/// Neither end is inherited unless it is given.
+/// Both ends of a connection. Neither is inherited unless it is passed on explicitly.
 struct FdPair {
   OwnedFd ours;
   OwnedFd theirs;
 };
-/// A pipe from a child to us. `what` begins the error: "no pipe for a rank's output can be made". Errors: device, where
-/// too many files are open; internal.
+/// Makes a pipe from a child to this process. `what` begins the error: "no pipe for a rank's output can be made".
+/// Errors: device if too many files are open; internal.
 Result<FdPair> pipe_from_child(std::string_view what);
-/// A pipe from us to a child. Errors: as pipe_from_child().
+/// Makes a pipe from this process to a child. Errors: as pipe_from_child().
 Result<FdPair> pipe_to_child(std::string_view what);
-/// A stream in both directions. Errors: as pipe_from_child().
+/// Makes a stream in both directions. Errors: as pipe_from_child().
 Result<FdPair> socket_to_child(std::string_view what);
 
 }  // namespace accrue

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A branch: a run of its own that goes on from a checkpoint of another, under a spec that differs in layout, rate,
+// A branch: a separate run that continues from another run's checkpoint, under a spec with a different layout, rate or
 // length. The other run is only read, and may be training meanwhile.
 #pragma once
 
@@ -18,17 +18,17 @@
 
 namespace accrue {
 
-/// Where a branch leaves its run.
+/// Checkpoint at which a branch leaves its run.
 struct BranchPoint {
   std::filesystem::path run_dir;
   std::string run_id;
   CheckpointMark checkpoint;
-  RunSpec spec;  ///< of the run, with the place of its data in full
+  RunSpec spec;  ///< of the run, with absolute paths of its data
   WindowShape window;
   LrCurve curve;
   std::string data_fingerprint;
   std::vector<PluginRecord> plugins;
-  std::optional<Update> last;  ///< the update at the checkpoint, as far as the events know it
+  std::optional<Update> last;  ///< the update at the checkpoint, if the events contain it
 
   std::filesystem::path checkpoint_dir() const;
 };
@@ -37,18 +37,18 @@ struct BranchPoint {
 /// (<run>/checkpoints/step-<n>). Errors (config): not a run, no checkpoint, N was set by hand before it.
 Result<BranchPoint> read_branch_point(const std::filesystem::path& from);
 
-/// An error for each key that differs and that a branch has to keep, with the reason; none if `to` can go on where
-/// `from` stands.
+/// Returns an error for each changed key that a branch must keep, with the reason; none if `to` can continue from
+/// `from`.
 std::vector<Finding> check_branch(const RunSpec& from, const RunSpec& to);
-/// The same of a plan made anywhere, whose data are compared by their place in full. Another place in the data is an
-/// error, too; a rate that jumps because its schedule follows the run's length is a warning.
+/// Does the same for a plan from any folder, and compares data by absolute path. Another place in the data is an error
+/// too. A rate that jumps because its schedule follows the run's length is a warning.
 std::vector<Finding> check_branch(const BranchPoint& from, const RunPlan& plan);
-/// The keys that may differ, in a sentence.
+/// Names the keys that may differ, in a sentence.
 std::string_view branch_keys_help();
-/// An update of the branch has the samples that it had, in other micro-steps: its place is counted anew.
+/// Whether an update of the branch has the same samples in different micro-steps: its place is then counted anew.
 bool recounts_micro_steps(const RunSpec& from, const RunSpec& to);
 
-/// Copies the checkpoint into the folder of a run that has none; it is there whole or not at all. Errors (disk).
+/// Copies the checkpoint into the folder of a run that has none, whole or not at all. Errors (disk).
 Result<void> copy_checkpoint(const BranchPoint& from, const std::filesystem::path& run_dir);
 
 }  // namespace accrue

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two or more runs side by side: which keys differ, how far their losses are apart where they stand at the same place
-// of a clock that all have, and where they first part.
+// Comparison of two or more runs: differing keys, the differences of their losses on a common clock, and the point at
+// which they part.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@
 
 namespace accrue {
 
-/// What a run's events say of its course. Where a resumed run trained an update again, its later value counts.
+/// Course of a run from its events. If a resumed run trained an update again, the later value counts.
 struct RunCourse {
-  std::map<std::int64_t, Update> updates;          ///< by number, without recorded weights
+  std::map<std::int64_t, Update> updates;          ///< by number; without recorded weights
   std::map<std::int64_t, Evaluation> evaluations;  ///< by the update that they follow
-  std::vector<LengthChange> steps_set;             ///< N set while the run ran
+  std::vector<LengthChange> steps_set;             ///< N set during the run
   ReadProblems problems;
 };
 /// Errors: as read_events.
@@ -30,17 +30,17 @@ Result<RunCourse> read_course(const std::filesystem::path& run_dir);
 /// The updates of a run, in order. Errors: as read_events.
 Result<std::vector<LossPoint>> loss_curve(const std::filesystem::path& run_dir);
 
-/// Among the differences: N that was set by hand while a run ran, which no spec holds.
+/// Name of the difference for an N that was set by hand during a run, which no spec contains.
 inline constexpr const char* steps_set_key = "N set while it ran";
 
 struct RunComparison {
   std::vector<RunSummary> runs;
-  std::vector<std::vector<SpecDifference>> differences;  ///< of each run to the first; the first's list is empty
+  std::vector<std::vector<SpecDifference>> differences;  ///< of each run from the first; the first list is empty
   std::vector<std::string>
-      other_loss;  ///< of each run the key because of which its loss means another thing than the first's
+      other_loss;  ///< for each run, the key that gives its loss another meaning than the first run's
   ComparisonClock clock = ComparisonClock::samples;
-  std::vector<std::size_t> without_samples;  ///< of the runs those that do not count them, so that the clock is updates
-  std::vector<CurveDistance> distances;      ///< of each run from the first; the first's is empty
+  std::vector<std::size_t> without_samples;  ///< runs without sample counts, because of which the clock is updates
+  std::vector<CurveDistance> distances;      ///< of each run from the first; the first entry is empty
   std::vector<ComparedPoint> points;
 };
 

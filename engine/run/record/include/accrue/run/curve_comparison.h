@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loss curves of several runs on a clock that all of them have, and how far the second of a pair is from the first.
-// Pure; accrue-run compare and the studio ask the same functions.
+// Loss curves of several runs on a common clock, and the distance of the second of a pair from the first. Pure;
+// accrue-run compare and the studio call the same functions.
 #pragma once
 
 #include <cstddef>
@@ -15,50 +15,52 @@ namespace accrue {
 
 struct LossPoint {
   std::int64_t update = 0;
-  std::int64_t samples = 0;  ///< trained on so far; 0: not known
+  std::int64_t samples = 0;  ///< trained on so far; 0: unknown
   double loss = 0.0;
   bool operator==(const LossPoint&) const = default;
 };
 
 struct LossCurve {
   std::string run_id;
-  std::string branched_from;      ///< id of the run whose checkpoint it began with; empty: none
-  std::vector<LossPoint> points;  ///< in the order of updates
+  std::string branched_from;      ///< id of the run whose checkpoint it started from; empty: none
+  std::vector<LossPoint> points;  ///< in update order
 };
 
-/// Before it branched, a run was the one that it branched from: where that one is among the curves, the branch has its
-/// losses up to its own first.
+/// Prepends the common past to branches: if the original run is among the curves, the branch gets its losses up to the
+/// branch's first.
 void share_the_past(std::vector<LossCurve>& curves);
 
-/// By what two points are the same one. Samples are fairer: runs of different windows have trained on as much there.
+/// Clock on which two points are compared. Samples are fairer: runs with different windows have then trained on equally
+/// many.
 enum class ComparisonClock { samples, updates };
 /// "samples", "updates"
 std::string_view to_name(ComparisonClock clock);
-/// False where a log was imported that does not count them.
+/// Whether the curve has sample counts; an imported log may lack them.
 bool knows_samples(const LossCurve& curve);
-/// Samples where every curve knows its own; updates otherwise.
+/// Returns samples if every curve has them; otherwise updates.
 ComparisonClock common_clock(std::span<const LossCurve> curves);
-/// Where a point stands on a clock.
+/// Position of a point on a clock.
 std::int64_t position_of(const LossPoint& point, ComparisonClock clock);
 
-/// Where two runs both reported a loss. Of several losses at one position, as of skipped updates, the last counts.
+/// A position at which both runs reported a loss. Of several losses at one position, as from skipped updates, the last
+/// counts.
 struct SharedPoint {
   std::int64_t at = 0;  ///< on the clock
   double first = 0.0;
   double second = 0.0;
   bool operator==(const SharedPoint&) const = default;
 };
-/// In the order of the clock; nothing is interpolated.
+/// Returns the points in clock order, without interpolation.
 std::vector<SharedPoint> shared_points(const LossCurve& first, const LossCurve& second, ComparisonClock clock);
 
-/// How far the second run is from the first, where both reported a loss.
+/// Distance of the second run from the first at their common points.
 struct CurveDistance {
   std::int64_t shared_points = 0;
-  std::optional<SharedPoint> first_divergence;  ///< where the two losses first differ in any bit
-  std::optional<SharedPoint> parting;           ///< where the difference is more than noise: curve_parting
-  double noise = 0.0;                           ///< of the difference, as curve_parting measures it there
-  bool too_few_points = false;                  ///< to judge whether they part: too_few_to_judge
-  double largest_relative_difference = 0.0;     ///< non-finite losses left out
+  std::optional<SharedPoint> first_divergence;  ///< the first point at which the losses differ in any bit
+  std::optional<SharedPoint> parting;           ///< the point at which the difference exceeds noise: curve_parting
+  double noise = 0.0;                           ///< of the difference, as measured by curve_parting at that point
+  bool too_few_points = false;                  ///< too few to judge whether they part: too_few_to_judge
+  double largest_relative_difference = 0.0;     ///< without non-finite losses
 };
 CurveDistance distance_of(std::span<const SharedPoint> points);
 
@@ -67,18 +69,18 @@ struct PairComparison {
   std::vector<SharedPoint> points;
   CurveDistance distance;
 };
-/// All of the above for two curves.
+/// Computes all of the above for two curves.
 PairComparison compare_pair(LossCurve first, LossCurve second);
 
-/// The losses of all runs at a position that two of them reported at least.
+/// Losses of all runs at a position that at least two of them reported.
 struct ComparedPoint {
   std::int64_t at = 0;                        ///< on the clock
-  std::vector<std::optional<double>> losses;  ///< in the order of the runs
+  std::vector<std::optional<double>> losses;  ///< in run order
 };
-/// In the order of the clock.
+/// Returns the points in clock order.
 std::vector<ComparedPoint> compared_points(std::span<const LossCurve> curves, ComparisonClock clock);
-/// At most `rows` of the points for a table, spread over all. A point that fewer runs reported than a later one is left
-/// out: a gap in a row then says that the run had ended.
+/// Returns at most `rows` of the points for a table, evenly spread. A point that fewer runs reported than a later one
+/// is dropped, so that a gap in a row means that the run had ended.
 std::vector<ComparedPoint> points_to_show(std::span<const ComparedPoint> points, std::size_t rows);
 
 }  // namespace accrue

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan's figures beside what the ranks counted (event "measured").
+// Comparison of the plan's figures with the ranks' counts (event "measured").
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,19 @@ struct PlanFigure {
   std::int64_t first_rank = 0;
   std::int64_t last_rank = 0;
   std::string figure;         ///< "parameters", "gradients", "optimizer", "activations", or "sent data" for an axis
-  std::int64_t planned = 0;   ///< what is sent: in one update of a full window
-  std::int64_t measured = 0;  ///< of the rank that is farthest from the plan
-  bool known = true;          ///< false: no plan knows the model, which is a plug-in library's
+  std::int64_t planned = 0;   ///< for sent data: in one update of a full window
+  std::int64_t measured = 0;  ///< of the rank with the largest deviation from the plan
+  bool known = true;          ///< false: no plan knows the model of a plug-in library
 
   double deviation_percent() const;
-  /// The plan was wrong by more than it claims: 10 %, activations 25 %, and more than a page of memory.
+  /// Whether the plan was wrong by more than its tolerance: 10 %, for activations 25 %, and more than a page of memory.
   bool off() const;
   bool operator==(const PlanFigure&) const = default;
 };
 
-/// The figures of all ranks that have reported. What was neither planned nor measured is left out.
+/// Returns the figures of all ranks that have reported, without those that are neither planned nor measured.
 std::vector<PlanFigure> check_plan(const RunPlan& plan, const std::map<std::int64_t, Measured>& by_rank);
-/// As a table for people, a line each; empty where there is nothing to show.
+/// Returns a table for people, one line per figure; empty if there are none.
 std::string plan_check_table(const std::vector<PlanFigure>& figures);
 
 }  // namespace accrue

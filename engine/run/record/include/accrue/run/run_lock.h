@@ -8,7 +8,7 @@
 
 namespace accrue {
 
-/// flock on run.lock. A child that inherits the descriptor keeps the lock until it is gone.
+/// flock on run.lock. A child that inherits the descriptor keeps the lock until it ends.
 class RunLock {
  public:
   RunLock() = default;

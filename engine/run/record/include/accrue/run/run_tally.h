@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunTally: what a run's summary says of all its events and no single one of them does.
+// RunTally: totals over all events of a run, for its summary.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace accrue {
 class RunTally {
  public:
   RunTally() = default;
-  /// Goes on from what was known of the run before.
+  /// Continues from earlier totals of the run.
   RunTally(double paused_seconds, std::optional<ExactnessCheck> worst_check, double loss = 0.0);
 
   void take(const RunEvent& event);
-  /// Of the time that the newest update's "seconds" counts, what the run was held for.
+  /// Seconds during which the run was held, within the newest update's "seconds".
   double paused_seconds() const { return paused_seconds_; }
-  /// Of the newest update that had a labelled item; 0 before the first.
+  /// Loss of the newest update with a labelled item; 0 before the first.
   double loss() const { return loss_; }
-  /// The check that decides; nullopt before the first.
+  /// The deciding check; nullopt before the first.
   const std::optional<ExactnessCheck>& worst_check() const { return worst_; }
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorBoard's event files: scalars by tag and step, as TensorBoard reads them. A file is a row of records, each with
-// its length and two checksums; a record is an Event message, encoded here by hand: three messages of a few fields are
-// less than a library for all of Protocol Buffers, and Debian has TensorBoard's own writer only within TensorFlow.
-// Source: the TFRecord framing and the messages Event and Summary of TensorFlow's documentation.
+// TensorBoard's event files: scalars by tag and step. A file is a sequence of records, each with its length and two
+// checksums. A record is an Event message. It is encoded by hand: three messages with a few fields need less code than
+// the Protocol Buffers library, and Debian has TensorBoard's own writer only within TensorFlow. Source: the TFRecord
+// framing and the messages Event and Summary of TensorFlow's documentation.
 #pragma once
 
 #include <cstdint>
@@ -20,30 +20,30 @@ using TensorboardScalars = std::vector<std::pair<std::string, double>>;  ///< ta
 
 /// CRC-32C (Castagnoli).
 std::uint32_t crc32c(std::string_view bytes);
-/// What a record keeps of a checksum, so that records may lie in records.
+/// Checksum as stored in a record, masked so that records can be nested.
 std::uint32_t masked_crc32c(std::string_view bytes);
-/// An Event with a summary of scalars; a value is a float.
+/// Encodes an Event with a summary of scalars; values are floats.
 std::string tensorboard_event(double wall_time, std::int64_t step, const TensorboardScalars& scalars);
-/// The first Event of a file: its version.
+/// Encodes the first Event of a file: its version.
 std::string tensorboard_version_event(double wall_time);
-/// A record of a file: the event's length, its checksum, the event, its checksum.
+/// Encodes a record: the event's length, its checksum, the event, its checksum.
 std::string tensorboard_record(std::string_view event);
 
 class TensorboardFile {
  public:
-  /// A new file in the folder, which is made where it is missing. TensorBoard finds it by its name, which has the time,
-  /// the host and the process. wall_time: seconds since 1970. Errors: disk.
+  /// Makes a new file in the folder, and the folder if necessary. Its name contains the time, the host and the process,
+  /// by which TensorBoard finds it. wall_time: seconds since 1970. Errors: disk.
   static Result<TensorboardFile> create(const std::filesystem::path& folder, double wall_time);
-  /// The same under a hidden name, which TensorBoard does not see and a later call takes over, until publish() gives it
-  /// its own; removed where that is not called. Errors: disk.
+  /// Makes a file with a hidden name that TensorBoard ignores, until publish() renames it. Without publish() it is
+  /// removed; a later call replaces the file of a killed process. Errors: disk.
   static Result<TensorboardFile> create_hidden(const std::filesystem::path& folder, double wall_time);
   TensorboardFile(TensorboardFile&& other) noexcept;
   TensorboardFile& operator=(TensorboardFile&& other) noexcept;
   ~TensorboardFile();
 
-  /// Appends one event; a reader sees it at once. After an error nothing more is written. Errors: disk.
+  /// Appends one event, which a reader sees at once. After an error nothing more is written. Errors: disk.
   Result<void> add(double wall_time, std::int64_t step, const TensorboardScalars& scalars);
-  /// Of a hidden file that is whole: its data are on the disk, and then it has its name. Errors: disk.
+  /// Syncs a complete hidden file to the disk, then renames it. Errors: disk.
   Result<void> publish();
   const std::filesystem::path& path() const { return path_; }
 
@@ -52,7 +52,7 @@ class TensorboardFile {
   Result<void> write(std::string_view event);
 
   std::filesystem::path path_;
-  std::filesystem::path hidden_;  ///< where it is until then; empty: at path_
+  std::filesystem::path hidden_;  ///< temporary path until then; empty: path_ is used
   int fd_ = -1;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a run goes into TensorBoard's files, under Megatron-LM's tags: while it trains, and from its record.
+// Scalars of a run for TensorBoard's files, under Megatron-LM's tags: during training, and from its record.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +13,30 @@
 
 namespace accrue {
 
-/// What the whole loss is called: of a text's one loss "lm loss", as in Megatron-LM; otherwise "loss". Where it has
-/// parts, each is written under its own name beside it.
+/// Tag of the whole loss: "lm loss" for a text's single loss, as in Megatron-LM; otherwise "loss". Parts of a loss are
+/// written beside it under their own names.
 std::string loss_tag(const ModelSpec& model);
 
-/// What an update's own event does not say.
+/// Facts about an update that its event lacks.
 struct UpdateFacts {
   double batch_size = 0.0;  ///< samples of this update, over all ranks
   double world = 1.0;
   double seconds = 0.0;          ///< of this update
-  double flops_of_sample = 0.0;  ///< 0: unknown, and no throughput is written
+  double flops_of_sample = 0.0;  ///< 0: unknown, so no throughput is written
   MemoryUse memory = {};
   std::map<std::string, double> timers = {};  ///< seconds by name
-  std::int64_t timer_level = 0;               ///< which of them are written: those of this level or less
+  std::int64_t timer_level = 0;               ///< maximum level of the written timers
 };
-/// What of a process' memory is known, under "mem-...".
+/// Known memory figures of a process, under "mem-...".
 TensorboardScalars scalars_of(const MemoryUse& memory);
-/// 1: a few times in an update; 2: in every micro-step. As Megatron-LM's --timing-log-level counts.
+/// Returns 1 for timers of a few calls per update, 2 for timers of every micro-step, like Megatron-LM's
+/// --timing-log-level.
 std::int64_t timer_level_of(const std::string& timer);
 /// Seconds of the timers up to a level, as "NAME-time".
 TensorboardScalars scalars_of(const std::map<std::string, double>& timers, std::int64_t level);
 TensorboardScalars scalars_of(const std::string& loss, const Update& update, const UpdateFacts& facts);
 TensorboardScalars scalars_of(const std::string& loss, const Evaluation& evaluation);
-/// The same under the tags whose step is the samples trained on.
+/// The same under the tags with samples as step.
 TensorboardScalars over_samples(const TensorboardScalars& scalars);
 
 }  // namespace accrue

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gallery of fifteen bugs that gradient accumulation is known for: what one sees of each, what detects it, what
-// cures it, and a run in which it acts.
+// Gallery of fifteen well-known bugs of gradient accumulation: the symptom, detector and cure of each, and a run that
+// shows it.
 #pragma once
 
 #include <span>
@@ -13,20 +13,20 @@ namespace accrue {
 struct GalleryBug {
   Bug bug = Bug::none;
   std::string_view title;     ///< "Mean of means"
-  std::string_view symptom;   ///< what its victims see, in one line
-  std::string_view detector;  ///< what finds it here
-  std::string_view cure;      ///< what to change in a loop that has it
+  std::string_view symptom;   ///< what a user sees, in one line
+  std::string_view detector;  ///< what detects it here
+  std::string_view cure;      ///< change to a loop that has the bug
 };
 
 /// All fifteen, in the order of Bug.
 std::span<const GalleryBug> bug_gallery();
-/// Its row; nullptr for Bug::none.
+/// Returns its row; nullptr for Bug::none.
 const GalleryBug* find_gallery_bug(Bug bug);
 
-/// A short run in which the bug acts, with the lamp on every update. Without its bug the same run is exact.
+/// Returns a short run that shows the bug, with the lamp on every update. Without the bug the same run is exact.
 RunSpec gallery_spec(Bug bug);
 
-/// A sentence for a window that is exact although the run has the bug.
+/// Returns a sentence for a window that is exact although the run has the bug.
 std::string_view explain_idle_window(Bug bug);
 
 }  // namespace accrue

@@ -11,23 +11,23 @@
 
 namespace accrue {
 
-/// In the order in which they are shown.
+/// In display order.
 inline constexpr std::array<OptimizerKind, 7> colossalai_optimizers = {
     OptimizerKind::cpu_adam,   OptimizerKind::fused_adam, OptimizerKind::hybrid_adam, OptimizerKind::fused_sgd,
     OptimizerKind::fused_lamb, OptimizerKind::lamb,       OptimizerKind::lars};
 
-/// The spec with another optimizer: settings that it does not have go back to their defaults; the rate, the decay and
-/// everything else stay, so what differs is the rule.
+/// Returns the spec with another optimizer. Settings that it lacks return to their defaults; the rate, the decay and
+/// everything else stay, so only the update rule differs.
 RunSpec under_optimizer(const RunSpec& spec, OptimizerKind kind);
 
 struct OptimizerPlan {
   OptimizerKind kind = OptimizerKind::adamw;
   std::vector<Finding> findings;
-  std::optional<RunPlan> plan;  ///< empty where the spec is refused; findings say why
+  std::optional<RunPlan> plan;  ///< empty if the spec is refused; findings say why
 };
 
-/// Each run measures its update norms, by which the rules differ where the losses do not yet. Pure, as preflight is;
-/// takes as long as seven. `libraries`: what [megatron] can name.
+/// Each run measures its update norms, in which the rules differ before their losses do. Pure, like preflight; takes
+/// the time of seven. `libraries`: plug-in libraries whose names [megatron] can use.
 std::vector<OptimizerPlan> compare_optimizers(const RunSpec& spec, const HostFacts& host, const DataFacts& data,
                                               const std::filesystem::path& base_dir,
                                               std::span<const PluginFacts> libraries = {});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways in which ranks share a run or spare memory, as plug-ins that are switched on and off: what each writes into
-// a spec, what excludes or needs what, and what each costs and saves. The rules are data, in the words of preflight's
-// findings; whether a spec can have a plug-in is preflight's answer for the spec with it.
+// Ways in which ranks share a run or save memory, as plug-ins that can be switched: the keys that each sets, exclusions
+// and requirements between them, and what each costs and saves. The rules are data, in the words of preflight's
+// findings. Preflight of the spec with a plug-in decides whether it is possible.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace accrue {
 
-/// The plug-ins, and behind them choices elsewhere in a spec that some of them exclude.
+/// The plug-ins, followed by other choices of a spec that some of them exclude.
 enum class Capability {
   data,
   tensor,
@@ -50,14 +50,14 @@ inline constexpr std::array all_capabilities = {Capability::data,
                                                 Capability::recorded_weights,
                                                 Capability::early_clipping,
                                                 Capability::early_reduction};
-/// The first of them.
+/// Returns the plug-ins: the first values.
 std::span<const Capability> all_plugins();
 
 std::string_view to_string(Capability capability);  ///< "data", "tensor", ..., "early_reduction"
 std::string_view title_of(Capability capability);   ///< "Data parallelism"
-/// What a plug-in does, as a sentence.
+/// Describes a plug-in in a sentence.
 std::string_view help_of(Capability plugin);
-/// The keys that set how a plug-in works, the one that switches it first.
+/// Returns the keys of a plug-in; the first one switches it.
 std::span<const std::string_view> keys_of(Capability plugin);
 
 bool is_on(Capability capability, const RunSpec& spec);
@@ -68,12 +68,12 @@ struct CapabilitySetting {
   std::string value;
   bool operator==(const CapabilitySetting&) const = default;
 };
-/// What switches it on: a degree is the smallest that divides this spec's model, or 2 where none does.
+/// Settings that switch it on. A degree is the smallest that divides this spec's model, or 2 if none does.
 std::vector<CapabilitySetting> settings_on(Capability capability, const RunSpec& spec);
-/// What switches a plug-in off, with whatever has no meaning without it.
+/// Settings that switch a plug-in off, including those of keys that have no effect without it.
 std::vector<CapabilitySetting> settings_off(Capability plugin);
 RunSpec with_settings(RunSpec spec, std::span<const CapabilitySetting> settings);
-/// The spec with the plug-in on if it is off, and the other way round.
+/// Returns the spec with the plug-in toggled.
 RunSpec switched(const RunSpec& spec, Capability plugin);
 
 enum class Relation { excludes, needs };
@@ -81,33 +81,33 @@ struct CapabilityRule {
   Capability plugin;
   Relation relation;
   Capability other;
-  std::string_view key;  ///< of the finding by which preflight says the same
-  std::string_view why;  ///< its sentence, of which the key is the subject
+  std::string_view key;  ///< key of the finding by which preflight says the same
+  std::string_view why;  ///< its sentence, with the key as the subject
   std::string text() const;
 };
 std::span<const CapabilityRule> capability_rules();
-/// The rule between two, whichever of them states it; where one needs a third that excludes the other, that rule.
-/// nullptr where they go together.
+/// Returns the rule between two, whichever states it. If one needs a third that excludes the other, returns that rule.
+/// nullptr if they are compatible.
 const CapabilityRule* rule_between(Capability one, Capability other);
 
-/// Of the rank that holds most.
+/// Cost of the rank with the most memory.
 RankCost cost_of(const RunPlan& plan);
-/// Bytes that leave a rank in one update, along all axes.
+/// Bytes that leave a rank in one update, over all axes.
 std::int64_t sent_bytes(const RankCost& cost);
 
 struct PluginState {
   Capability plugin = Capability::data;
   bool on = false;
-  std::string locked;  ///< off, and why it cannot be switched on; empty if it can
-  std::string fault;   ///< on, and why the spec is refused for it; empty if it is not
-  /// With the plug-in less without it. Empty where either is refused or its cost is not known.
+  std::string locked;  ///< if off: why it cannot be switched on; empty if it can
+  std::string fault;   ///< if on: why the spec is refused for it; empty if it is not
+  /// Cost with the plug-in minus cost without it. Empty if either is refused or its cost is unknown.
   std::optional<RankCost> difference;
 };
 struct PluginComparison {
-  std::optional<RankCost> now;  ///< empty where the spec is refused, and where !cost_is_known()
+  std::optional<RankCost> now;  ///< empty if the spec is refused, or if !cost_is_known()
   std::vector<PluginState> plugins;
 };
-/// Pure; takes as long as eight preflights.
+/// Pure; takes the time of eight preflights.
 PluginComparison compare_plugins(const RunSpec& spec, const HostFacts& host, const DataFacts& data,
                                  const std::filesystem::path& base_dir, std::span<const PluginFacts> libraries = {});
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a checkpoint was taken, and the name of its folder: "step-100" on a boundary, "step-100+3" three micro-steps
-// into the window after it.
+// Place of a checkpoint and the name of its folder: "step-100" on a boundary, "step-100+3" three micro-steps into the
+// window after it.
 #pragma once
 
 #include <compare>
@@ -20,12 +20,12 @@ struct CheckpointMark {
 };
 
 std::string checkpoint_name(const CheckpointMark& mark);
-/// Not valid for any other name.
+/// Parses a folder name; any other name gives an invalid mark.
 CheckpointMark checkpoint_mark(std::string_view name);
 
-/// Whether a run that is resumed inside a window takes its updates where the uninterrupted run would, even if it has
-/// lost the window's gradients. MMEngine saves neither gradients nor a count, but counts by its runner's iteration,
-/// which is saved (unless restart_count is replayed).
+/// Whether a run that is resumed inside a window updates at the same micro-steps as the uninterrupted run, even if the
+/// window's gradients were lost. MMEngine saves neither gradients nor a count, but counts by its runner's iteration,
+/// which it saves (unless restart_count is replayed).
 bool keeps_place_in_window(const AccumulationKnobs& knobs);
 
 }  // namespace accrue

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each pipeline stage does in one accumulation window, as a list of operations: forward and backward of every
-// micro-step on every model chunk of the stage, and the transfers between stages. A rank runs its list from front to
-// back; a window without a pipeline is the list of one stage, "F0 B0 F1 B1 ...".
+// Operations of each pipeline stage in one accumulation window: forward and backward of every micro-step on every model
+// chunk of the stage, and the transfers between stages. A rank runs its list from front to back. A window without a
+// pipeline is the list of one stage, "F0 B0 F1 B1 ...".
 //
-// Problem: a blocking send waits for its receive, and two stages that send to each other first wait forever. Choice:
-// only the order of computation is given by the schedule; all stages are played through together, and each list takes
-// its transfers in the order in which they met there. A list so made is one view of a common order, so it cannot
-// deadlock however transfers are carried out. A send follows the operation that made its tensor, a receive precedes the
-// one that needs it, unless the sender could not go on otherwise.
+// Problem: a blocking send waits for its receive, so two stages that first send to each other deadlock. Solution: the
+// schedule gives only the order of computation. All stages are simulated together, and each list takes its transfers in
+// the order in which they met. Such a list is one view of a common order, so it cannot deadlock with any kind of
+// transfer. A send follows the operation that made its tensor. A receive comes just before the operation that needs it,
+// unless the sender would be blocked otherwise.
 // Source: Megatron-LM's schedules: all-forward-all-backward (GPipe), one-forward-one-backward, interleaved.
 #pragma once
 
@@ -45,16 +45,17 @@ struct PipelineOperation {
 
 std::string_view to_string(PipelineSchedule schedule);  ///< "one_forward_one_backward", ...
 
-/// The schedule of a spec's windows, for one of so many micro-steps. One that does not fill the groups of the
-/// interleaved schedule, as at an epoch's end, runs all forward first.
+/// Schedule of a spec for a window of `micro_steps`. A window that does not fill the groups of the interleaved
+/// schedule, as at the end of an epoch, runs all forwards first.
 PipelineShape pipeline_shape(const ParallelSpec& parallel, std::int64_t micro_steps);
 
-/// One list per stage. Errors (config): a shape that the schedule cannot have, with the rule.
+/// Returns one list per stage. Errors (config): a shape that the schedule does not support, with the rule.
 Result<std::vector<std::vector<PipelineOperation>>> pipeline_schedule(const PipelineShape& shape);
 
-/// Most forwards of a stage whose backward is still to come: the activations that it keeps, counted in chunks.
+/// Maximum number of forwards of a stage whose backward is still to come: the activations that it keeps, counted in
+/// chunks.
 std::int64_t pipeline_in_flight(const PipelineShape& shape, std::int64_t stage);
-/// Part of a window's time that each stage idles, where all stages take equally long: (p - 1) / (m v + p - 1).
+/// Fraction of a window's time that each stage idles if all stages are equally fast: (p - 1) / (m v + p - 1).
 double pipeline_bubble(const PipelineShape& shape);
 
 }  // namespace accrue

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When each operation of a pipeline's window runs: the lists of pipeline_schedule() played with a clock. All stages
-// take equally long, a transfer takes no time, a send does not wait, and a stage stands at a receive until its tensor
-// has been made. A measured window fills the same struct, so that both sides of a comparison are counted by one rule.
+// Start and end of each operation of a pipeline window: the lists of pipeline_schedule(), simulated with a clock. All
+// stages take equally long, transfers take no time, sends do not wait, and a receive waits until its tensor was made. A
+// measured window fills the same struct, so one rule evaluates both.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace accrue {
 
-/// What a micro-step takes on a whole stage; one of its v chunks takes the v-th part.
+/// Time of a micro-step on a whole stage; one of its v chunks takes 1 / v of it.
 struct PipelinePace {
   double forward = 1.0;
   double backward = 2.0;
@@ -27,15 +27,15 @@ struct PipelineBlock {
   bool operator==(const PipelineBlock&) const = default;
 };
 
-/// Blocks by stage, each stage's in the order in which it runs them.
+/// Blocks by stage, in each stage's order of execution.
 struct PipelineTimeline {
   std::vector<std::vector<PipelineBlock>> lanes;
 
   double begin() const;
   double end() const;  ///< from begin(): the makespan
-  /// Part of the time from the first block to the last one's end in which the stages do not compute.
+  /// Fraction of the time from the first block to the end of the last one in which the stages do not compute.
   double bubble() const;
-  /// Most forwards of a stage whose backward is still to come.
+  /// Maximum number of forwards of a stage whose backward is still to come.
   std::int64_t stash(std::size_t stage) const;
   std::size_t blocks() const;
 };
@@ -43,7 +43,8 @@ struct PipelineTimeline {
 /// Errors: those of pipeline_schedule().
 Result<PipelineTimeline> pipeline_timeline(const PipelineShape& shape, const PipelinePace& pace = {});
 
-/// For each block, in the order of its lane: how many stages compute at some time while it runs, its own included.
+/// For each block, in the order of its lane: the number of stages that compute at some time while it runs, including
+/// its own.
 std::vector<std::vector<std::int64_t>> stages_at_work(const PipelineTimeline& timeline);
 
 }  // namespace accrue

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weight decay as a pure function of the samples trained on: constant, or from a start to an end over the run.
-// Source: Megatron-LM's OptimizerParamScheduler.
+// Weight decay as a pure function of the samples trained on: constant, or from a start to an end over the run. Source:
+// Megatron-LM's OptimizerParamScheduler.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct WeightDecayCurve {
 
 WeightDecayCurve make_weight_decay(const OptimizerSpec& optimizer, std::int64_t run_samples);
 
-/// The weight decay of an update; `samples`: those of the updates done before it, over all ranks.
+/// Weight decay of an update. `samples`: samples of the updates done before it, over all ranks.
 double weight_decay_at(const WeightDecayCurve& curve, std::int64_t samples);
 
 }  // namespace accrue

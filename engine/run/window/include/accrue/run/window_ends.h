@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From update to update through a plan, for what looks at updates alone.
+// Iteration over the updates of a plan, for callers that ignore micro-steps.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace accrue {
 
-/// The next micro-step that updates, as if next() had been called up to it; nothing where the run ends before. Costs as
-/// much for a window of a million micro-steps as for one of ten.
+/// Advances to the next micro-step that updates, as if next() had been called up to it; none if the run ends before.
+/// The cost does not depend on the window's size.
 std::optional<MicroPlan> next_update(AccumulationWindow& window);
 
 }  // namespace accrue

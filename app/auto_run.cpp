@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "accrue/run/printable.h"
+#include "document/preflight_runner.h"
+#include "document/spec_files.h"
 #include "live/run_control.h"
 #include "runs/run_library.h"
 #include "series/event_pump.h"
-#include "setup/preflight_runner.h"
-#include "setup/spec_files.h"
 #include "shell/main_window.h"
 
 namespace accrue::ui {

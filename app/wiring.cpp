@@ -9,14 +9,14 @@
 #include <utility>
 
 #include "auto_run.h"
+#include "document/preflight_runner.h"
+#include "document/spec_document.h"
 #include "kit/job_runner.h"
 #include "kit/theme.h"
 #include "live/close_guard.h"
 #include "live/run_control.h"
 #include "runs/run_library.h"
 #include "session_signals.h"
-#include "setup/preflight_runner.h"
-#include "setup/spec_document.h"
 #include "shell/dialogs.h"
 #include "shell/main_window.h"
 #include "single_instance.h"

@@ -10,9 +10,9 @@
 #include <cstdint>
 
 #include "accrue/run/run_store.h"
-#include "kit/message_bar.h"
 #include "live/companion_run.h"
 #include "studio_fixture.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

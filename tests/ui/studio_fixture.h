@@ -10,12 +10,12 @@
 #include <functional>
 #include <memory>
 
+#include "document/preflight_runner.h"
+#include "document/spec_document.h"
 #include "kit/theme.h"
 #include "live/run_control.h"
 #include "runs/run_library.h"
 #include "series/engine_bridge.h"
-#include "setup/preflight_runner.h"
-#include "setup/spec_document.h"
 #include "shell/dialogs.h"
 #include "shell/main_window.h"
 #include "support/places.h"

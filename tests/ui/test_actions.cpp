@@ -16,7 +16,7 @@
 
 #include "kit/command_table.h"
 #include "plots/plot_area.h"
-#include "series/smoothing.h"
+#include "points/smoothing.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
 

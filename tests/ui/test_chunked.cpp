@@ -15,8 +15,8 @@
 #include <random>
 #include <thread>
 
-#include "series/chunked.h"
-#include "series/series_store.h"
+#include "points/chunked.h"
+#include "points/series_store.h"
 #include "support/table.h"
 #include "support/test_program.h"
 

@@ -7,7 +7,7 @@
 
 #include "kit/clock.h"
 #include "kit/number_text.h"
-#include "series/series_store.h"
+#include "points/series_store.h"
 #include "support/table.h"
 #include "support/test_program.h"
 

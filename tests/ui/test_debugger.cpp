@@ -8,13 +8,13 @@
 
 #include "accrue/run/lr_curve.h"
 #include "kit/number_text.h"
-#include "kit/state_chip.h"
 #include "live/accumulation_panel.h"
 #include "live/gradient_pool.h"
 #include "live/held_phases.h"
 #include "made_run.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
+#include "widgets/state_chip.h"
 
 namespace test_debugger {
 

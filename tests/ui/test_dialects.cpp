@@ -10,13 +10,13 @@
 #include "compare/dialect_panel.h"
 #include "compare/dialect_strip.h"
 #include "compare/variants.h"
-#include "kit/message_bar.h"
 #include "live/run_queue.h"
 #include "plots/plot_area.h"
 #include "runs/run_table_model.h"
 #include "runs/runs_panel.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
+#include "widgets/message_bar.h"
 
 namespace test_dialects {
 

@@ -5,9 +5,9 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "document/findings_model.h"
+#include "document/spec_document.h"
 #include "live/run_actions.h"
-#include "setup/findings_model.h"
-#include "setup/spec_document.h"
 
 #include <QAbstractItemModelTester>
 #include "kit/number_text.h"

@@ -18,12 +18,12 @@
 #include "accrue/run/code_export.h"
 #include "accrue/run/tensorboard_file.h"
 #include "exchange/figure_dialog.h"
-#include "kit/message_bar.h"
 #include "runs/run_notebook.h"
 #include "runs/run_table_model.h"
 #include "runs/runs_panel.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
+#include "widgets/message_bar.h"
 
 namespace test_exchange {
 

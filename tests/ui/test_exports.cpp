@@ -14,11 +14,11 @@
 #include <memory>
 
 #include "exchange/exchange_jobs.h"
-#include "kit/message_bar.h"
 #include "plots/plot_area.h"
 #include "plots/plot_export.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
+#include "widgets/message_bar.h"
 
 namespace test_exports {
 

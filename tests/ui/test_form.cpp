@@ -12,8 +12,6 @@
 
 #include "accrue/run/megatron_fields.h"
 #include "form_fixture.h"
-#include "kit/fold_button.h"
-#include "kit/number_edit.h"
 #include "kit/text.h"
 #include "kit/text_scale.h"
 #include "setup/arithmetic_panel.h"
@@ -23,6 +21,8 @@
 #include "setup/window_preview.h"
 #include "support/table.h"
 #include "support/test_program.h"
+#include "widgets/fold_button.h"
+#include "widgets/number_edit.h"
 
 namespace test_form {
 

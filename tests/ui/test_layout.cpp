@@ -11,14 +11,14 @@
 #include <QToolTip>
 #include <QTreeView>
 
-#include "kit/message_bar.h"
-#include "kit/number_edit.h"
 #include "kit/text_scale.h"
 #include "live/gradient_pool.h"
 #include "plots/loss_plot.h"
 #include "shell/view_size.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
+#include "widgets/message_bar.h"
+#include "widgets/number_edit.h"
 
 namespace test_layout {
 

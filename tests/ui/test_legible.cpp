@@ -15,9 +15,9 @@
 #include <QTemporaryDir>
 #include <QTextBrowser>
 
+#include "canvas/plot_canvas.h"
 #include "kit/text_scale.h"
 #include "plots/loss_plot.h"
-#include "plots/plot_canvas.h"
 #include "shell/view_size.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"

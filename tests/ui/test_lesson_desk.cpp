@@ -8,11 +8,11 @@
 #include <QScrollBar>
 #include <QTemporaryDir>
 
+#include "document/spec_files.h"
 #include "plots/plot_area.h"
 #include "runs/runs_panel.h"
 #include "setup/field_form.h"
 #include "setup/field_row.h"
-#include "setup/spec_files.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
 #include "teach/lesson_player.h"

@@ -13,8 +13,8 @@
 #include <QSignalSpy>
 #include <QTemporaryDir>
 
+#include "canvas/plot_view.h"
 #include "plots/plot_area.h"
-#include "plots/plot_view.h"
 #include "runs/runs_panel.h"
 #include "setup/field_form.h"
 #include "setup/field_row.h"

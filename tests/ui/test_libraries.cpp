@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "accrue/run/run_order.h"
+#include "document/spec_files.h"
 #include "series/run_text.h"
 #include "setup/finding_note.h"
-#include "setup/spec_files.h"
 #include "studio_fixture.h"
 #include "support/programs.h"
 #include "support/table.h"

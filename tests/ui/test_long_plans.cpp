@@ -6,10 +6,10 @@
 #include <QTest>
 
 #include "accrue/run/preflight.h"
+#include "document/preflight_runner.h"
+#include "document/spec_document.h"
 #include "series/plan_outline.h"
 #include "series/run_series.h"
-#include "setup/preflight_runner.h"
-#include "setup/spec_document.h"
 #include "support/long_plans.h"
 #include "support/test_program.h"
 

@@ -10,7 +10,6 @@
 #include <QTimer>
 #include <cstring>
 
-#include "kit/message_bar.h"
 #include "kit/text_scale.h"
 #include "page_audit.h"
 #include "plots/plot_area.h"
@@ -19,6 +18,7 @@
 #include "studio_fixture.h"
 #include "support/test_program.h"
 #include "teach/lesson_player.h"
+#include "widgets/message_bar.h"
 
 namespace test_pages {
 

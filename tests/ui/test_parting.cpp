@@ -2,8 +2,8 @@
 // Two runs in the window: where their curves part, what differs between them, and the way there.
 #include <QTreeView>
 
+#include "canvas/parting_mark.h"
 #include "made_run.h"
-#include "plots/parting_mark.h"
 #include "plots/plot_area.h"
 #include "runs/runs_panel.h"
 #include "series/run_pair.h"

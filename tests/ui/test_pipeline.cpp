@@ -8,14 +8,14 @@
 #include <QTest>
 #include <cmath>
 
-#include "kit/number_edit.h"
-#include "kit/value_drag.h"
+#include "canvas/plot_header.h"
 #include "made_run.h"
 #include "plan/pipeline_panel.h"
-#include "plots/plot_header.h"
 #include "shell/start_page.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
+#include "widgets/number_edit.h"
+#include "widgets/value_drag.h"
 
 namespace test_pipeline {
 

@@ -4,12 +4,12 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "canvas/plot_header.h"
 #include "kit/number_text.h"
 #include "plots/plot_export.h"
-#include "plots/plot_header.h"
 #include "plots_fixture.h"
+#include "points/smoothing.h"
 #include "runs/run_table_model.h"
-#include "series/smoothing.h"
 #include "support/test_program.h"
 
 namespace test_plot_pictures {

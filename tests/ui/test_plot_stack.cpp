@@ -9,13 +9,13 @@
 #include <QTimer>
 #include <map>
 
+#include "canvas/curve_layer.h"
+#include "canvas/lane_clock.h"
+#include "canvas/plot_header.h"
+#include "canvas/plot_table.h"
 #include "kit/number_text.h"
-#include "plots/curve_layer.h"
-#include "plots/lane_clock.h"
-#include "plots/plot_header.h"
-#include "plots/plot_table.h"
 #include "plots_fixture.h"
-#include "series/sync_timeline.h"
+#include "points/sync_timeline.h"
 #include "support/test_program.h"
 
 namespace test_plot_stack {

@@ -8,12 +8,12 @@
 #include <QTest>
 #include <limits>
 
+#include "canvas/curve_layer.h"
+#include "canvas/series_swatch.h"
 #include "kit/number_text.h"
-#include "plots/curve_layer.h"
-#include "plots/series_swatch.h"
 #include "plots_fixture.h"
+#include "points/smoothing.h"
 #include "series/group_curve.h"
-#include "series/smoothing.h"
 #include "support/test_program.h"
 
 namespace test_plots {

@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "series/column_reducer.h"
+#include "points/column_reducer.h"
 #include "support/test_program.h"
 
 namespace test_reducer {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Messages about runs go when their cause has gone.
-#include "kit/message_bar.h"
 #include "runs/runs_panel.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
+#include "widgets/message_bar.h"
 
 namespace test_run_messages {
 

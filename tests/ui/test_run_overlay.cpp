@@ -5,12 +5,12 @@
 #include <memory>
 #include <vector>
 
-#include "kit/message_bar.h"
 #include "made_run.h"
 #include "runs/run_library.h"
 #include "runs/run_overlay.h"
 #include "runs/runs_panel.h"
 #include "support/test_program.h"
+#include "widgets/message_bar.h"
 
 namespace test_run_overlay {
 

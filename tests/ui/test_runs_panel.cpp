@@ -18,7 +18,6 @@
 #include <QTreeWidget>
 
 #include "accrue/run/bug_gallery.h"
-#include "kit/message_bar.h"
 #include "live/run_queue.h"
 #include "made_run.h"
 #include "plots/difference_plot.h"
@@ -28,6 +27,7 @@
 #include "runs/runs_panel.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
+#include "widgets/message_bar.h"
 
 namespace test_runs_panel {
 

@@ -16,11 +16,11 @@
 #include "kit/no_value.h"
 #include "kit/number_text.h"
 #include "made_run.h"
+#include "points/smoothing.h"
 #include "series/rank_status.h"
 #include "series/run_series.h"
 #include "series/run_text.h"
 #include "series/series_export.h"
-#include "series/smoothing.h"
 #include "support/test_program.h"
 
 namespace test_series {

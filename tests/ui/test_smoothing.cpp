@@ -4,7 +4,7 @@
 #include <limits>
 #include <random>
 
-#include "series/smoothing.h"
+#include "points/smoothing.h"
 #include "support/test_program.h"
 
 namespace test_smoothing {

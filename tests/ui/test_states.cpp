@@ -10,8 +10,6 @@
 #include <fstream>
 
 #include "accrue/run/run_order.h"
-#include "kit/message_bar.h"
-#include "kit/state_chip.h"
 #include "live/run_actions.h"
 #include "live/status_row.h"
 #include "made_run.h"
@@ -22,6 +20,8 @@
 #include "series/run_text.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
+#include "widgets/message_bar.h"
+#include "widgets/state_chip.h"
 
 namespace test_states {
 

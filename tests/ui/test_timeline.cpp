@@ -4,7 +4,7 @@
 #include <random>
 
 #include "made_run.h"
-#include "series/sync_timeline.h"
+#include "points/sync_timeline.h"
 #include "support/test_program.h"
 
 namespace test_timeline {

@@ -9,11 +9,11 @@
 #include <QToolBar>
 
 #include "form_fixture.h"
-#include "kit/number_edit.h"
 #include "plots/plot_area.h"
 #include "setup/finding_note.h"
 #include "support/table.h"
 #include "support/test_program.h"
+#include "widgets/number_edit.h"
 
 namespace test_typing {
 

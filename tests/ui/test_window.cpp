@@ -17,12 +17,12 @@
 #include "accrue/run/event_reader.h"
 #include "accrue/run/run_order.h"
 #include "accrue/run/run_store.h"
-#include "kit/message_bar.h"
+#include "document/spec_files.h"
 #include "live/close_guard.h"
 #include "plots/plot_area.h"
-#include "setup/spec_files.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
+#include "widgets/message_bar.h"
 
 namespace test_window {
 

@@ -3,11 +3,11 @@
 
 #include <utility>
 
-#include "kit/message_bar.h"
+#include "document/plan_follower.h"
+#include "document/spec_document.h"
 #include "live/run_queue.h"
 #include "queue_message.h"
-#include "setup/plan_follower.h"
-#include "setup/spec_document.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

@@ -16,14 +16,14 @@
 
 #include "accrue/run/choice_names.h"
 #include "dialect_strip.h"
-#include "kit/scrolled.h"
+#include "document/findings_model.h"
+#include "document/spec_document.h"
 #include "kit/text.h"
 #include "kit/theme.h"
 #include "live/run_queue.h"
 #include "series/run_series.h"
 #include "series/run_text.h"
-#include "setup/findings_model.h"
-#include "setup/spec_document.h"
+#include "widgets/scrolled.h"
 
 namespace accrue::ui {
 

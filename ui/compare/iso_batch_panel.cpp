@@ -14,14 +14,14 @@
 #include <set>
 #include <utility>
 
+#include "document/findings_model.h"
+#include "document/spec_document.h"
 #include "kit/number_text.h"
 #include "kit/theme.h"
 #include "live/run_control.h"
 #include "live/run_queue.h"
 #include "plan/measured_cost.h"
 #include "runs/run_library.h"
-#include "setup/findings_model.h"
-#include "setup/spec_document.h"
 
 namespace accrue::ui {
 

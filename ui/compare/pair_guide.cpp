@@ -5,12 +5,12 @@
 
 #include "compare_sheet.h"
 #include "kit/actions.h"
-#include "kit/message_bar.h"
 #include "kit/raise_window.h"
 #include "plots/plot_area.h"
 #include "runs/run_library.h"
 #include "runs/runs_panel.h"
 #include "series/run_pair.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

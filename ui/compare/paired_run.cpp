@@ -7,7 +7,9 @@
 #include "accrue/run/megatron_lowering.h"
 #include "accrue/run/pair_share.h"
 #include "accrue/run/spec_fields.h"
-#include "kit/message_bar.h"
+#include "document/library_probe.h"
+#include "document/preflight_runner.h"
+#include "document/spec_files.h"
 #include "kit/text.h"
 #include "live/companion_run.h"
 #include "live/run_control.h"
@@ -15,9 +17,7 @@
 #include "pair_guide.h"
 #include "runs/run_library.h"
 #include "runs/runs_panel.h"
-#include "setup/library_probe.h"
-#include "setup/preflight_runner.h"
-#include "setup/spec_files.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

@@ -4,8 +4,9 @@
 #include <QWidget>
 #include <utility>
 
+#include "document/preflight_runner.h"
+#include "document/spec_document.h"
 #include "kit/actions.h"
-#include "kit/message_bar.h"
 #include "kit/raise_window.h"
 #include "live/run_control.h"
 #include "live/run_queue.h"
@@ -13,8 +14,7 @@
 #include "runs/groups_sheet.h"
 #include "runs/run_library.h"
 #include "seed_dialogs.h"
-#include "setup/preflight_runner.h"
-#include "setup/spec_document.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "kit/message_bar.h"
 #include "live/run_queue.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

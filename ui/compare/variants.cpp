@@ -7,9 +7,9 @@
 #include "accrue/run/choice_names.h"
 #include "accrue/run/megatron_lowering.h"
 #include "accrue/run/preflight.h"
+#include "document/findings_model.h"
 #include "kit/number_text.h"
 #include "kit/text.h"
-#include "setup/findings_model.h"
 
 namespace accrue::ui {
 

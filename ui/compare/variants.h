@@ -12,7 +12,7 @@
 #include "accrue/run/iso_batch.h"
 #include "accrue/run/optimizer_comparison.h"
 #include "compared_runs.h"
-#include "setup/plan_follower.h"
+#include "document/plan_follower.h"
 
 namespace accrue::ui {
 

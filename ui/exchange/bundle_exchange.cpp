@@ -14,16 +14,16 @@
 
 #include "accrue/run/bundle.h"
 #include "accrue/run/spec_io.h"
+#include "document/spec_document.h"
+#include "document/spec_files.h"
 #include "exchange_dialogs.h"
 #include "exchange_jobs.h"
 #include "kit/actions.h"
-#include "kit/message_bar.h"
 #include "runs/run_library.h"
 #include "runs/run_notebook.h"
 #include "series/run_name.h"
 #include "series/run_series.h"
-#include "setup/spec_document.h"
-#include "setup/spec_files.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

@@ -16,12 +16,12 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "document/preflight_runner.h"
+#include "document/spec_document.h"
 #include "kit/file_dialogs.h"
 #include "kit/text.h"
 #include "kit/theme.h"
 #include "series/run_series.h"
-#include "setup/preflight_runner.h"
-#include "setup/spec_document.h"
 
 namespace accrue::ui {
 

@@ -9,16 +9,16 @@
 #include "accrue/run/log_reader.h"
 #include "accrue/run/tensorboard_export.h"
 #include "code_export_sheet.h"
+#include "document/spec_document.h"
+#include "document/spec_files.h"
 #include "exchange_jobs.h"
 #include "kit/actions.h"
 #include "kit/file_dialogs.h"
-#include "kit/message_bar.h"
 #include "kit/raise_window.h"
 #include "runs/run_library.h"
 #include "runs/runs_panel.h"
 #include "series/run_series.h"
-#include "setup/spec_document.h"
-#include "setup/spec_files.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

@@ -3,7 +3,7 @@
 
 #include <QMetaObject>
 
-#include "kit/message_bar.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

@@ -10,13 +10,13 @@
 #include <QSettings>
 #include <optional>
 
+#include "document/spec_document.h"
 #include "exchange_dialogs.h"
 #include "exchange_jobs.h"
 #include "kit/actions.h"
-#include "kit/message_bar.h"
 #include "plots/plot_area.h"
 #include "runs/run_library.h"
-#include "setup/spec_document.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

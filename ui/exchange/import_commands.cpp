@@ -4,10 +4,10 @@
 #include <QDir>
 
 #include "bundle_exchange.h"
+#include "document/spec_files.h"
 #include "exchange.h"
 #include "kit/actions.h"
 #include "kit/file_dialogs.h"
-#include "setup/spec_files.h"
 
 namespace accrue::ui {
 

@@ -8,10 +8,10 @@
 #include <QUrl>
 
 #include "accrue/run/run_order.h"
+#include "document/library_probe.h"
 #include "kit/actions.h"
 #include "runs/runs_panel.h"
 #include "series/run_series.h"
-#include "setup/library_probe.h"
 
 namespace accrue::ui {
 

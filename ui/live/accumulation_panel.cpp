@@ -13,15 +13,15 @@
 
 #include "gradient_pool.h"
 #include "kit/number_text.h"
-#include "kit/scrolled.h"
-#include "kit/state_chip.h"
 #include "kit/theme.h"
 #include "kit/theme_colors.h"
-#include "kit/tip_text.h"
 #include "run_control.h"
 #include "runs/dock_panel.h"
 #include "series/rank_status.h"
 #include "series/run_text.h"
+#include "widgets/scrolled.h"
+#include "widgets/state_chip.h"
+#include "widgets/tip_text.h"
 
 namespace accrue::ui {
 

@@ -3,7 +3,7 @@
 
 #include "close_guard.h"
 #include "kit/actions.h"
-#include "kit/message_bar.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

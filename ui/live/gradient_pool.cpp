@@ -11,7 +11,7 @@
 #include "kit/text.h"
 #include "kit/text_scale.h"
 #include "kit/theme.h"
-#include "kit/tip_text.h"
+#include "widgets/tip_text.h"
 
 namespace accrue::ui {
 

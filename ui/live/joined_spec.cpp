@@ -4,10 +4,10 @@
 #include <QPointer>
 
 #include "accrue/run/megatron_lowering.h"
-#include "kit/message_bar.h"
+#include "document/spec_document.h"
+#include "document/spec_files.h"
 #include "run_control.h"
-#include "setup/spec_document.h"
-#include "setup/spec_files.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

@@ -7,9 +7,9 @@
 #include "accrue/run/plugin_facts.h"
 #include "accrue/run/run_order.h"
 #include "accrue/run/spec_fields.h"
-#include "setup/library_probe.h"
-#include "setup/preflight_runner.h"
-#include "setup/spec_document.h"
+#include "document/library_probe.h"
+#include "document/preflight_runner.h"
+#include "document/spec_document.h"
 
 namespace accrue::ui {
 

@@ -13,6 +13,7 @@
 #include "accrue/run/findings.h"
 #include "accrue/run/result.h"
 #include "accrue/run/spec_fields.h"
+#include "document/spec_document.h"
 #include "held_phases.h"
 #include "hosted_run.h"
 #include "kit/job_runner.h"
@@ -21,7 +22,6 @@
 #include "series/engine_bridge.h"
 #include "series/rank_status.h"
 #include "series/run_series.h"
-#include "setup/spec_document.h"
 #include "step_queue.h"
 
 namespace accrue::ui {

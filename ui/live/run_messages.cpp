@@ -4,13 +4,13 @@
 #include <QFileInfo>
 #include <algorithm>
 
-#include "kit/message_bar.h"
+#include "document/findings_model.h"
 #include "kit/number_text.h"
+#include "points/chunk_file.h"
 #include "run_control.h"
 #include "runs/run_library.h"
-#include "series/chunk_file.h"
 #include "series/run_text.h"
-#include "setup/findings_model.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

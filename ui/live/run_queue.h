@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "accrue/run/run_plan.h"
-#include "setup/spec_document.h"
+#include "document/spec_document.h"
 
 namespace accrue::ui {
 

@@ -8,13 +8,13 @@
 #include <cmath>
 #include <initializer_list>
 
-#include "kit/elided_label.h"
 #include "kit/number_text.h"
-#include "kit/state_chip.h"
 #include "kit/theme.h"
 #include "runs/run_tag.h"
 #include "series/run_series.h"
 #include "series/run_text.h"
+#include "widgets/elided_label.h"
+#include "widgets/state_chip.h"
 
 namespace accrue::ui {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "accrue/run/spec_fields.h"
+#include "document/spec_document.h"
 #include "kit/actions.h"
-#include "kit/message_bar.h"
 #include "kit/text.h"
 #include "kit/theme.h"
 #include "run_control.h"
@@ -17,7 +17,7 @@
 #include "setup/arithmetic_panel.h"
 #include "setup/field_form.h"
 #include "setup/setup_panel.h"
-#include "setup/spec_document.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

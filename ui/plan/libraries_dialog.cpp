@@ -14,9 +14,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "document/library_probe.h"
 #include "kit/file_dialogs.h"
 #include "kit/theme.h"
-#include "setup/library_probe.h"
 
 namespace accrue::ui {
 

@@ -8,16 +8,16 @@
 
 #include "accrue/run/run_order.h"
 #include "accrue/run/spec_fields.h"
-#include "kit/message_bar.h"
+#include "document/findings_model.h"
+#include "document/library_probe.h"
+#include "document/preflight_runner.h"
+#include "document/spec_document.h"
+#include "document/spec_files.h"
 #include "kit/text.h"
 #include "libraries_dialog.h"
 #include "library_memory.h"
 #include "runs/run_library.h"
-#include "setup/findings_model.h"
-#include "setup/library_probe.h"
-#include "setup/preflight_runner.h"
-#include "setup/spec_document.h"
-#include "setup/spec_files.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "setup/preflight_runner.h"
-#include "setup/spec_document.h"
+#include "document/preflight_runner.h"
+#include "document/spec_document.h"
 
 namespace accrue::ui {
 

@@ -12,18 +12,18 @@
 #include <cmath>
 
 #include "accrue/run/accumulation_knobs.h"
-#include "kit/dock_height.h"
+#include "canvas/plot_header.h"
+#include "document/preflight_runner.h"
+#include "document/spec_document.h"
 #include "kit/number_text.h"
 #include "kit/text.h"
 #include "kit/theme.h"
-#include "kit/value_drag.h"
-#include "kit/wheel_guard.h"
-#include "plots/plot_header.h"
 #include "runs/dock_panel.h"
 #include "series/run_series.h"
 #include "setup/field_editor.h"
-#include "setup/preflight_runner.h"
-#include "setup/spec_document.h"
+#include "widgets/dock_height.h"
+#include "widgets/value_drag.h"
+#include "widgets/wheel_guard.h"
 
 namespace accrue::ui {
 

@@ -13,19 +13,19 @@
 #include "accrue/run/accumulation_knobs.h"
 #include "accrue/run/forecast.h"
 #include "accrue/run/sample_lock.h"
+#include "document/preflight_runner.h"
+#include "document/spec_document.h"
 #include "kit/number_text.h"
-#include "kit/scrolled.h"
 #include "kit/text.h"
 #include "kit/theme.h"
-#include "kit/wheel_guard.h"
 #include "live/run_control.h"
 #include "measured_cost.h"
 #include "memory_bar.h"
 #include "runs/dock_panel.h"
 #include "runs/run_library.h"
 #include "series/run_text.h"
-#include "setup/preflight_runner.h"
-#include "setup/spec_document.h"
+#include "widgets/scrolled.h"
+#include "widgets/wheel_guard.h"
 
 namespace accrue::ui {
 

@@ -11,14 +11,14 @@
 #include <cstdlib>
 
 #include "accrue/run/spec_fields.h"
+#include "document/preflight_runner.h"
+#include "document/spec_document.h"
 #include "kit/number_text.h"
-#include "kit/switch_box.h"
 #include "kit/text.h"
 #include "kit/theme.h"
 #include "memory_bar.h"
 #include "setup/field_editor.h"
-#include "setup/preflight_runner.h"
-#include "setup/spec_document.h"
+#include "widgets/switch_box.h"
 
 namespace accrue::ui {
 

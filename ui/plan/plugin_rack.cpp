@@ -10,16 +10,16 @@
 
 #include "accrue/run/forecast.h"
 #include "accrue/run/megatron_lowering.h"
-#include "kit/fold_button.h"
+#include "document/preflight_runner.h"
+#include "document/spec_document.h"
 #include "kit/number_text.h"
-#include "kit/scrolled.h"
 #include "kit/theme.h"
 #include "plugin_card.h"
 #include "plugin_matrix.h"
 #include "runs/dock_panel.h"
 #include "series/run_text.h"
-#include "setup/preflight_runner.h"
-#include "setup/spec_document.h"
+#include "widgets/fold_button.h"
+#include "widgets/scrolled.h"
 
 namespace accrue::ui {
 

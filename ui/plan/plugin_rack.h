@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "accrue/run/plugins.h"
-#include "setup/plan_follower.h"
+#include "document/plan_follower.h"
 
 class QLabel;
 class QScrollArea;

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "accrue/run/forecast.h"
+#include "document/preflight_runner.h"
 #include "kit/number_text.h"
-#include "kit/scrolled.h"
 #include "kit/text.h"
 #include "kit/theme.h"
 #include "live/run_control.h"
@@ -16,7 +16,7 @@
 #include "rank_cells.h"
 #include "runs/dock_panel.h"
 #include "series/run_text.h"
-#include "setup/preflight_runner.h"
+#include "widgets/scrolled.h"
 
 namespace accrue::ui {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "curve_layer.h"
+#include "canvas/curve_layer.h"
 
 namespace accrue::ui {
 

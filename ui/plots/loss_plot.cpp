@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "axis_tickers.h"
-#include "curve_layer.h"
+#include "canvas/axis_tickers.h"
+#include "canvas/curve_layer.h"
+#include "canvas/mark_track.h"
 #include "kit/number_text.h"
-#include "mark_track.h"
 #include "series/group_curve.h"
 
 namespace accrue::ui {

@@ -8,9 +8,9 @@
 #include <map>
 #include <memory>
 
-#include "plot_view.h"
+#include "canvas/plot_view.h"
+#include "points/smoothing.h"
 #include "series/group_curve.h"
-#include "series/smoothing.h"
 
 namespace accrue::ui {
 

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <map>
 
-#include "axis_tickers.h"
-#include "curve_layer.h"
+#include "canvas/axis_tickers.h"
+#include "canvas/curve_layer.h"
+#include "canvas/mark_track.h"
 #include "kit/number_text.h"
-#include "mark_track.h"
 
 namespace accrue::ui {
 

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "plot_view.h"
-#include "series/column_reducer.h"
+#include "canvas/plot_view.h"
+#include "points/column_reducer.h"
 
 namespace accrue::ui {
 

@@ -3,7 +3,7 @@
 
 #include <QAccessibleWidget>
 
-#include "plot_view.h"
+#include "canvas/plot_view.h"
 
 namespace accrue::ui {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plot_area.h"
-#include "parting_mark.h"
+#include "canvas/parting_mark.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -18,18 +18,18 @@
 #include <map>
 #include <utility>
 
+#include "canvas/plot_hub.h"
+#include "canvas/plot_table.h"
 #include "kit/theme.h"
 #include "learning_rate_plot.h"
 #include "loss_plot.h"
 #include "metric_plot.h"
 #include "plot_accessible.h"
 #include "plot_export.h"
-#include "plot_hub.h"
-#include "plot_table.h"
+#include "points/smoothing.h"
 #include "run_key.h"
 #include "series/group_curve.h"
 #include "series/run_name.h"
-#include "series/smoothing.h"
 #include "sync_strip.h"
 
 namespace accrue::ui {

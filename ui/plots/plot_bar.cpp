@@ -14,9 +14,9 @@
 #include "kit/actions.h"
 #include "kit/clock.h"
 #include "kit/theme.h"
-#include "kit/wheel_guard.h"
 #include "plot_area.h"
-#include "series/smoothing.h"
+#include "points/smoothing.h"
+#include "widgets/wheel_guard.h"
 
 namespace accrue::ui {
 

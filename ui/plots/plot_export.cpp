@@ -15,9 +15,9 @@
 #include <numeric>
 #include <utility>
 
+#include "canvas/plot_view.h"
+#include "canvas/series_swatch.h"
 #include "kit/theme.h"
-#include "plot_view.h"
-#include "series_swatch.h"
 
 namespace accrue::ui {
 

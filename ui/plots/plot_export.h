@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "canvas/plot_header.h"
 #include "figure_size.h"
-#include "plot_header.h"
 
 namespace accrue::ui {
 

@@ -5,9 +5,9 @@
 #include <QMenu>
 #include <QSettings>
 
+#include "canvas/plot_view.h"
 #include "kit/actions.h"
 #include "plot_area.h"
-#include "plot_view.h"
 
 namespace accrue::ui {
 

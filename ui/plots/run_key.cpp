@@ -6,8 +6,8 @@
 #include <QPainter>
 #include <algorithm>
 
+#include "canvas/series_swatch.h"
 #include "kit/theme.h"
-#include "series_swatch.h"
 
 namespace accrue::ui {
 

@@ -5,7 +5,7 @@
 #include <QWidget>
 #include <vector>
 
-#include "plot_header.h"
+#include "canvas/plot_header.h"
 
 namespace accrue::ui {
 

@@ -6,9 +6,9 @@
 
 #include <QPointer>
 
+#include "canvas/lane_clock.h"
+#include "canvas/qcp.h"
 #include "kit/theme_colors.h"
-#include "lane_clock.h"
-#include "qcp.h"
 #include "series/run_series.h"
 
 namespace accrue::ui {

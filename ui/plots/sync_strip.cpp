@@ -9,9 +9,9 @@
 #include <iterator>
 #include <numeric>
 
+#include "canvas/lane_clock.h"
 #include "kit/number_text.h"
 #include "kit/theme.h"
-#include "lane_clock.h"
 
 namespace accrue::ui {
 

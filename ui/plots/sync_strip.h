@@ -5,7 +5,7 @@
 // not fit.
 #pragma once
 
-#include "plot_view.h"
+#include "canvas/plot_view.h"
 #include "sync_lanes.h"
 
 class QScrollBar;

@@ -6,13 +6,13 @@
 #include <algorithm>
 
 #include "kit/actions.h"
-#include "kit/message_bar.h"
 #include "kit/raise_window.h"
 #include "run_library.h"
 #include "run_notebook.h"
 #include "run_notes_sheet.h"
 #include "run_trash.h"
 #include "runs_panel.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

@@ -7,9 +7,9 @@
 
 #include "accrue/run/loss_difference.h"
 #include "accrue/run/spec_fields.h"
-#include "kit/message_bar.h"
 #include "runs_panel.h"
 #include "series/run_series.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

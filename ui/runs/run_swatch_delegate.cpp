@@ -5,8 +5,8 @@
 #include <QApplication>
 #include <QPainter>
 
+#include "canvas/series_swatch.h"
 #include "kit/theme.h"
-#include "plots/series_swatch.h"
 #include "run_table_model.h"
 
 namespace accrue::ui {

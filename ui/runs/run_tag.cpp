@@ -4,9 +4,9 @@
 #include <QDockWidget>
 #include <QPainter>
 
-#include "kit/dock_title.h"
+#include "canvas/series_swatch.h"
 #include "kit/theme.h"
-#include "plots/series_swatch.h"
+#include "widgets/dock_title.h"
 
 namespace accrue::ui {
 

@@ -9,10 +9,10 @@
 #include <QToolTip>
 #include <utility>
 
-#include "kit/selection_tint.h"
 #include "kit/theme.h"
 #include "run_swatch_delegate.h"
 #include "run_table_model.h"
+#include "widgets/selection_tint.h"
 
 namespace accrue::ui {
 

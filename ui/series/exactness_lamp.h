@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "accrue/run/run_event.h"
-#include "chunked.h"
+#include "points/chunked.h"
 
 namespace accrue::ui {
 

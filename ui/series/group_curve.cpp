@@ -11,7 +11,7 @@
 
 #include "kit/no_value.h"
 #include "kit/number_text.h"
-#include "smoothing.h"
+#include "points/smoothing.h"
 
 namespace accrue::ui {
 

@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "points/series_store.h"
 #include "run_groups.h"
 #include "run_series.h"
-#include "series_store.h"
 
 namespace accrue::ui {
 

@@ -13,10 +13,10 @@
 
 #include "accrue/run/run_event.h"
 #include "kit/clock.h"
-#include "metric.h"
-#include "micro_step_join.h"
-#include "series_store.h"
-#include "sync_timeline.h"
+#include "points/metric.h"
+#include "points/micro_step_join.h"
+#include "points/series_store.h"
+#include "points/sync_timeline.h"
 
 namespace accrue {
 struct RunSummary;

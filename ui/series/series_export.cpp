@@ -10,8 +10,8 @@
 
 #include "accrue/run/non_finite.h"
 #include "kit/no_value.h"
+#include "points/smoothing.h"
 #include "run_name.h"
-#include "smoothing.h"
 
 namespace accrue::ui {
 

@@ -9,7 +9,7 @@
 
 #include "accrue/run/forecast.h"
 #include "accrue/run/spec_fields.h"
-#include "findings_model.h"
+#include "document/findings_model.h"
 #include "kit/number_text.h"
 #include "kit/text.h"
 #include "kit/theme.h"

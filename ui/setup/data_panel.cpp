@@ -11,13 +11,13 @@
 #include <limits>
 #include <utility>
 
+#include "document/preflight_runner.h"
+#include "document/spec_document.h"
 #include "kit/number_text.h"
-#include "kit/scrolled.h"
 #include "kit/text.h"
 #include "kit/theme.h"
-#include "preflight_runner.h"
 #include "runs/dock_panel.h"
-#include "spec_document.h"
+#include "widgets/scrolled.h"
 
 namespace accrue::ui {
 

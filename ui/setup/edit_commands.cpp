@@ -3,10 +3,10 @@
 
 #include <QUndoStack>
 
+#include "document/spec_document.h"
 #include "field_form.h"
 #include "kit/actions.h"
 #include "setup_panel.h"
-#include "spec_document.h"
 
 namespace accrue::ui {
 

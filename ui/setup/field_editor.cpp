@@ -5,10 +5,10 @@
 
 #include "choice_editor.h"
 #include "kit/text.h"
-#include "kit/wheel_guard.h"
 #include "number_editor.h"
 #include "text_editor.h"
 #include "undo_guard.h"
+#include "widgets/wheel_guard.h"
 
 namespace accrue::ui {
 

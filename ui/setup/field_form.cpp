@@ -10,13 +10,13 @@
 #include <algorithm>
 
 #include "accrue/run/program.h"
+#include "document/spec_document.h"
 #include "field_row.h"
 #include "field_section.h"
 #include "form_sections.h"
 #include "kit/text.h"
 #include "kit/theme.h"
 #include "place_keeper.h"
-#include "spec_document.h"
 
 namespace accrue::ui {
 

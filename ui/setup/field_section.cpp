@@ -9,8 +9,8 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "kit/fold_button.h"
 #include "kit/theme.h"
+#include "widgets/fold_button.h"
 
 namespace accrue::ui {
 

@@ -3,9 +3,9 @@
 
 #include <QMenu>
 
+#include "document/spec_files.h"
 #include "kit/actions.h"
-#include "kit/message_bar.h"
-#include "spec_files.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

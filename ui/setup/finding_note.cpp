@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "accrue/run/megatron_fields.h"
-#include "findings_model.h"
+#include "document/findings_model.h"
 #include "kit/theme.h"
 
 namespace accrue::ui {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "field_editor.h"
-#include "kit/number_edit.h"
+#include "widgets/number_edit.h"
 
 namespace accrue::ui {
 

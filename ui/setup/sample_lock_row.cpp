@@ -8,12 +8,12 @@
 #include <QVBoxLayout>
 
 #include "accrue/run/sample_lock.h"
+#include "document/preflight_runner.h"
+#include "document/spec_document.h"
 #include "kit/number_text.h"
 #include "kit/text.h"
 #include "kit/theme.h"
-#include "kit/wheel_guard.h"
-#include "preflight_runner.h"
-#include "spec_document.h"
+#include "widgets/wheel_guard.h"
 
 namespace accrue::ui {
 

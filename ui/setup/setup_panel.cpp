@@ -12,14 +12,14 @@
 
 #include <QDockWidget>
 #include "arithmetic_panel.h"
+#include "document/preflight_runner.h"
+#include "document/spec_document.h"
 #include "field_form.h"
 #include "field_row.h"
-#include "kit/scrolled.h"
 #include "kit/theme.h"
-#include "preflight_runner.h"
 #include "runs/dock_panel.h"
 #include "sample_lock_row.h"
-#include "spec_document.h"
+#include "widgets/scrolled.h"
 
 namespace accrue::ui {
 

@@ -8,7 +8,7 @@
 #include <QScopedValueRollback>
 
 #include "accrue/run/spec_io.h"
-#include "findings_model.h"
+#include "document/findings_model.h"
 #include "kit/theme.h"
 
 namespace accrue::ui {

@@ -4,9 +4,9 @@
 #include <QStackedWidget>
 #include <QVBoxLayout>
 
-#include "kit/message_bar.h"
 #include "plots/plot_area.h"
 #include "start_page.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

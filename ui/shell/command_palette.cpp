@@ -11,10 +11,10 @@
 
 #include "accrue/run/spec_fields.h"
 #include "kit/actions.h"
-#include "kit/dock_switch.h"
-#include "kit/selection_tint.h"
 #include "kit/text.h"
 #include "kit/theme.h"
+#include "widgets/dock_switch.h"
+#include "widgets/selection_tint.h"
 
 namespace accrue::ui {
 

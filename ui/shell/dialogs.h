@@ -3,9 +3,9 @@
 #pragma once
 
 #include "compare/seed_dialogs.h"
+#include "document/spec_dialogs.h"
 #include "exchange/exchange_dialogs.h"
 #include "live/run_dialogs.h"
-#include "setup/spec_dialogs.h"
 
 namespace accrue::ui {
 

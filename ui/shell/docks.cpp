@@ -5,11 +5,11 @@
 #include <QDockWidget>
 #include <algorithm>
 
-#include "kit/dock_switch.h"
-#include "kit/dock_title.h"
-#include "kit/layout_restorer.h"
-#include "kit/panel_scroll.h"
 #include "runs/run_tag.h"
+#include "widgets/dock_switch.h"
+#include "widgets/dock_title.h"
+#include "widgets/layout_restorer.h"
+#include "widgets/panel_scroll.h"
 
 namespace accrue::ui {
 

@@ -5,16 +5,16 @@
 #include <utility>
 
 #include "centre_page.h"
+#include "document/draft_keeper.h"
+#include "document/spec_document.h"
+#include "document/spec_files.h"
 #include "kit/actions.h"
-#include "kit/message_bar.h"
 #include "live/run_control.h"
 #include "runs/runs_panel.h"
-#include "setup/draft_keeper.h"
 #include "setup/setup_panel.h"
-#include "setup/spec_document.h"
-#include "setup/spec_files.h"
 #include "start_page.h"
 #include "teach/lesson_desk.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

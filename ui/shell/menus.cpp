@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "kit/actions.h"
-#include "kit/dock_switch.h"
 #include "kit/text.h"
 #include "kit/theme.h"
+#include "widgets/dock_switch.h"
 
 namespace accrue::ui {
 

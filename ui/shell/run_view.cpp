@@ -3,7 +3,6 @@
 
 #include "centre_page.h"
 #include "docks.h"
-#include "kit/message_bar.h"
 #include "live/run_control.h"
 #include "plots/plot_area.h"
 #include "runs/events_panel.h"
@@ -11,6 +10,7 @@
 #include "runs/run_overlay.h"
 #include "runs/runs_panel.h"
 #include "series/frame_clock.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

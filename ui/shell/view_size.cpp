@@ -16,10 +16,10 @@
 #include <utility>
 
 #include "kit/actions.h"
-#include "kit/dock_height.h"
-#include "kit/layout_restorer.h"
 #include "kit/text_scale.h"
 #include "kit/theme.h"
+#include "widgets/dock_height.h"
+#include "widgets/layout_restorer.h"
 
 namespace accrue::ui {
 

@@ -7,9 +7,9 @@
 #include <QSplitter>
 
 #include "kit/clock.h"
-#include "kit/layout_restorer.h"
 #include "plots/plot_area.h"
 #include "setup/field_form.h"
+#include "widgets/layout_restorer.h"
 
 namespace accrue::ui {
 

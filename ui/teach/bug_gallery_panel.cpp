@@ -10,14 +10,14 @@
 
 #include "accrue/run/bug_gallery.h"
 #include "accrue/run/choice_names.h"
-#include "kit/selection_tint.h"
+#include "document/spec_document.h"
+#include "document/spec_files.h"
 #include "kit/text.h"
 #include "kit/theme.h"
 #include "live/run_control.h"
 #include "runs/dock_panel.h"
 #include "runs/run_library.h"
-#include "setup/spec_document.h"
-#include "setup/spec_files.h"
+#include "widgets/selection_tint.h"
 
 namespace accrue::ui {
 

@@ -8,11 +8,11 @@
 
 #include "accrue/run/spec_io.h"
 #include "accrue/run/upstream_defects.h"
-#include "kit/scrolled.h"
+#include "document/preflight_runner.h"
+#include "document/spec_document.h"
 #include "kit/text.h"
 #include "kit/theme.h"
-#include "setup/preflight_runner.h"
-#include "setup/spec_document.h"
+#include "widgets/scrolled.h"
 
 namespace accrue::ui {
 

@@ -3,10 +3,10 @@
 
 #include "bug_gallery_panel.h"
 #include "kit/actions.h"
-#include "kit/dock_switch.h"
-#include "kit/message_bar.h"
 #include "lesson_desk.h"
 #include "runs/runs_panel.h"
+#include "widgets/dock_switch.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

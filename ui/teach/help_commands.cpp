@@ -8,16 +8,16 @@
 
 #include "accrue/run/version.h"
 #include "differences_sheet.h"
+#include "document/preflight_runner.h"
 #include "glossary_sheet.h"
 #include "kit/actions.h"
-#include "kit/message_bar.h"
 #include "kit/number_text.h"
 #include "kit/raise_window.h"
 #include "live/run_control.h"
 #include "manual_sheet.h"
 #include "series/run_text.h"
-#include "setup/preflight_runner.h"
 #include "shortcut_sheet.h"
+#include "widgets/message_bar.h"
 
 namespace accrue::ui {
 

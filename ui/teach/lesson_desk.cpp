@@ -18,10 +18,8 @@
 #include <vector>
 
 #include "accrue/run/spec_fields.h"
+#include "document/spec_files.h"
 #include "kit/actions.h"
-#include "kit/layout_restorer.h"
-#include "kit/message_bar.h"
-#include "kit/scrolled.h"
 #include "kit/theme.h"
 #include "lesson_panel.h"
 #include "lesson_player.h"
@@ -29,7 +27,9 @@
 #include "runs/runs_panel.h"
 #include "series/run_series.h"
 #include "setup/field_form.h"
-#include "setup/spec_files.h"
+#include "widgets/layout_restorer.h"
+#include "widgets/message_bar.h"
+#include "widgets/scrolled.h"
 
 namespace accrue::ui {
 

@@ -12,10 +12,10 @@
 #include <QVBoxLayout>
 
 #include "kit/actions.h"
-#include "kit/scrolled.h"
-#include "kit/selection_tint.h"
 #include "lesson_player.h"
 #include "runs/dock_panel.h"
+#include "widgets/scrolled.h"
+#include "widgets/selection_tint.h"
 
 namespace accrue::ui {
 

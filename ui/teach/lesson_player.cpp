@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <utility>
 
+#include "document/spec_document.h"
 #include "live/run_control.h"
 #include "series/run_series.h"
-#include "setup/spec_document.h"
 
 namespace accrue::ui {
 

@@ -7,11 +7,11 @@
 #include <cmath>
 #include <utility>
 
-#include "kit/elided_label.h"
 #include "kit/number_text.h"
 #include "lesson_player.h"
 #include "live/run_control.h"
 #include "series/run_text.h"
+#include "widgets/elided_label.h"
 
 namespace accrue::ui {
 

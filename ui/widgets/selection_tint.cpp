@@ -5,7 +5,7 @@
 #include <QEvent>
 #include <QScopedValueRollback>
 
-#include "theme.h"
+#include "kit/theme.h"
 
 namespace accrue::ui {
 

@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "points/series_store.h"
 #include "qcp.h"
-#include "series/series_store.h"
 
 namespace accrue::ui {
 

@@ -11,8 +11,8 @@
 #include <QToolButton>
 #include <algorithm>
 
-#include "text_scale.h"
-#include "theme.h"
+#include "kit/text_scale.h"
+#include "kit/theme.h"
 
 namespace accrue::ui {
 

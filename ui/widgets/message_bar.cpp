@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "text_scale.h"
-#include "theme.h"
+#include "kit/text_scale.h"
+#include "kit/theme.h"
 
 namespace accrue::ui {
 

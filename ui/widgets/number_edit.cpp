@@ -11,8 +11,8 @@
 #include <cmath>
 #include <limits>
 
-#include "text_scale.h"
-#include "theme.h"
+#include "kit/text_scale.h"
+#include "kit/theme.h"
 
 namespace accrue::ui {
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "points/column_reducer.h"
 #include "qcp.h"
-#include "series/column_reducer.h"
 
 namespace accrue::ui {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "points/smoothing.h"
 #include "series/group_curve.h"
-#include "series/smoothing.h"
 
 namespace accrue::ui {
 

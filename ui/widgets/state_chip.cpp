@@ -4,8 +4,8 @@
 #include <QAccessible>
 #include <QPainter>
 
-#include "text_scale.h"
-#include "theme.h"
+#include "kit/text_scale.h"
+#include "kit/theme.h"
 
 namespace accrue::ui {
 

@@ -3,7 +3,7 @@
 
 #include <QPainter>
 
-#include "theme.h"
+#include "kit/theme.h"
 
 namespace accrue::ui {
 

@@ -21,6 +21,7 @@
 #include "megatron/accelerator_impl.h"
 #include "megatron/own_arguments.h"
 #include "update/clip_factor.h"
+#include "update/model_sums.h"
 
 namespace accrue::megatron {
 namespace {
@@ -45,14 +46,6 @@ void cast_floats(torch::nn::Module& module, at::ScalarType type) {
   for (const auto& tensors : {module.parameters(), module.buffers()})
     for (at::Tensor each : tensors)
       if (each.is_floating_point()) each.set_data(each.to(type));
-}
-
-/// Generators as Megatron-LM seeds them: one stream that a stage's ranks share, one that tensor ranks do not.
-void seed_generators(std::uint64_t seed, const Mesh& mesh, bool split) {
-  const std::uint64_t shared = seed + 100 * static_cast<std::uint64_t>(mesh.at().pipeline);
-  seed_generator(at::detail::getDefaultCPUGenerator(), shared);
-  if (split)
-    random_streams().seed(tensor_stream, at::kCPU, shared + 2718 + static_cast<std::uint64_t>(mesh.at().tensor));
 }
 
 /// A spec's name of the style, up to the last that Megatron-LM has.
@@ -81,6 +74,20 @@ AcceleratorImpl::AcceleratorImpl(AcceleratorOptions given, Mesh& world) : option
   parallel.pipeline = mesh.grid().pipeline;
   parallel.sequence = axis.sequence();
   set_recompute(resolved, parallel);
+}
+
+void AcceleratorImpl::seed_generators(std::uint64_t seed) const {
+  const std::uint64_t shared = seed + 100 * static_cast<std::uint64_t>(mesh.at().pipeline);
+  seed_generator(at::detail::getDefaultCPUGenerator(), shared);
+  if (axis.split())
+    random_streams().seed(tensor_stream, at::kCPU, shared + 2718 + static_cast<std::uint64_t>(mesh.at().tensor));
+}
+
+std::string AcceleratorImpl::name_in_state(std::size_t chunk, const std::string& key, bool divided) const {
+  const std::int64_t stages = mesh.grid().pipeline, parts = stages * std::ssize(chunks);
+  const std::int64_t part = static_cast<std::int64_t>(chunk) * stages + mesh.at().pipeline;
+  return (parts > 1 ? "part." + std::to_string(part) + "." : "") +
+         (divided ? "tensor." + std::to_string(mesh.at().tensor) + "." : "") + key;
 }
 
 void AcceleratorImpl::check_plugin() {
@@ -257,7 +264,6 @@ void AcceleratorImpl::make_step(TrainStepArgs args) {
 }
 
 void AcceleratorImpl::make_optimizer(const torch::optim::Optimizer& given) {
-  const OptimizerCarrier carrier(given);
   const MegatronLMPlugin& callables = options.megatron_lm_plugin;
   OptimizerSpec groups{.no_decay = plugin().no_wd_decay_cond,
                        .scaled_lr = plugin().scale_lr_cond.value_or(std::vector<std::string>()),
@@ -277,6 +283,10 @@ void AcceleratorImpl::make_optimizer(const torch::optim::Optimizer& given) {
       if (callables.scale_lr_cond)
         parameter.group.lr = callables.scale_lr_cond(bare, each.value()) ? groups.lr_mult : 1.0;
       if (parameter.place.tied) tied = each.value();
+      parameter.writes = counts_here(parameter.place.shared && !parameter.place.name.empty(), parameter.place.divided,
+                                     mesh.at().tensor);
+      if (parameter.place.name.empty()) parameter.place.name = name_in_state(chunk, bare, parameter.place.divided);
+      if (!parameter.place.slice) parameter.place.slice = whole_slice(each.value().sizes().vec());
       parameters.push_back(std::move(parameter));
     }
   const bool sharded = *plugin().use_distributed_optimizer;
@@ -284,7 +294,7 @@ void AcceleratorImpl::make_optimizer(const torch::optim::Optimizer& given) {
   ddp = std::make_unique<DistributedDataParallel>(
       *all_chunks, mesh.data(),
       DataParallelOptions{.op = per_token ? ReduceOp::sum : ReduceOp::mean, .shard = sharded, .alone = tied});
-  optimizer = std::make_unique<ChunkOptimizer>(carrier, std::move(parameters), *ddp, mesh, timers,
+  optimizer = std::make_unique<ChunkOptimizer>(OptimizerCarrier(given), std::move(parameters), *ddp, mesh, timers,
                                                ChunkOptions{.sequence = axis.sequence(), .sharded = sharded});
   const std::int64_t samples = mesh.grid().data * micro_batch;
   const WindowShape shape{.steps = num_micro_batches,
@@ -365,7 +375,7 @@ void AcceleratorImpl::prepare(const ModelSource& model, const torch::optim::Opti
   }
   if (micro_batch < 1) refuse("a data loader's batch size is below 1");
   global_batch = mesh.grid().data * micro_batch * num_micro_batches;
-  seed_generators(options.seed, mesh, axis.split());
+  seed_generators(options.seed);
   make_chunks(model);
   args.eod_token = options.eod_token;
   if (!args.eod_token && vocabulary) args.eod_token = *vocabulary - 1;
@@ -378,8 +388,7 @@ void AcceleratorImpl::prepare(const ModelSource& model, const torch::optim::Opti
   make_loss_scale();
   make_step(args);
   make_optimizer(carrier);
-  const OptimizerCarrier rates(carrier);
-  make_schedule(scheduler, rates.lr(), rates.weight_decay());
+  make_schedule(scheduler, optimizer->carrier().lr(), optimizer->carrier().weight_decay());
   const MegatronLMPlugin& given = options.megatron_lm_plugin;
   const bool own_batches = given.custom_train_step_class || given.custom_megatron_datasets_provider_function ||
                            given.custom_get_batch_function;

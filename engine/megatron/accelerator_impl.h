@@ -33,6 +33,10 @@ struct AcceleratorImpl {
   void write_evaluation(const Evaluation& evaluation);
   /// Where the window and the loss scale stand, into what the program reads.
   void note_progress();
+  /// As Megatron-LM does: one stream that a stage's ranks share, one that tensor ranks do not.
+  void seed_generators(std::uint64_t seed) const;
+  /// Of what only this part of the model knows. `divided`: each tensor rank has its own.
+  std::string name_in_state(std::size_t chunk, const std::string& key, bool divided) const;
   /// Samples of updates that were made.
   std::int64_t schedule_position() const { return driver->window().position().schedule_position(); }
   const MegatronSpec& plugin() const { return resolved.effective; }

@@ -68,8 +68,6 @@ class FlatModel {
   static FlatRange range_between(const at::Tensor& one, const at::Tensor& other);
   /// What this rank holds of each parameter, in module order.
   const std::vector<ParameterShare>& shares() const { return shares_; }
-  /// The same part of any tensor of the layout as it is stored, under `prefix` and the parameter's name: a view.
-  PlacedTensor placed(const std::string& prefix, const at::Tensor& flat, std::size_t i) const;
   /// How an update treats each parameter, in module order (parameter_group()).
   std::vector<OptimizerSegment> segments(const OptimizerSpec& optimizer) const;
   /// All weights in module order, for record_weights.

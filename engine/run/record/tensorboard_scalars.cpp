@@ -17,17 +17,17 @@ TensorboardScalars scalars_of(const std::string& loss, const Update& update, con
   if (update.lr) scalars.emplace_back("learning-rate", *update.lr);
   scalars.emplace_back("batch-size", facts.batch_size);
   if (update.outcome != StepOutcome::skipped_empty) {  // the loss of a window without a label means nothing
-    scalars.emplace_back(loss, update.loss);
+    if (!loss.empty()) scalars.emplace_back(loss, update.loss);
     for (const auto& [name, part] : update.losses) scalars.emplace_back(name, part);
   }
   if (update.loss_scale) scalars.emplace_back("loss-scale", *update.loss_scale);
-  scalars.emplace_back("world-size", facts.world);
+  if (facts.world > 0.0) scalars.emplace_back("world-size", facts.world);
   if (update.grad_norm) scalars.emplace_back("grad-norm", *update.grad_norm);
   if (update.gradient_zeros) scalars.emplace_back("num-zeros", static_cast<double>(*update.gradient_zeros));
   if (update.parameter_norm) scalars.emplace_back("params-norm", *update.parameter_norm);
   if (update.update_norm) scalars.emplace_back("update-norm", *update.update_norm);
   for (const auto& [name, value] : update.scalars) scalars.emplace_back(name, value);
-  scalars.emplace_back("iteration-time", facts.seconds);
+  if (facts.seconds > 0.0) scalars.emplace_back("iteration-time", facts.seconds);
   if (facts.flops_of_sample > 0.0 && facts.seconds > 0.0)  // TFLOP/s of a rank
     scalars.emplace_back("throughput", facts.flops_of_sample * facts.batch_size / (facts.seconds * 1e12 * facts.world));
   std::ranges::copy(scalars_of(facts.memory), std::back_inserter(scalars));
@@ -67,7 +67,7 @@ TensorboardScalars scalars_of(const std::string& loss, const Evaluation& evaluat
     scalars.emplace_back(name + " validation", value);
     scalars.emplace_back(name + " validation ppl", std::exp(std::min(20.0, value)));
   };
-  add(loss, evaluation.loss);
+  if (!loss.empty()) add(loss, evaluation.loss);
   for (const auto& [name, part] : evaluation.losses) add(name, part);
   for (const auto& [name, value] : evaluation.scalars) scalars.emplace_back(name + " validation", value);
   return scalars;

@@ -211,7 +211,8 @@ class Accelerator {
                                   const MegatronEnvironment& environment = {});
 
   /// Once. The optimizer is only a carrier of class and defaults; it may hold no parameters. The first loader trains,
-  /// the second validates, the third tests. Collective: the world. Errors: throws std::invalid_argument.
+  /// the second validates, the third tests. Collective: the world. Errors: throws std::invalid_argument, and
+  /// ResultError (disk) for tensorboard_dir.
   Prepared& prepare(const ModelSource& model, const torch::optim::Optimizer& optimizer,
                     const MegatronLMDummyScheduler& scheduler, const std::vector<LoaderSource>& loaders);
 

@@ -17,12 +17,12 @@ namespace accrue {
 /// parts, each is written under its own name beside it.
 std::string loss_tag(const ModelSpec& model);
 
-/// What an update's own event does not say.
+/// What an update's own event does not say. Of what is 0 nothing is written, but for the batch size.
 struct UpdateFacts {
   double batch_size = 0.0;  ///< samples of this update, over all ranks
-  double world = 1.0;
+  double world = 0.0;
   double seconds = 0.0;          ///< of this update
-  double flops_of_sample = 0.0;  ///< 0: unknown, and no throughput is written
+  double flops_of_sample = 0.0;  ///< throughput needs it
   MemoryUse memory = {};
   std::map<std::string, double> timers = {};  ///< seconds by name
   std::int64_t timer_level = 0;               ///< which of them are written: those of this level or less
@@ -33,6 +33,7 @@ TensorboardScalars scalars_of(const MemoryUse& memory);
 std::int64_t timer_level_of(const std::string& timer);
 /// Seconds of the timers up to a level, as "NAME-time".
 TensorboardScalars scalars_of(const std::map<std::string, double>& timers, std::int64_t level);
+/// `loss`: the whole loss' tag; empty where there are only its parts.
 TensorboardScalars scalars_of(const std::string& loss, const Update& update, const UpdateFacts& facts);
 TensorboardScalars scalars_of(const std::string& loss, const Evaluation& evaluation);
 /// The same under the tags whose step is the samples trained on.

@@ -27,12 +27,8 @@ struct UpdateFacts {
   std::map<std::string, double> timers = {};  ///< seconds by name
   std::int64_t timer_level = 0;               ///< which of them are written: those of this level or less
 };
-/// What of a process' memory is known, under "mem-...".
-TensorboardScalars scalars_of(const MemoryUse& memory);
 /// 1: a few times in an update; 2: in every micro-step. As Megatron-LM's --timing-log-level counts.
 std::int64_t timer_level_of(const std::string& timer);
-/// Seconds of the timers up to a level, as "NAME-time".
-TensorboardScalars scalars_of(const std::map<std::string, double>& timers, std::int64_t level);
 /// `loss`: the whole loss' tag; empty where there are only its parts.
 TensorboardScalars scalars_of(const std::string& loss, const Update& update, const UpdateFacts& facts);
 TensorboardScalars scalars_of(const std::string& loss, const Evaluation& evaluation);

@@ -5,16 +5,12 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/zeros.h>
 
 #include <cmath>
 #include <stdexcept>
-#include <tuple>
 
 #include "accrue/megatron/data_parallel_groups.h"
 #include "accrue/parallel/random_streams.h"
-#include "accrue/run/choice_names.h"
-#include "accrue/run/model_share.h"
 #include "accrue/run/parameter_groups.h"
 #include "accrue/run/program.h"
 #include "accrue/run/spec_io.h"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "accrue/comm/mesh.h"
+#include "accrue/megatron/megatron_lm_plugin.h"
 #include "accrue/megatron/timers.h"
 #include "accrue/megatron/train_step.h"
 #include "accrue/run/accumulation_window.h"

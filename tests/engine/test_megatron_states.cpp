@@ -132,6 +132,9 @@ class TestMegatronStates : public QObject {
                loaded.error().text().c_str());
     QCOMPARE(second.progress().iteration, std::int64_t{goes_on_at});
     QCOMPARE(slope_of(read), slopes[static_cast<std::size_t>(goes_on_at)]);
+    if (damage != "part") return;
+    QVERIFY(second.save_state(state).has_value());
+    QVERIFY(!fs::exists(steps / ".step-3.0.part"));
   }
 
   void another_course_sets_later_states_aside() {

@@ -234,8 +234,9 @@ class Accelerator {
   at::Tensor gather(const at::Tensor& tensor);  ///< over the replicas; Collective: the data axis
 
   /// Model, optimizer, schedule, iteration, consumed samples and random numbers of every rank, as a checkpoint like a
-  /// run's: checkpoints/step-N in a folder that all ranks see, after N updates. The two newest are kept, and later
-  /// ones, of another course, are set aside as abandoned-step-N. Collective: the world. Errors: disk.
+  /// run's: checkpoints/step-N in a folder that all ranks see, after N updates. The two newest are kept. Later ones, of
+  /// another course, are set aside as abandoned-step-N, and one of the same update as replaced-step-N. Collective: the
+  /// world. Errors: disk.
   Result<void> save_state(const std::filesystem::path& folder);
   /// The newest state that is whole, into what was prepared alike, in any layout: other tensor, pipeline and data
   /// ranks, with or without use_distributed_optimizer. Of a provider's model only the data ranks may be others, unless

@@ -5,7 +5,10 @@
 // none of them: training continues.
 #include "accrue/checkpoint/checkpoint.h"
 
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
 #include <ATen/ops/empty.h>
+#include <torch/headeronly/version.h>
 
 #include <algorithm>
 #include <array>
@@ -207,6 +210,14 @@ std::vector<std::string> differences(const CheckpointIdentity& saved, const Chec
 }
 
 }  // namespace
+
+CheckpointIdentity machine_identity(const Mesh& mesh) {
+  return {.world = mesh.world().size(),
+          .replicas = mesh.data().size(),
+          .threads_per_rank = at::get_num_threads(),
+          .torch_version = TORCH_VERSION,
+          .cpu_capability = at::get_cpu_capability()};
+}
 
 Result<CommittedCheckpoint> save_checkpoint(const fs::path& run_dir, const CheckpointContent& content,
                                             const CheckpointIdentity& identity, std::int64_t keep,

@@ -7,6 +7,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <map>
@@ -123,6 +124,28 @@ PlacedTensor whole_tensor(std::string name, at::Tensor values) {
   return {std::move(name), std::move(slice), std::move(values)};
 }
 
+PlacedTensor text_tensor(std::string name, std::string_view text) {
+  at::Tensor bytes = at::empty({std::ssize(text)}, at::kByte);
+  std::ranges::copy(text, bytes.mutable_data_ptr<std::uint8_t>());
+  return whole_tensor(std::move(name), std::move(bytes));
+}
+
+std::optional<PlacedTensor> placed_stretch(std::string name, TensorSlice slice, const FlatRange& stretch,
+                                           const at::Tensor& values) {
+  const std::int64_t stored = std::min(stretch.size, slice.range.size - stretch.offset);
+  if (stored <= 0) return std::nullopt;
+  slice.range = {stretch.offset, stored};
+  at::Tensor kept = values.view({-1}).narrow(0, 0, stored);
+  if (slice.is_box()) kept = kept.view(slice.extent);
+  return PlacedTensor{std::move(name), std::move(slice), std::move(kept)};
+}
+
+std::string CheckpointReader::Stored::text() const {
+  std::string text = std::string(c10::toString(dtype)) + " [";
+  for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
 CheckpointReader::CheckpointReader(std::shared_ptr<const Index> index) : index_(std::move(index)) {}
 
 const std::string& CheckpointReader::name() const {
@@ -146,6 +169,14 @@ std::vector<std::string> CheckpointReader::tensor_names() const {
 const CheckpointReader::Stored* CheckpointReader::find(const std::string& tensor) const {
   const auto found = index_->tensors.find(tensor);
   return found == index_->tensors.end() ? nullptr : &found->second.stored;
+}
+
+std::string CheckpointReader::mismatch(const PlacedTensor& live) const {
+  const Stored* const stored = find(live.name);
+  if (!stored) return live.name + " is not in the checkpoint";
+  if (same_tensor(stored->shape, live.slice.shape) && stored->dtype == live.values.scalar_type()) return {};
+  return live.name + " is " + stored->text() + " there and " +
+         Stored{live.slice.shape, live.values.scalar_type()}.text() + " here";
 }
 
 Result<void> CheckpointReader::read(const PlacedTensor& into) const {
@@ -179,6 +210,13 @@ Result<at::Tensor> CheckpointReader::read(const std::string& tensor) const {
   at::Tensor values = at::empty(stored->shape, at::TensorOptions(stored->dtype));
   if (auto filled = read(whole_tensor(tensor, values)); !filled) return tl::unexpected(filled.error());
   return values;
+}
+
+Result<std::string> CheckpointReader::read_text(const std::string& tensor) const {
+  const auto bytes = read(tensor);
+  if (!bytes) return tl::unexpected(bytes.error());
+  if (bytes->scalar_type() != at::kByte) return fail(ErrorCode::protocol, "it is no text", tensor_text(tensor));
+  return std::string(static_cast<const char*>(bytes->const_data_ptr()), static_cast<std::size_t>(bytes->numel()));
 }
 
 Result<CheckpointReader> open_reader(const fs::path& folder, const std::string& name) {

@@ -79,6 +79,18 @@ TensorSlice split_slice(std::vector<std::int64_t> shape, std::size_t dim, std::i
   return slice;
 }
 
+TensorSlice slice_of(const ParameterShare& share) {
+  if (!share.divided) {
+    std::vector<std::int64_t> shape = share.shape;
+    if (share.padded) shape.front() = share.extent.front();
+    return whole_slice(std::move(shape));
+  }
+  return {.shape = share.whole,
+          .offset = share.offset,
+          .extent = share.extent,
+          .range = {.offset = 0, .size = product(share.extent)}};
+}
+
 bool same_tensor(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
   if (a.size() > b.size()) return same_tensor(b, a);
   if (a.size() == b.size()) return a == b;

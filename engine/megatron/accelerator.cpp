@@ -5,22 +5,19 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/zeros.h>
 
 #include <cmath>
 #include <stdexcept>
-#include <tuple>
 
 #include "accrue/megatron/data_parallel_groups.h"
 #include "accrue/parallel/random_streams.h"
-#include "accrue/run/choice_names.h"
-#include "accrue/run/model_share.h"
 #include "accrue/run/parameter_groups.h"
 #include "accrue/run/program.h"
 #include "accrue/run/spec_io.h"
 #include "megatron/accelerator_impl.h"
 #include "megatron/own_arguments.h"
 #include "update/clip_factor.h"
+#include "update/model_sums.h"
 
 namespace accrue::megatron {
 namespace {
@@ -29,41 +26,24 @@ namespace {
   throw std::invalid_argument(message);
 }
 
-MegatronEnvironment environment_of(const AcceleratorOptions& options) {
-  return options.environment ? options.environment : MegatronEnvironment(accrue::environment);
-}
-
-std::string texts(const std::vector<Finding>& findings) {
-  std::string all;
-  for (const Finding& each : findings)
-    if (each.severity == Severity::error) all += (all.empty() ? "" : "\n") + each.text();
-  return all;
-}
-
-/// Masks and counts, which are buffers of other types, stay what they are; Module::to() would cast them as well.
-void cast_floats(torch::nn::Module& module, at::ScalarType type) {
-  for (const auto& tensors : {module.parameters(), module.buffers()})
-    for (at::Tensor each : tensors)
-      if (each.is_floating_point()) each.set_data(each.to(type));
-}
-
-/// Generators as Megatron-LM seeds them: one stream that a stage's ranks share, one that tensor ranks do not.
-void seed_generators(std::uint64_t seed, const Mesh& mesh, bool split) {
-  const std::uint64_t shared = seed + 100 * static_cast<std::uint64_t>(mesh.at().pipeline);
-  seed_generator(at::detail::getDefaultCPUGenerator(), shared);
-  if (split)
-    random_streams().seed(tensor_stream, at::kCPU, shared + 2718 + static_cast<std::uint64_t>(mesh.at().tensor));
-}
-
-/// A spec's name of the style, up to the last that Megatron-LM has.
-template <typename E>
-E style_named(const std::string& field, const std::string& word, E last) {
-  const auto style = from_name<E>(word);
-  if (style && *style <= last) return *style;
-  std::string names;
-  for (std::size_t i = 0; i <= static_cast<std::size_t>(last); ++i)
-    names += (i == 0 ? "" : ", ") + std::string(choice_names<E>()[i]);
-  refuse(field + " \"" + word + "\" is none of " + names);
+/// float16 is scaled; other types where an argument names a scale. loss_scale is one that neither falls nor grows.
+DynamicScale loss_scale_of(const ResolvedMegatron& resolved, bool float16) {
+  using Own = MegatronLossScale;
+  const double constant = resolved.argument_or("loss_scale", 0.0);
+  if (constant > 0.0) {
+    if (const std::string why = constant_scale_conflict(resolved.arguments); !why.empty())
+      refuse("other_megatron_args: loss_scale " + why);
+    return {.scale = constant, .growth_factor = 1.0, .backoff_factor = 1.0, .lowest = constant};
+  }
+  const double first = resolved.argument_or("initial_loss_scale", float16 ? Own::initial_loss_scale : 0.0);
+  const DynamicScale loss_scale{.scale = resolved.argument_or("loss_scale", first),
+                                .growth_interval = resolved.argument_or("loss_scale_window", Own::loss_scale_window),
+                                .lowest = resolved.argument_or("min_loss_scale", Own::min_loss_scale),
+                                .hysteresis = resolved.argument_or("hysteresis", Own::hysteresis)};
+  if (loss_scale.enabled() && loss_scale.scale < loss_scale.lowest)
+    refuse("other_megatron_args: min_loss_scale is above the first loss scale (found " +
+           format_value(loss_scale.lowest) + ", expected at most " + format_value(loss_scale.scale) + ")");
+  return loss_scale;
 }
 
 }  // namespace
@@ -71,8 +51,7 @@ E style_named(const std::string& field, const std::string& word, E last) {
 AcceleratorImpl::AcceleratorImpl(AcceleratorOptions given, Mesh& world) : options(std::move(given)), mesh(world) {
   options.megatron_lm_plugin = with_registered(std::move(options.megatron_lm_plugin),
                                                options.registry == nullptr ? Registry() : *options.registry);
-  resolved =
-      resolve_megatron_fields(options.megatron_lm_plugin, environment_of(options), {.world = mesh.grid().world()});
+  resolved = resolved_plugin(options, {.world = mesh.grid().world()});
   check_plugin();
   num_micro_batches = *plugin().num_micro_batches;
   if (mesh.grid().tensor > 1) axis = TensorAxis(mesh.tensor(), *plugin().sequence_parallelism);
@@ -83,8 +62,21 @@ AcceleratorImpl::AcceleratorImpl(AcceleratorOptions given, Mesh& world) : option
   set_recompute(resolved, parallel);
 }
 
+void AcceleratorImpl::seed_generators(std::uint64_t seed) const {
+  const std::uint64_t shared = seed + 100 * static_cast<std::uint64_t>(mesh.at().pipeline);
+  seed_generator(at::detail::getDefaultCPUGenerator(), shared);
+  if (axis.split())
+    random_streams().seed(tensor_stream, at::kCPU, shared + 2718 + static_cast<std::uint64_t>(mesh.at().tensor));
+}
+
+std::string AcceleratorImpl::name_in_state(std::size_t chunk, const std::string& key, bool divided) const {
+  const std::int64_t stages = mesh.grid().pipeline, parts = stages * std::ssize(chunks);
+  const std::int64_t part = static_cast<std::int64_t>(chunk) * stages + mesh.at().pipeline;
+  return (parts > 1 ? "part." + std::to_string(part) + "." : "") +
+         (divided ? "tensor." + std::to_string(mesh.at().tensor) + "." : "") + key;
+}
+
 void AcceleratorImpl::check_plugin() {
-  if (!resolved.ok()) refuse(texts(resolved.findings));
   if (options.gradient_accumulation_steps != 1)
     refuse("gradient_accumulation_steps is " + std::to_string(options.gradient_accumulation_steps) +
            "; with the Megatron-LM plug-in it must be 1: set num_micro_batches");
@@ -101,132 +93,12 @@ void AcceleratorImpl::check_plugin() {
   if (mesh.grid().context != 1) refuse("the Megatron-LM plug-in has no use for a context axis");
 }
 
-/// The rules that need to know the model.
-void AcceleratorImpl::check_model(const ModelSpec& model) {
-  if (!is_transformer(model.kind)) refuse("the Megatron-LM plug-in takes a GPT, a BERT or a T5, or a provider");
-  MegatronFacts facts{.model = model.kind,
-                      .world = mesh.grid().world(),
-                      .layers = model.layers,
-                      .width = model.width,
-                      .heads = model.heads,
-                      .positions = model.context};
-  if (model.kind == ModelKind::t5) {
-    facts.decoder_layers = model.decoder_layers.value_or(model.layers);
-    facts.positions = std::max(model.context, model.tokens_of_decoder());
-  }
-  resolved = resolve_megatron_fields(options.megatron_lm_plugin, environment_of(options), facts);
-  if (!resolved.ok()) refuse(texts(resolved.findings));
-  if (options.num_labels && model.kind != ModelKind::bert)
-    refuse("num_labels is for a BERT: it makes a classifier of it");
-  if (options.num_labels && mesh.grid().pipeline > 1)
-    refuse("num_labels needs pp_degree 1: a classifier is a model in one part");
-}
-
-std::optional<Dtype> AcceleratorImpl::half_type() const {
-  const bool fp16 = options.mixed_precision == MixedPrecision::fp16 || resolved.argument_or("fp16", false);
-  const bool bf16 = options.mixed_precision == MixedPrecision::bf16 || resolved.argument_or("bf16", false);
-  if (fp16 && bf16) refuse("fp16 and bf16 exclude each other: mixed_precision and other_megatron_args name both");
-  if (fp16) return Dtype::float16;
-  return bf16 ? std::optional(Dtype::bfloat16) : std::nullopt;
-}
-
-/// float16 is scaled; other types where an argument names a scale. loss_scale is one that neither falls nor grows.
-void AcceleratorImpl::make_loss_scale() {
-  using Own = MegatronLossScale;
-  const double constant = resolved.argument_or("loss_scale", 0.0);
-  if (constant > 0.0) {
-    if (const std::string why = constant_scale_conflict(resolved.arguments); !why.empty())
-      refuse("other_megatron_args: loss_scale " + why);
-    loss_scale = {.scale = constant, .growth_factor = 1.0, .backoff_factor = 1.0, .lowest = constant};
-    return;
-  }
-  const bool float16 = chunks.front()->parameters().front().scalar_type() == at::kHalf;
-  const double first = resolved.argument_or("initial_loss_scale", float16 ? Own::initial_loss_scale : 0.0);
-  loss_scale = {.scale = resolved.argument_or("loss_scale", first),
-                .growth_interval = resolved.argument_or("loss_scale_window", Own::loss_scale_window),
-                .lowest = resolved.argument_or("min_loss_scale", Own::min_loss_scale),
-                .hysteresis = resolved.argument_or("hysteresis", Own::hysteresis)};
-  if (loss_scale.enabled() && loss_scale.scale < loss_scale.lowest)
-    refuse("other_megatron_args: min_loss_scale is above the first loss scale (found " +
-           format_value(loss_scale.lowest) + ", expected at most " + format_value(loss_scale.scale) + ")");
-}
-
-/// What makes a chunk of the spec's model, and how many a stage holds.
-std::pair<ModelProvider, std::int64_t> AcceleratorImpl::provider_of(const ModelSpec& given) {
-  check_model(given);
-  ModelSpec spec = given;
-  spec.dtype = half_type().value_or(given.dtype);
-  set_dropout(resolved, spec);
-  std::int64_t count = 1;
-  if (const auto of_chunk = plugin().num_layers_per_virtual_pipeline_stage) {
-    const std::int64_t each = mesh.grid().pipeline * *of_chunk;
-    if (spec.layers % each != 0)
-      refuse("num_layers_per_virtual_pipeline_stage " + std::to_string(*of_chunk) + " times pp_degree " +
-             std::to_string(mesh.grid().pipeline) + " does not divide the model's " + std::to_string(spec.layers) +
-             " layers");
-    count = spec.layers / each;
-  }
-  if (spec.kind == ModelKind::t5 && mesh.grid().pipeline > 1) {
-    parallel.split_stage = mesh.grid().split;
-    if (mesh.grid().split == 0)
-      refuse("a T5 in several stages needs the mesh of Accelerator::grid_of() with its model");
-  }
-  parallel.virtual_pipeline = count;
-  if (const std::string why = check_division(spec, parallel); !why.empty()) refuse(why);
-  vocabulary = spec.vocabulary;
-  model_spec = spec;
-  const auto provider = [this, spec](const ChunkPlace& place) {
-    if (options.num_labels) return bert_classifier_chunk(spec, *options.num_labels, options.seed, axis);
-    const std::int64_t chunk = place.part / mesh.grid().pipeline;
-    const ModelShare share = share_under(spec, parallel, mesh.at().tensor, mesh.at().pipeline, chunk);
-    return model_chunk(spec, options.seed, share, axis, parallel);
-  };
-  return {provider, count};
-}
-
-void AcceleratorImpl::make_chunks(const ModelSource& source) {
-  const std::int64_t stages = mesh.grid().pipeline, stage = mesh.at().pipeline;
-  ModelProvider provider = options.megatron_lm_plugin.custom_model_provider_function;
-  const auto* spec = std::get_if<ModelSpec>(&source);
-  std::int64_t count = 1;
-  if (spec != nullptr && !provider) {
-    std::tie(provider, count) = provider_of(*spec);
-  } else {
-    if (!provider) provider = std::get<ModelProvider>(source);
-    if (!provider) refuse("there is neither a model nor a function that provides one");
-    if (plugin().num_layers_per_virtual_pipeline_stage)
-      refuse("num_layers_per_virtual_pipeline_stage needs a model whose layers are known; a provider's are not");
-    if (options.num_labels) refuse("num_labels makes a classifier of a ModelSpec; a provider makes its own");
-    ModelSpec none;
-    if (spec == nullptr && set_dropout(resolved, none))
-      refuse(
-          "other_megatron_args: hidden_dropout and attention_dropout need a ModelSpec; a provider's model has its own");
-    if (parallel.recompute != RecomputeKind::none)
-      refuse("recomputation needs a ModelSpec; a provider's model recomputes what it likes");
-  }
-  std::vector<ChunkPlace> places;
-  for (std::int64_t chunk = 0; chunk < count; ++chunk) {
-    ChunkPlace place{.parts = stages * count, .part = chunk * stages + stage};
-    if (spec != nullptr) set_dropout(resolved, place.model.emplace(*spec));
-    if (const auto split = plugin().pipeline_model_parallel_split_rank) {
-      place.add_encoder = stage < *split;
-      place.add_decoder = stage >= *split;
-    }
-    places.push_back(std::move(place));
-  }
-  if (const auto& prepare = options.megatron_lm_plugin.custom_prepare_model_function)
-    chunks = prepare(provider, places);
-  else
-    for (const ChunkPlace& place : places) chunks.push_back(provider(place));
-  if (chunks.size() != places.size())
-    refuse("custom_prepare_model_function gave " + std::to_string(chunks.size()) + " chunks of " +
-           std::to_string(places.size()));
-  all_chunks = std::make_shared<torch::nn::Module>();
-  for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk) {
-    if (!chunks[chunk]) refuse("the model provider gave no chunk");
-    if (half_type()) cast_floats(*chunks[chunk], *half_type() == Dtype::float16 ? at::kHalf : at::kBFloat16);
-    all_chunks->register_module(std::to_string(chunk), chunks[chunk]);
-  }
+void AcceleratorImpl::take_model(MadeModel made) {
+  resolved = std::move(made.resolved);
+  parallel = std::move(made.parallel);
+  model_spec = std::move(made.spec);
+  chunks = std::move(made.chunks);
+  all_chunks = std::move(made.all);
 }
 
 /// That of the model's type, unless the program has one of its own.
@@ -257,7 +129,6 @@ void AcceleratorImpl::make_step(TrainStepArgs args) {
 }
 
 void AcceleratorImpl::make_optimizer(const torch::optim::Optimizer& given) {
-  const OptimizerCarrier carrier(given);
   const MegatronLMPlugin& callables = options.megatron_lm_plugin;
   OptimizerSpec groups{.no_decay = plugin().no_wd_decay_cond,
                        .scaled_lr = plugin().scale_lr_cond.value_or(std::vector<std::string>()),
@@ -277,6 +148,10 @@ void AcceleratorImpl::make_optimizer(const torch::optim::Optimizer& given) {
       if (callables.scale_lr_cond)
         parameter.group.lr = callables.scale_lr_cond(bare, each.value()) ? groups.lr_mult : 1.0;
       if (parameter.place.tied) tied = each.value();
+      parameter.writes = counts_here(parameter.place.shared && !parameter.place.name.empty(), parameter.place.divided,
+                                     mesh.at().tensor);
+      if (parameter.place.name.empty()) parameter.place.name = name_in_state(chunk, bare, parameter.place.divided);
+      if (!parameter.place.slice) parameter.place.slice = whole_slice(each.value().sizes().vec());
       parameters.push_back(std::move(parameter));
     }
   const bool sharded = *plugin().use_distributed_optimizer;
@@ -284,59 +159,18 @@ void AcceleratorImpl::make_optimizer(const torch::optim::Optimizer& given) {
   ddp = std::make_unique<DistributedDataParallel>(
       *all_chunks, mesh.data(),
       DataParallelOptions{.op = per_token ? ReduceOp::sum : ReduceOp::mean, .shard = sharded, .alone = tied});
-  optimizer = std::make_unique<ChunkOptimizer>(carrier, std::move(parameters), *ddp, mesh, timers,
+  optimizer = std::make_unique<ChunkOptimizer>(OptimizerCarrier(given), std::move(parameters), *ddp, mesh, timers,
                                                ChunkOptions{.sequence = axis.sequence(), .sharded = sharded});
   const std::int64_t samples = mesh.grid().data * micro_batch;
-  const WindowShape shape{.steps = num_micro_batches,
+  AccumulationKnobs knobs;
+  knobs.normalizer = per_token ? Normalizer::tokens : Normalizer::true_size;
+  const WindowShape shape{.knobs = knobs,
+                          .steps = num_micro_batches,
                           .samples = {.each = samples, .last = samples},
                           .batches_per_epoch = unknown_length,
                           .world = mesh.grid().data,
                           .schedule_in_samples = true};
   driver.emplace(std::make_shared<AccumulationWindow>(shape), ClearGradients::engine, "", ddp.get());
-}
-
-void AcceleratorImpl::make_schedule(const MegatronLMDummyScheduler& scheduler, double lr, double weight_decay) {
-  const MegatronSpec& p = plugin();
-  const auto samples = [&](std::int64_t updates) { return updates * global_batch; };
-  const std::optional<std::int64_t> updates = p.train_iters ? p.train_iters : scheduler.total_num_steps;
-  const std::optional<std::int64_t> run = p.train_samples ? p.train_samples
-                                          : updates       ? std::optional(samples(*updates))
-                                                          : std::nullopt;
-  if (!run)
-    refuse(
-        "the run's length is not known: set train_iters, train_samples or MegatronLMDummyScheduler's "
-        "total_num_steps");
-  ScheduleSpec spec{.kind = style_named("lr_decay_style", *p.lr_decay_style, ScheduleKind::wsd),
-                    .clock = RateClock::samples};
-  spec.min_lr = *p.min_lr;
-  spec.total = p.lr_decay_samples ? *p.lr_decay_samples : p.lr_decay_iters ? samples(*p.lr_decay_iters) : *run;
-  OptimizerSpec rates{.lr = lr, .weight_decay = weight_decay};
-  set_rates(resolved, global_batch, rates, spec);
-  LrCurve& curve = schedule.curve;
-  curve = make_curve(rates, spec, *spec.total);
-  if (p.lr_warmup_fraction)
-    curve.warmup = *p.lr_warmup_fraction * static_cast<double>(*spec.total);
-  else if (p.lr_warmup_samples && *p.lr_warmup_samples > 0)
-    curve.warmup = static_cast<double>(*p.lr_warmup_samples);
-  else
-    curve.warmup = static_cast<double>(samples(p.lr_warmup_iters.value_or(scheduler.warmup_num_steps)));
-  if (spec.init_lr > 0.0 && curve.warmup == 0.0)
-    refuse(
-        "other_megatron_args: lr_warmup_init needs a warm-up, whose first rate it is: set lr_warmup_iters, "
-        "lr_warmup_samples or lr_warmup_fraction");
-  if (*p.min_lr > lr)
-    refuse("min_lr " + std::to_string(*p.min_lr) + " is above the optimizer's rate " + std::to_string(lr));
-  if (curve.warmup >= static_cast<double>(curve.total))
-    refuse("the warm-up (" + std::to_string(static_cast<std::int64_t>(curve.warmup)) +
-           " samples) does not end before the decay (" + std::to_string(curve.total) + " samples)");
-  schedule.decoupled = decoupled_curve(curve, rates);
-  if (schedule.decoupled.min_lr > schedule.decoupled.lr)
-    refuse("other_megatron_args: decoupled_lr is below the lowest rate");
-  schedule.decay = {
-      .style = style_named("weight_decay_incr_style", *p.weight_decay_incr_style, WeightDecayStyle::cosine),
-      .start = p.start_weight_decay.value_or(weight_decay),
-      .end = p.end_weight_decay.value_or(weight_decay),
-      .samples = *run};
 }
 
 void AcceleratorImpl::prepare(const ModelSource& model, const torch::optim::Optimizer& carrier,
@@ -365,21 +199,21 @@ void AcceleratorImpl::prepare(const ModelSource& model, const torch::optim::Opti
   }
   if (micro_batch < 1) refuse("a data loader's batch size is below 1");
   global_batch = mesh.grid().data * micro_batch * num_micro_batches;
-  seed_generators(options.seed, mesh, axis.split());
-  make_chunks(model);
+  seed_generators(options.seed);
+  take_model(make_model(model, options, resolved, parallel, mesh, axis));
   args.eod_token = options.eod_token;
-  if (!args.eod_token && vocabulary) args.eod_token = *vocabulary - 1;
+  if (!args.eod_token && model_spec) args.eod_token = model_spec->vocabulary - 1;
   const bool needs_end = args.eod_mask_loss || args.reset_position_ids || args.reset_attention_mask;
   if (needs_end && !args.eod_token && !options.megatron_lm_plugin.custom_get_batch_function &&
       !options.megatron_lm_plugin.custom_train_step_class)
     refuse(
         "eod_mask_loss, reset_position_ids and reset_attention_mask need the token that ends a document: set "
         "AcceleratorOptions.eod_token");
-  make_loss_scale();
+  loss_scale = loss_scale_of(resolved, chunks.front()->parameters().front().scalar_type() == at::kHalf);
   make_step(args);
   make_optimizer(carrier);
-  const OptimizerCarrier rates(carrier);
-  make_schedule(scheduler, rates.lr(), rates.weight_decay());
+  const OptimizerCarrier& of = optimizer->carrier();
+  schedule = make_schedule(resolved, scheduler, global_batch, of.lr(), of.weight_decay());
   const MegatronLMPlugin& given = options.megatron_lm_plugin;
   const bool own_batches = given.custom_train_step_class || given.custom_megatron_datasets_provider_function ||
                            given.custom_get_batch_function;
@@ -389,11 +223,8 @@ void AcceleratorImpl::prepare(const ModelSource& model, const torch::optim::Opti
                                                           .return_logits = *plugin().return_logits,
                                                           .compare_batches = own_batches,
                                                           .loss = given.custom_loss_function});
-  if (plugin().tensorboard_dir && mesh.rank() + 1 == mesh.grid().world()) {
-    auto file = TensorboardFile::create(*plugin().tensorboard_dir, wall_clock_seconds());
-    if (!file) refuse(file.error().text());
-    tensorboard = std::make_unique<TensorboardFile>(*std::move(file));
-  }
+  if (plugin().tensorboard_dir && mesh.rank() + 1 == mesh.grid().world())
+    tensorboard = TensorboardWriter(*plugin().tensorboard_dir, "MegatronLMPlugin");
   std::vector<PreparedLoader> loaders;
   for (std::size_t i = 0; i < sources.size(); ++i) loaders.push_back(make_loader(sources[i], i));
   note_progress();
@@ -416,24 +247,13 @@ std::vector<Batch> AcceleratorImpl::micro_batches(const Batch& batch) const {
   return cut;
 }
 
-ModelOutput AcceleratorImpl::train_step(const Batch& batch) {
-  const auto began = Timers::Clock::now();
-  timers.reset();
-  std::vector<Batch> cut;
-  {
-    const auto timing = timers.run("batch-generator");
-    cut = micro_batches(batch);
-  }
-  driver->clear([this] { ddp->zero_grad(); });
-  driver->before_forward();
-  optimizer->begin();
-  const StepSums sums = runner->train(cut, loss_scale.factor());
+bool AcceleratorImpl::finish_gradients(const StepSums& sums, const Division& division) {
   {
     const auto timing = timers.run("all-grads-sync");
     driver->reduce();
   }
   optimizer->complete_gradients();
-  if (resolved.argument_or("calculate_per_token_loss", false)) {
+  if (division.counts()) {
     // Known on the last stage; the replicas' add up.
     at::Tensor tokens = at::full({1}, mesh.last_stage() ? static_cast<double>(sums.tokens) : 0.0, at::kDouble);
     mesh.pipeline().all_reduce(tokens);
@@ -457,6 +277,23 @@ ModelOutput AcceleratorImpl::train_step(const Batch& batch) {
     const double factor = clip_factor(*progress.grad_norm, clip);
     if (factor < 1.0 && update) optimizer->scale_gradients(factor);
   }
+  return update;
+}
+
+ModelOutput AcceleratorImpl::train_step(const Batch& batch) {
+  const auto began = Timers::Clock::now();
+  timers.reset();
+  std::vector<Batch> cut;
+  {
+    const auto timing = timers.run("batch-generator");
+    cut = micro_batches(batch);
+  }
+  driver->clear([this] { ddp->zero_grad(); });
+  driver->before_forward();
+  optimizer->begin();
+  const Division division = driver->window().peek()->division;  // the same of all micro-steps
+  const StepSums sums = runner->train(cut, division, loss_scale.factor());
+  const bool update = finish_gradients(sums, division);
   if (mesh.last_stage() && !sums.finite) ++progress.nan;
   const ModelOutput out = output_of(sums);
   const std::int64_t clock = schedule_position();
@@ -471,11 +308,11 @@ ModelOutput AcceleratorImpl::train_step(const Batch& batch) {
   if (skipped_last) ++progress.skipped;
   loss_scale.after(outcome);
   note_progress();
-  write_scalars(out, lr, std::chrono::duration<double>(Timers::Clock::now() - began).count());
+  write_scalars(*this, out, lr, std::chrono::duration<double>(Timers::Clock::now() - began).count());
   const std::int64_t every = *plugin().eval_interval;
   if (prepared->loaders.size() > 1 && every > 0 && progress.iteration % every == 0) {
     evaluations.push_back(evaluate(prepared->loaders[1]));
-    write_evaluation(evaluations.back());
+    write_evaluation(*this, evaluations.back());
   }
   return out;
 }
@@ -515,7 +352,7 @@ at::Tensor AcceleratorImpl::whole_logits(at::Tensor logits) const {
     axis.ranks().all_gather(parts, logits.contiguous(), CollectivePurpose::activations);
     logits = at::cat(parts.unbind(0), -1);
   }
-  if (vocabulary && logits.size(-1) > *vocabulary) logits = logits.narrow(-1, 0, *vocabulary);
+  if (model_spec && logits.size(-1) > model_spec->vocabulary) logits = logits.narrow(-1, 0, model_spec->vocabulary);
   return logits;
 }
 

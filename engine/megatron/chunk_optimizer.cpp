@@ -12,8 +12,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <stdexcept>
 
+#include "accumulation/optimizer_state.h"
 #include "optim/flat_base.h"
 #include "update/complete_gradients.h"
 #include "update/model_sums.h"
@@ -35,11 +37,21 @@ void with_class(OptimizerOptions& options, const Use& use) {
   use(dynamic_cast<SGDOptions&>(options));
 }
 
+/// Memory to read in; what a state has no values for, which is padding, stays 0.
+at::Tensor padded_like(const at::Tensor& tensor) {
+  return at::zeros(tensor.sizes(), tensor.detach().options());
+}
+
 double squares_of(const at::Tensor& tensor) {
   return tensor.to(at::kDouble).square().sum().item<double>();
 }
 
 }  // namespace
+
+void read_fitting(const CheckpointReader& from, const PlacedTensor& into) {
+  if (const std::string why = from.mismatch(into); !why.empty()) throw std::invalid_argument(why);
+  from.read(into).value();
+}
 
 OptimizerCarrier::OptimizerCarrier(const torch::optim::Optimizer& optimizer) {
   const OptimizerOptions& defaults = optimizer.defaults();
@@ -68,9 +80,10 @@ std::unique_ptr<torch::optim::Optimizer> OptimizerCarrier::make(
   return std::make_unique<torch::optim::SGD>(made, dynamic_cast<const SGDOptions&>(*defaults_));
 }
 
-ChunkOptimizer::ChunkOptimizer(const OptimizerCarrier& carrier, std::vector<PlacedParameter> parameters,
+ChunkOptimizer::ChunkOptimizer(OptimizerCarrier carrier, std::vector<PlacedParameter> parameters,
                                DistributedDataParallel& ddp, Mesh& mesh, Timers& timers, ChunkOptions options)
-    : parameters_(std::move(parameters)),
+    : carrier_(std::move(carrier)),
+      parameters_(std::move(parameters)),
       ddp_(ddp),
       mesh_(mesh),
       timers_(timers),
@@ -110,7 +123,7 @@ ChunkOptimizer::ChunkOptimizer(const OptimizerCarrier& carrier, std::vector<Plac
     const auto group = std::ranges::find(groups_, parameters_[each.parameter].group) - groups_.begin();
     tensors[static_cast<std::size_t>(group)].push_back(each.master);
   }
-  optimizer_ = carrier.make(tensors);
+  optimizer_ = carrier_.make(tensors);
 }
 
 void ChunkOptimizer::complete_gradients() {
@@ -132,13 +145,6 @@ void ChunkOptimizer::complete_gradients() {
 
 at::Tensor ChunkOptimizer::flat_gradient_of(const Fragment& fragment) const {
   return part_of(ddp_.flat_gradients(fragment.arena), fragment.range);
-}
-
-std::vector<at::Tensor> ChunkOptimizer::masters() const {
-  std::vector<at::Tensor> all;
-  for (const Fragment& each : fragments_)
-    if (each.half()) all.push_back(each.master);
-  return all;
 }
 
 at::Tensor ChunkOptimizer::gradient_of(const Fragment& fragment) const {
@@ -213,6 +219,83 @@ void ChunkOptimizer::step(double lr, double decoupled_lr, double weight_decay) {
   if (!sharded_ || mesh_.data().size() == 1) return;
   const auto timing = timers_.run("params-all-gather");
   gather_parameters();
+}
+
+template <typename Use>
+void ChunkOptimizer::for_each_state(const Use& use) const {
+  std::size_t p = 0;
+  for (const ParameterGroup& group : groups_)
+    for (const Fragment& each : fragments_)
+      if (parameters_[each.parameter].group == group) use(each, "state." + std::to_string(p++) + ".");
+}
+
+std::vector<PlacedTensor> ChunkOptimizer::tensors() const {
+  std::vector<PlacedTensor> all;
+  const auto add = [&](const std::string& prefix, const PlacedParameter& of, const FlatRange& stretch,
+                       const at::Tensor& values) {
+    if (auto placed = placed_stretch(prefix + of.place.name, *of.place.slice, stretch, values.detach().contiguous()))
+      all.push_back(*std::move(placed));
+  };
+  if (mesh_.writes())
+    for (const PlacedParameter& each : parameters_)
+      if (each.writes) add("parameters.", each, {.offset = 0, .size = each.tensor.numel()}, each.tensor);
+  if (!mesh_.writes() && !sharded_) return all;
+  const StateDict state = optimizer_state(*optimizer_);
+  for_each_state([&](const Fragment& each, const std::string& entry) {
+    const PlacedParameter& of = parameters_[each.parameter];
+    if (!of.writes) return;
+    if (each.half()) add("optimizer.master.", of, each.stretch(), each.master);
+    for (auto at = state.lower_bound(entry); at != state.end() && at->first.starts_with(entry); ++at) {
+      const std::string prefix = "optimizer." + at->first.substr(entry.size()) + ".";
+      if (at->second.is_floating_point())
+        add(prefix, of, each.stretch(), at->second);
+      else if (each.offset == 0 && std::ranges::count(of.place.slice->offset, 0) == std::ssize(of.place.slice->offset))
+        all.push_back(whole_tensor(prefix + of.place.name, at->second.view({1})));  // a count, by the first element
+    }
+  });
+  return all;
+}
+
+std::function<void()> ChunkOptimizer::read(const CheckpointReader& from) {
+  const auto read = [&](const std::string& prefix, const PlacedParameter& of, const FlatRange& stretch,
+                        at::Tensor values) {
+    if (const auto placed = placed_stretch(prefix + of.place.name, *of.place.slice, stretch, values))
+      read_fitting(from, *placed);
+    return values;
+  };
+  std::vector<std::pair<at::Tensor, at::Tensor>> copies;  ///< where to, what
+  for (const PlacedParameter& each : parameters_) {
+    const at::Tensor live = each.tensor.detach();
+    copies.emplace_back(live, read("parameters.", each, {.offset = 0, .size = live.numel()}, padded_like(live)));
+  }
+  std::set<std::string> fields;
+  for (const std::string& name : from.tensor_names())
+    if (name.starts_with("optimizer.")) fields.insert(name.substr(10, name.find('.', 10) - 10));
+  fields.erase("master");
+  StateDict state = optimizer_state(*optimizer_);
+  std::erase_if(state, [](const auto& entry) { return entry.first.starts_with("state."); });
+  for_each_state([&](const Fragment& each, const std::string& entry) {
+    const PlacedParameter& of = parameters_[each.parameter];
+    if (each.half())
+      copies.emplace_back(each.master, read("optimizer.master.", of, each.stretch(), padded_like(each.master)));
+    for (const std::string& field : fields) {
+      const std::string prefix = "optimizer." + field + ".";
+      const CheckpointReader::Stored* const stored = from.find(prefix + of.place.name);
+      if (stored == nullptr) continue;  // no update has reached the parameter
+      state[entry + field] = at::isFloatingType(stored->dtype)
+                                 ? read(prefix, of, each.stretch(), padded_like(each.master))
+                                 : from.read(prefix + of.place.name).value();
+    }
+  });
+  std::vector<std::vector<at::Tensor>> groups;
+  for (const OptimizerParamGroup& group : optimizer_->param_groups()) groups.push_back(group.params());
+  const std::shared_ptr<torch::optim::Optimizer> loaded = carrier_.make(groups);
+  load_optimizer_state(*loaded, state);
+  return [this, copies, loaded] {
+    const at::NoGradGuard no_grad;
+    for (const auto& [into, values] : copies) into.copy_(values);
+    optimizer_->state().swap(loaded->state());
+  };
 }
 
 void ChunkOptimizer::gather_parameters() {

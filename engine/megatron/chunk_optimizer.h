@@ -7,11 +7,13 @@
 
 #include <torch/optim/optimizer.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "accrue/checkpoint/checkpoint.h"
 #include "accrue/comm/mesh.h"
 #include "accrue/megatron/megatron_lm_plugin.h"
 #include "accrue/megatron/timers.h"
@@ -26,6 +28,7 @@ namespace accrue::megatron {
 class OptimizerCarrier {
  public:
   explicit OptimizerCarrier(const torch::optim::Optimizer& optimizer);
+  const std::string& name() const { return name_; }
   double lr() const { return lr_; }
   double weight_decay() const { return weight_decay_; }
   /// A new optimizer of that class over groups of tensors.
@@ -40,9 +43,13 @@ class OptimizerCarrier {
 
 struct PlacedParameter {
   at::Tensor tensor;
-  ParameterPlace place;
+  ParameterPlace place;  ///< with a name and a slice
   ParameterGroup group;
+  bool writes = true;  ///< into a state: of what several ranks of a replica hold, one does
 };
+
+/// Reads into memory. Errors: throws std::invalid_argument where the tensor does not fit, ResultError (disk).
+void read_fitting(const CheckpointReader& from, const PlacedTensor& into);
 
 struct ChunkOptions {
   bool sequence = false;  ///< tensor ranks share the positions
@@ -53,7 +60,7 @@ struct ChunkOptions {
 class ChunkOptimizer {
  public:
   /// `ddp` reduces the parameters named; it and `timers` must outlive this.
-  ChunkOptimizer(const OptimizerCarrier& carrier, std::vector<PlacedParameter> parameters, DistributedDataParallel& ddp,
+  ChunkOptimizer(OptimizerCarrier carrier, std::vector<PlacedParameter> parameters, DistributedDataParallel& ddp,
                  Mesh& mesh, Timers& timers, ChunkOptions options);
 
   /// Before the gradients of a step are reduced.
@@ -70,8 +77,13 @@ class ChunkOptimizer {
   void step(double lr, double decoupled_lr, double weight_decay);
 
   torch::optim::Optimizer& optimizer() { return *optimizer_; }
-  /// Half-precision parameters are updated in float32 copies: this rank's, in order; empty of other types.
-  std::vector<at::Tensor> masters() const;
+  const OptimizerCarrier& carrier() const { return carrier_; }
+  /// Of a state what this rank writes, under a run's names: parameters.<p>, optimizer.<field>.<p> and, of
+  /// half-precision parameters, the float32 copies optimizer.master.<p>.
+  std::vector<PlacedTensor> tensors() const;
+  /// Reads what this rank holds, in any layout; the function returned puts it in place. Errors: as read_fitting(), and
+  /// throws std::invalid_argument for what the optimizer cannot take.
+  std::function<void()> read(const CheckpointReader& from);
 
  private:
   /// A stretch of a parameter, and where its gradient lies.
@@ -83,6 +95,7 @@ class ChunkOptimizer {
     std::int64_t offset = 0;  ///< in the parameter
     at::Tensor tensor;        ///< shares the parameter's memory
     at::Tensor master;        ///< what is updated: of a half-precision parameter a float32 copy, else the tensor
+    FlatRange stretch() const { return {.offset = offset, .size = range.size}; }  ///< of the parameter
     bool half() const { return !master.is_same(tensor); }
   };
   /// Its gradient, in the type of the update.
@@ -92,8 +105,12 @@ class ChunkOptimizer {
   /// Over the fragments of the model, each element once.
   template <typename Of>
   double sum(const Of& of) const;
+  /// use(fragment, "state.P.") in the order of optimizer_state().
+  template <typename Use>
+  void for_each_state(const Use& use) const;
   void gather_parameters();
 
+  OptimizerCarrier carrier_;
   std::vector<PlacedParameter> parameters_;
   DistributedDataParallel& ddp_;
   Mesh& mesh_;

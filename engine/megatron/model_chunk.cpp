@@ -83,7 +83,9 @@ constexpr std::string_view prefix = "part.";
 ParameterPlace place_in(const std::vector<ParameterShare>& shares, const std::string& name, bool divided_in_parts) {
   for (const ParameterShare& each : shares)
     if (each.name == name)
-      return {.divided = each.divided,
+      return {.name = each.name,
+              .slice = slice_of(each),
+              .divided = each.divided,
               .shared = each.shared,
               .on_rows = each.on_rows,
               .tied = divided_in_parts && each.name == tied_embedding,
@@ -145,7 +147,10 @@ class ClassifierChunk final : public ModelChunk {
   Tensors forward(const Batch& batch) override { return {part_->forward(own_batch(batch, ModelKind::bert))}; }
   ParameterPlace place_of(const std::string& name) const override {
     const std::string own = bare(name);
-    return own.starts_with("bert.") ? place_in(shares_, own.substr(5), false) : ParameterPlace{};
+    if (!own.starts_with("bert.")) return {};
+    ParameterPlace place = place_in(shares_, own.substr(5), false);
+    if (!place.name.empty()) place.name = own;
+    return place;
   }
 
  private:

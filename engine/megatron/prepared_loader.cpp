@@ -69,6 +69,32 @@ std::optional<Batch> PreparedLoader::next() {
   return batch;
 }
 
+MegatronDataset AcceleratorImpl::indexed_data(const MegatronLMDummyDataLoader& loader, std::size_t which) const {
+  check_names(loader);
+  if (which > 2) throw std::invalid_argument("there are three sets of indexed data: training, validation and test");
+  const MegatronSpec& p = plugin();
+  const std::int64_t iterations = schedule.decay.samples / global_batch;
+  const std::int64_t evaluations_made = *p.eval_interval > 0 ? iterations / *p.eval_interval + 1 : 1;
+  std::vector<std::int64_t> needed{iterations * global_batch, evaluations_made * *p.eval_iters * global_batch,
+                                   *p.eval_iters * global_batch};
+  std::vector<MegatronDataset> made;
+  if (const auto& provider = options.megatron_lm_plugin.custom_megatron_datasets_provider_function) {
+    made = provider(needed);
+    if (made.size() != 3)
+      throw std::invalid_argument("custom_megatron_datasets_provider_function gave " + std::to_string(made.size()) +
+                                  " data sets; it must give three: training, validation and test");
+  } else {
+    if (!p.seq_length) throw std::invalid_argument("indexed data need seq_length: how many tokens a sample has");
+    for (std::size_t i = 0; i < needed.size(); ++i)
+      if (i != which) needed[i] = 0;
+    ModelSpec shape = model_spec.value_or(ModelSpec{.kind = ModelKind::gpt});
+    shape.context = *p.seq_length;
+    if (p.decoder_seq_length) shape.decoder_context = *p.decoder_seq_length;
+    made = indexed_text(loader, shape, needed);
+  }
+  return made.at(which);
+}
+
 PreparedLoader AcceleratorImpl::make_loader(const LoaderSource& source, std::size_t which) {
   PreparedLoader loader;
   loader.seed_ = options.seed;
@@ -77,29 +103,7 @@ PreparedLoader AcceleratorImpl::make_loader(const LoaderSource& source, std::siz
   loader.replica_ = mesh.data().rank();
   loader.last_ = options.last_batch;
   if (const auto* dummy = std::get_if<MegatronLMDummyDataLoader>(&source)) {
-    check_names(*dummy);
-    if (which > 2) throw std::invalid_argument("there are three sets of indexed data: training, validation and test");
-    const MegatronSpec& p = plugin();
-    const std::int64_t iterations = schedule.decay.samples / global_batch;
-    const std::int64_t evaluations_made = *p.eval_interval > 0 ? iterations / *p.eval_interval + 1 : 1;
-    std::vector<std::int64_t> needed{iterations * global_batch, evaluations_made * *p.eval_iters * global_batch,
-                                     *p.eval_iters * global_batch};
-    std::vector<MegatronDataset> made;
-    if (const auto& provider = options.megatron_lm_plugin.custom_megatron_datasets_provider_function) {
-      made = provider(needed);
-      if (made.size() != 3)
-        throw std::invalid_argument("custom_megatron_datasets_provider_function gave " + std::to_string(made.size()) +
-                                    " data sets; it must give three: training, validation and test");
-    } else {
-      if (!p.seq_length) throw std::invalid_argument("indexed data need seq_length: how many tokens a sample has");
-      for (std::size_t i = 0; i < needed.size(); ++i)
-        if (i != which) needed[i] = 0;
-      ModelSpec shape = model_spec.value_or(ModelSpec{.kind = ModelKind::gpt});
-      shape.context = *p.seq_length;
-      if (p.decoder_seq_length) shape.decoder_context = *p.decoder_seq_length;
-      made = indexed_text(*dummy, shape, needed);
-    }
-    loader.data_ = made.at(which);
+    loader.data_ = indexed_data(*dummy, which);
     indexed_samples[which] = loader.data_.samples;
   } else {
     const auto& map = std::get<accelerate::MapLoader<Batch>>(source);

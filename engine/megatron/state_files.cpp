@@ -1,202 +1,265 @@
 // SPDX-License-Identifier: Apache-2.0
-// save_state() and load_state(): an archive of named tensors for each rank. A rank's own part of model and optimizer is
-// there, so a state is read on as many tensor, pipeline and data ranks as wrote it. A load checks everything on every
-// rank before it changes anything.
+// save_state() and load_state(): checkpoints as a run writes them, under a run's names where it has the same
+// (train/checkpointing_state.h). Beside these:
+//
+//   accelerator.<fact>      texts: what a load compares, the schedule, and the layout, by which generators go on
+//   accelerator.counters    steps whose loss was not finite, samples validated on
+//   part.<i>.<p>            in the place of <p>: what only a part of the model knows, where it has several;
+//   part.<i>.tensor.<t>.<p>   and what each tensor rank has of its own
+//
+// A load reads everything into memory beside the model, on every rank, before anything is changed.
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
+#include <cmath>
+#include <cstdio>
 #include <stdexcept>
 
-#include "accrue/accumulation/base_optimizer.h"
-#include "accrue/checkpoint/tensor_archive.h"
+#include "accrue/checkpoint/checkpoint.h"
 #include "accrue/parallel/random_streams.h"
+#include "accrue/run/leftovers.h"
+#include "accrue/run/mix64.h"
+#include "accrue/run/spec_io.h"
 #include "accumulation/accelerate/state_folder.h"
 #include "accumulation/optimizer_state.h"
+#include "checkpoint/archive_file.h"
 #include "megatron/accelerator_impl.h"
 
 namespace accrue::megatron {
 namespace {
 
 namespace fs = std::filesystem;
-using accelerate::agreed;
-using accelerate::guarded;
-using accelerate::save_folder;
-using accelerate::StateFolder;
+using Texts = std::map<std::string, std::string>;
 
-constexpr const char* format = "accrue-megatron-state-2";
+constexpr std::int64_t states_kept = 2;
+constexpr const char* fact_prefix = "accelerator.";
+constexpr const char* counters_name = "accelerator.counters";
+constexpr const char* hint = "Prepare the same model, optimizer and loaders before load_state().";
 
-StateDict counters(const AcceleratorImpl& impl) {
-  StateDict state;
-  state["counters.iteration"] = state_number(impl.progress.iteration);
-  state["counters.skipped"] = state_number(impl.progress.skipped);
-  state["counters.nan"] = state_number(impl.progress.nan);
-  state["counters.consumed_train_samples"] = state_number(impl.progress.consumed_train_samples);
-  state["counters.consumed_valid_samples"] = state_number(impl.progress.consumed_valid_samples);
-  state["counters.schedule_samples"] = state_number(impl.schedule_position());
-  state["scaler.scale"] = state_number(impl.loss_scale.scale);
-  state["scaler.growth"] = state_number(impl.loss_scale.growth);
-  state["scaler.overflows"] = state_number(impl.loss_scale.overflows);
-  return state;
+std::string layout_of(const RankGrid& grid) {
+  return "data " + std::to_string(grid.data) + ", pipeline " + std::to_string(grid.pipeline) + ", tensor " +
+         std::to_string(grid.tensor);
 }
 
-/// What a state must have been saved under.
-std::map<std::string, std::string> layout(const AcceleratorImpl& impl) {
-  const RankGrid& grid = impl.mesh.grid();
-  return {{"format", format},
-          {"tensor", std::to_string(grid.tensor)},
-          {"pipeline", std::to_string(grid.pipeline)},
-          {"data", std::to_string(grid.data)},
-          {"chunks", std::to_string(impl.chunks.size())},
-          {"use_distributed_optimizer", *impl.plugin().use_distributed_optimizer ? "true" : "false"},
-          {"global_batch_size", std::to_string(impl.global_batch)}};
+/// What must be as it was when a state was saved, beside the schedule.
+Texts facts_of(const AcceleratorImpl& impl) {
+  Texts facts{{"global_batch_size", std::to_string(impl.global_batch)},
+              {"optimizer", impl.optimizer->carrier().name()}};
+  for (const auto& [name, option] : take_under(optimizer_state(impl.optimizer->optimizer()), "group.0")) {
+    if (name == "parameters" || name == "lr" || name == "weight_decay") continue;  // the schedule's
+    std::string& text = facts["optimizer's " + name];
+    for (const at::Tensor& number : option.reshape({-1}).unbind())
+      text += (text.empty() ? "" : ", ") + format_value(number.item<double>());
+  }
+  return facts;
 }
 
 /// Of each loader of indexed data: a run of another length has another index, and reads in another order.
-std::map<std::string, std::string> sizes_of_data(const AcceleratorImpl& impl) {
+Texts sizes_of_data(const AcceleratorImpl& impl) {
   constexpr const char* names[] = {"training", "validation", "test"};
-  std::map<std::string, std::string> sizes;
+  Texts sizes;
   for (const auto& [which, samples] : impl.indexed_samples)
     sizes[std::string("samples of the ") + names[which] + " data"] = std::to_string(samples);
   return sizes;
 }
 
-std::map<std::string, std::string> metadata_of(const AcceleratorImpl& impl) {
-  std::map<std::string, std::string> all = layout(impl);
-  all.merge(sizes_of_data(impl));
-  all.merge(texts_of(impl.schedule));
-  return all;
+std::string generator_name(const AcceleratorImpl& impl, std::size_t i) {
+  return "rank." + std::to_string(impl.mesh.rank()) + ".rng.cpu" + (i == 0 ? "" : "." + std::to_string(i));
 }
 
-NamedTensors state_of(AcceleratorImpl& impl) {
-  NamedTensors all;
-  const auto put = [&](const std::string& name, const at::Tensor& tensor) {
-    all.emplace_back(name, tensor.detach().cpu().contiguous());
-  };
-  for (const auto& each : impl.all_chunks->named_parameters()) put("model." + each.key(), each.value());
-  for (const auto& each : impl.all_chunks->named_buffers()) put("buffer." + each.key(), each.value());
-  const auto masters = impl.optimizer->masters();
-  for (std::size_t i = 0; i < masters.size(); ++i) put("master." + std::to_string(i), masters[i]);
-  for (const auto& [name, tensor] : optimizer_state(impl.optimizer->optimizer())) put("optimizer." + name, tensor);
-  for (const auto& [name, tensor] : counters(impl)) put(name, tensor);
+std::vector<PlacedTensor> buffers_of(const AcceleratorImpl& impl) {
+  std::vector<PlacedTensor> buffers;
+  for (std::size_t chunk = 0; chunk < impl.chunks.size(); ++chunk)
+    for (const auto& each : impl.chunks[chunk]->named_buffers())
+      buffers.push_back(
+          whole_tensor("buffers." + impl.name_in_state(chunk, each.key(), impl.axis.split()), each.value()));
+  return buffers;
+}
+
+TrainingCursor cursor_of(const AcceleratorImpl& impl) {
+  TrainingCursor cursor;
+  cursor.window = impl.driver->window().position();
+  cursor.optimizer_steps = impl.progress.iteration - impl.progress.skipped;
+  cursor.samples = impl.progress.consumed_train_samples;
+  cursor.finite = std::isfinite(impl.optimizer->parameter_norm());
+  cursor.loss_scale = impl.loss_scale.scale;
+  cursor.scale_growth = impl.loss_scale.growth;
+  cursor.scale_overflows = impl.loss_scale.overflows;
+  cursor.overflowed_windows = impl.progress.skipped;
+  return cursor;
+}
+
+/// What this rank writes. The last one has the losses, and speaks.
+std::vector<PlacedTensor> tensors_of(const AcceleratorImpl& impl) {
+  std::vector<PlacedTensor> tensors = impl.optimizer->tensors();
+  if (impl.mesh.writes() && (impl.axis.split() || impl.axis.rank() == 0))
+    for (PlacedTensor& buffer : buffers_of(impl)) tensors.push_back(std::move(buffer));
   const auto generators = random_streams().state(at::kCPU);
-  for (std::size_t i = 0; i < generators.size(); ++i) put("random." + std::to_string(i), generators[i].second);
-  return all;
-}
-
-StateDict under(const Archive& archive, const std::string& prefix) {
-  StateDict state;
-  for (const auto& [name, tensor] : archive.tensors)
-    if (name.starts_with(prefix)) state[name.substr(prefix.size())] = tensor;
-  return state;
-}
-
-void check(AcceleratorImpl& impl, const Archive& archive) {
-  const auto saved_as = [&archive](const std::string& key) {
-    const auto found = archive.metadata.find(key);
-    return found == archive.metadata.end() ? "nothing" : found->second;
-  };
-  for (const auto& [key, value] : layout(impl))
-    if (const std::string saved = saved_as(key); saved != value)
-      throw std::invalid_argument(key + " is " + value + " here; the state was saved with " + saved);
-  for (const auto& [key, value] : sizes_of_data(impl))
-    if (const std::string saved = saved_as(key); saved != value)
-      throw std::invalid_argument("the " + key + " are " + value + " here; the state was saved with " + saved +
-                                  ": indexed data are shuffled for the length of a run, so train_iters or "
-                                  "train_samples must be what it was");
-  schedule_after_load(impl.schedule, archive.metadata, impl.resolved);
-  for (const auto& [name, tensor] : state_of(impl)) {
-    if (name.starts_with("optimizer.")) continue;
-    const at::Tensor* saved = archive.find(name);
-    if (saved == nullptr) throw std::invalid_argument("\"" + name + "\" is missing");
-    if (saved->sizes() != tensor.sizes() || saved->scalar_type() != tensor.scalar_type())
-      throw std::invalid_argument("\"" + name + "\" has another shape or type");
-  }
-  const StateDict counters = under(archive, "counters.");
-  const std::int64_t consumed = count_of(counters, "consumed_train_samples");
-  if (const auto& given = impl.plugin().consumed_samples; given && !given->empty() && given->front() != consumed)
-    throw std::invalid_argument("consumed_samples begins with " + std::to_string(given->front()) +
-                                " here; the state was saved after " + std::to_string(consumed) +
-                                ": leave the field out, loaders go on where the state was saved");
-  for (const char* each : {"skipped", "nan", "consumed_valid_samples", "schedule_samples"}) count_of(counters, each);
-  if (count_of(counters, "iteration") > consumed / impl.global_batch)
-    throw std::invalid_argument("counters.iteration is more than the consumed samples are enough for");
-}
-
-/// The optimizer was loaded already.
-void take(AcceleratorImpl& impl, const Archive& archive) {
-  const at::NoGradGuard no_grad;
-  for (const auto& each : impl.all_chunks->named_parameters()) {
-    at::Tensor parameter = each.value();
-    parameter.copy_(*archive.find("model." + each.key()));
-  }
-  for (const auto& each : impl.all_chunks->named_buffers()) {
-    at::Tensor buffer = each.value();
-    buffer.copy_(*archive.find("buffer." + each.key()));
-  }
-  auto masters = impl.optimizer->masters();
-  for (std::size_t i = 0; i < masters.size(); ++i) masters[i].copy_(*archive.find("master." + std::to_string(i)));
-  impl.schedule = schedule_after_load(impl.schedule, archive.metadata, impl.resolved);
-  if (impl.loss_scale.growth_factor > 1.0) {  // else loss_scale says what it is
-    impl.loss_scale.scale = archive.find("scaler.scale")->item<double>();
-    impl.loss_scale.growth = archive.find("scaler.growth")->item<std::int64_t>();
-    impl.loss_scale.overflows = archive.find("scaler.overflows")->item<std::int64_t>();
-  }
-  const StateDict counters = under(archive, "counters.");
-  const std::int64_t updates = count_of(counters, "iteration");
-  impl.driver->window().seek(updates * impl.num_micro_batches, count_of(counters, "schedule_samples"));
-  impl.samples_before = count_of(counters, "consumed_train_samples") - updates * impl.global_batch;
-  impl.note_progress();
-  impl.progress.skipped = count_of(counters, "skipped");
-  impl.progress.nan = count_of(counters, "nan");
-  impl.progress.consumed_valid_samples = count_of(counters, "consumed_valid_samples");
-  auto generators = random_streams().state(at::kCPU);
   for (std::size_t i = 0; i < generators.size(); ++i)
-    set_generator_state(generators[i].first, *archive.find("random." + std::to_string(i)));
+    tensors.push_back(whole_tensor(generator_name(impl, i), generators[i].second));
+  if (impl.mesh.rank() + 1 != impl.mesh.grid().world()) return tensors;
+  tensors.push_back(
+      whole_tensor(counters_name, at::tensor({impl.progress.nan, impl.progress.consumed_valid_samples}, at::kLong)));
+  Texts texts = texts_of(impl.schedule);
+  texts.merge(facts_of(impl));
+  texts.merge(sizes_of_data(impl));
+  texts["layout"] = layout_of(impl.mesh.grid());
+  for (const auto& [name, text] : texts) tensors.push_back(text_tensor(fact_prefix + name, text));
+  return tensors;
+}
+
+Texts texts_in(const CheckpointReader& from) {
+  Texts texts;
+  for (const std::string& name : from.tensor_names())
+    if (name.starts_with(fact_prefix) && name != counters_name)
+      texts[name.substr(std::string_view(fact_prefix).size())] = from.read_text(name).value();
+  return texts;
+}
+
+void check(const AcceleratorImpl& impl, const Texts& saved, const TrainingCursor& cursor) {
+  const auto compare = [&saved](const Texts& here, const std::string& subject, const char* verb, const char* why) {
+    for (const auto& [key, value] : here) {
+      const auto found = saved.find(key);
+      const std::string then = found == saved.end() ? "nothing" : found->second;
+      if (then != value)
+        throw std::invalid_argument(subject + key + verb + value + " here; the state was saved with " + then + why);
+    }
+  };
+  compare(facts_of(impl), "", " is ", "");
+  compare(sizes_of_data(impl), "the ", " are ",
+          ": indexed data are shuffled for the length of a run, so train_iters or train_samples must be what it was");
+  if (const auto& given = impl.plugin().consumed_samples; given && !given->empty() && given->front() != cursor.samples)
+    throw std::invalid_argument("consumed_samples begins with " + std::to_string(given->front()) +
+                                " here; the state was saved after " + std::to_string(cursor.samples) +
+                                ": leave the field out, loaders go on where the state was saved");
+}
+
+/// This rank's, of the same layout. In another one the ranks of a stage would not draw the same masks: none then.
+RandomStreams::State generators_in(const AcceleratorImpl& impl, const CheckpointReader& from, const Texts& saved) {
+  RandomStreams::State generators;
+  if (saved.at("layout") != layout_of(impl.mesh.grid())) return generators;
+  const auto now = random_streams().state(at::kCPU);
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const std::string name = generator_name(impl, i);
+    if (from.find(name) == nullptr) continue;
+    generators.emplace_back(now[i].first, from.read(name).value());
+    at::make_generator<at::CPUGeneratorImpl>().set_state(generators.back().second);  // throws where it is no state
+  }
+  return generators;
+}
+
+void put_counters(AcceleratorImpl& impl, const TrainingCursor& cursor, const at::Tensor& counters) {
+  if (impl.loss_scale.growth_factor > 1.0 && cursor.loss_scale > 0.0) {  // else loss_scale says what it is
+    impl.loss_scale.scale = cursor.loss_scale;
+    impl.loss_scale.growth = cursor.scale_growth;
+    impl.loss_scale.overflows = cursor.scale_overflows;
+  }
+  // Micro-steps are counted as they are here.
+  impl.driver->window().seek(cursor.update() * impl.num_micro_batches, cursor.schedule_position());
+  impl.samples_before = cursor.samples - cursor.update() * impl.global_batch;
+  impl.note_progress();
+  impl.progress.skipped = cursor.overflowed_windows;
+  impl.progress.nan = counters[0].item<std::int64_t>();
+  impl.progress.consumed_valid_samples = counters[1].item<std::int64_t>();
   auto& loaders = impl.prepared->loaders;
   loaders[0].continue_after(impl.progress.consumed_train_samples);
   if (loaders.size() > 1) loaders[1].continue_after(impl.progress.consumed_valid_samples);
 }
 
-constexpr const char* hint = "Prepare the same model, optimizer and loaders on as many ranks before load_state().";
+/// Reads a state; the function returned puts it in place.
+std::function<void()> read_state(AcceleratorImpl& impl, const CheckpointReader& from) {
+  const Texts saved = texts_in(from);
+  check(impl, saved, from.cursor());
+  const Schedule schedule = schedule_after_load(impl.schedule, saved, impl.resolved);
+  const auto parameters = impl.optimizer->read(from);
+  const std::vector<PlacedTensor> live = buffers_of(impl);
+  std::vector<PlacedTensor> buffers = live;
+  for (PlacedTensor& each : buffers) read_fitting(from, each = whole_tensor(each.name, at::empty_like(each.values)));
+  const at::Tensor counters = at::zeros({2}, at::kLong);
+  read_fitting(from, whole_tensor(counters_name, counters));
+  if (counters.lt(0).any().item<bool>()) throw std::invalid_argument(std::string(counters_name) + " are negative");
+  const auto generators = generators_in(impl, from, saved);
+  return [=, &impl, cursor = from.cursor()] {
+    impl.ddp->zero_grad();
+    impl.schedule = schedule;
+    parameters();
+    for (std::size_t i = 0; i < live.size(); ++i) live[i].values.copy_(buffers[i].values);
+    put_counters(impl, cursor, counters);
+    for (const auto& [generator, state] : generators) set_generator_state(generator, state);
+    if (generators.empty())
+      impl.seed_generators(mix64(impl.options.seed, 0, static_cast<std::uint64_t>(cursor.update())));
+  };
+}
+
+/// The folder's later states are of another course. Rank 0 only.
+Result<void> make_way(const fs::path& folder, const CheckpointMark& mark) {
+  tidy_checkpoints(folder);
+  const auto moved = set_aside_after(folder, mark, "abandoned");
+  if (!moved) return tl::unexpected(moved.error());
+  return {};
+}
+
+tl::unexpected<Error> no_state(const fs::path& folder, const std::vector<std::string>& refused) {
+  std::string reasons;
+  for (const std::string& each : refused) reasons += (reasons.empty() ? "" : "; ") + each;
+  if (!refused.empty())
+    return fail(ErrorCode::protocol, "no state can be used: " + reasons, folder.string(), "Put one back from a copy.");
+  const auto old = ArchiveFile::open(accelerate::StateFolder::rank_file(folder, 0));
+  const auto format = old ? old->header.metadata.find("format") : Texts::const_iterator();
+  if (old && format != old->header.metadata.end())
+    return fail(
+        ErrorCode::config,
+        "the state is of the format \"" + format->second + "\", which Accrue wrote before states were checkpoints",
+        folder.string(), "Load it with the version that wrote it, or train again.");
+  return fail(ErrorCode::protocol, "there is no state", folder.string(), "save_state() writes one.");
+}
+
+void warn(const AcceleratorImpl& impl, const std::string& text) {
+  if (impl.mesh.speaks()) std::fprintf(stderr, "MegatronLMPlugin: %s\n", text.c_str());
+}
 
 }  // namespace
 
-Result<void> Accelerator::save_state(const fs::path& path) {
+Result<void> Accelerator::save_state(const fs::path& folder) {
   AcceleratorImpl& impl = *impl_;
-  if (!impl.prepared) return fail(ErrorCode::config, "nothing is prepared that could be saved", path.string());
+  if (!impl.prepared) return fail(ErrorCode::config, "nothing is prepared that could be saved", folder.string());
   Communicator& world = impl.mesh.world();
-  return save_folder(path, world, [&](const fs::path& part) {
-    const fs::path file = StateFolder::rank_file(part, world.rank());
-    return guarded(file, hint, [&]() -> Result<void> {
-      const auto written = write_archive(file, state_of(impl), metadata_of(impl));
-      if (!written) return tl::unexpected(written.error());
-      return {};
-    });
+  CheckpointContent content{.cursor = cursor_of(impl), .tensors = {}};
+  auto ready = accelerate::guarded(folder, "", [&]() -> Result<void> {
+    content.tensors = tensors_of(impl);
+    return impl.mesh.speaks() ? make_way(folder, content.cursor.mark()) : Result<void>();
   });
+  if (ready = accelerate::agreed(std::move(ready), world, folder); !ready) return ready;
+  const auto saved = save_checkpoint(folder, content, machine_identity(impl.mesh), states_kept, world);
+  if (!saved) return tl::unexpected(saved.error());
+  if (saved->retention) warn(impl, "older states were left in place: " + saved->retention->text());
+  return {};
 }
 
-Result<void> Accelerator::load_state(const fs::path& path) {
+Result<void> Accelerator::load_state(const fs::path& folder) {
   AcceleratorImpl& impl = *impl_;
-  if (!impl.prepared) return fail(ErrorCode::config, "prepare() comes before load_state()", path.string());
-  Communicator& world = impl.mesh.world();
-  StateFolder folder(path);
-  if (auto done = agreed(world.rank() == 0 ? folder.settle() : Result<void>(), world, path); !done) return done;
-  const fs::path file = StateFolder::rank_file(path, world.rank());
-  const auto archive = read_archive(file);
-  // What the optimizer can take only it knows: it is loaded first, and put back where any rank fails.
-  const StateDict before = optimizer_state(impl.optimizer->optimizer());
-  auto done = guarded(file, hint, [&]() -> Result<void> {
-    if (!archive) return tl::unexpected(archive.error());
-    check(impl, *archive);
-    load_optimizer_state(impl.optimizer->optimizer(), under(*archive, "optimizer."));
-    return {};
-  });
-  done = agreed(std::move(done), world, path);
-  if (!done) {
-    load_optimizer_state(impl.optimizer->optimizer(), before);
-    return done;
-  }
-  impl.ddp->zero_grad();
-  take(impl, *archive);
+  if (!impl.prepared) return fail(ErrorCode::config, "prepare() comes before load_state()", folder.string());
+  std::function<void()> put;
+  const auto fits = [&](const CheckpointReader& from) -> Result<void> {
+    try {
+      put = read_state(impl, from);
+      return {};
+    } catch (const ResultError& failure) {
+      return tl::unexpected(failure.error);
+    } catch (const std::exception& misfit) {
+      return fail(ErrorCode::config, misfit.what(), (folder / "checkpoints" / from.name()).string(), hint);
+    }
+  };
+  const auto opened = open_checkpoint(folder, "newest", machine_identity(impl.mesh), fits, impl.mesh.world());
+  if (!opened) return tl::unexpected(opened.error());
+  if (!opened->checkpoint) return no_state(folder, opened->refused);
+  for (const std::string& refused : opened->refused)
+    warn(impl, refused + ". The state goes on from " + opened->checkpoint->name() + ".");
+  const at::NoGradGuard no_grad;
+  put();
   return {};
 }
 

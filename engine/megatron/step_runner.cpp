@@ -96,8 +96,8 @@ class StepRunner::Work final : public WindowWork {
 
   const std::vector<Batch>* micro_batches = nullptr;
   std::int64_t now = 0;
-  double weight = 1.0;
-  bool alike = false;  ///< micro-batches give sums, and their items count
+  double weight = 1.0;  ///< of a micro-batch's loss in its gradient
+  bool alike = false;   ///< micro-batches give sums, and their items count
   StepSums sums;
 
  private:
@@ -177,13 +177,15 @@ StepRunner::StepRunner(const std::vector<std::shared_ptr<ModelChunk>>& chunks, A
 
 StepRunner::~StepRunner() = default;
 
-StepSums StepRunner::train(const std::vector<Batch>& micro_batches, double loss_scale) {
-  return run(micro_batches, true, loss_scale);
+StepSums StepRunner::train(const std::vector<Batch>& micro_batches, const Division& division, double loss_scale) {
+  work_->alike = division.counts();
+  work_->weight = loss_scale * (1.0 / division.value);
+  return run(micro_batches, true);
 }
 
 StepSums StepRunner::evaluate(const std::vector<Batch>& micro_batches) {
   const at::NoGradGuard no_grad;
-  return run(micro_batches, false, 1.0);
+  return run(micro_batches, false);
 }
 
 at::Tensor StepRunner::logits(const Batch& batch) {
@@ -220,12 +222,10 @@ at::Tensor StepRunner::logits(const Batch& batch) {
   return logits;
 }
 
-StepSums StepRunner::run(const std::vector<Batch>& micro_batches, bool backward, double loss_scale) {
+StepSums StepRunner::run(const std::vector<Batch>& micro_batches, bool backward) {
   const auto count = std::ssize(micro_batches);
   work_->micro_batches = &micro_batches;
   work_->sums = {};
-  work_->alike = options_.calculate_per_token_loss;
-  work_->weight = loss_scale * (options_.calculate_per_token_loss ? 1.0 : 1.0 / static_cast<double>(count));
   const auto timing = timers_.run("forward-backward");
   const PipelineShape shape = pipeline_shape(options_.parallel, count);
   std::vector<PipelineOperation> operations = executor_->operations(shape);

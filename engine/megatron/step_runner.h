@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "accrue/comm/mesh.h"
+#include "accrue/megatron/megatron_lm_plugin.h"
 #include "accrue/megatron/timers.h"
 #include "accrue/megatron/train_step.h"
+#include "accrue/run/accumulation_window.h"
 #include "accrue/run/pipeline_schedule.h"
 #include "pipeline/window_executor.h"
 
@@ -39,8 +41,9 @@ class StepRunner {
              Timers& timers, StepRunnerOptions options);
   ~StepRunner();
 
-  /// Adds the gradients of the step's loss times the scale. Collective: the pipeline and the tensor axis.
-  StepSums train(const std::vector<Batch>& micro_batches, double loss_scale = 1.0);
+  /// Adds the gradients of the step's loss times the scale. `division`: of each micro-batch's loss by a number; losses
+  /// that a count divides are sums, which stay. Collective: the pipeline and the tensor axis.
+  StepSums train(const std::vector<Batch>& micro_batches, const Division& division, double loss_scale = 1.0);
   /// Forward only, without a graph; dropout as the chunks' modes say.
   StepSums evaluate(const std::vector<Batch>& micro_batches);
   /// What the whole model makes of a batch in the model's own terms, without a loss; every stage gets it. This tensor
@@ -51,7 +54,7 @@ class StepRunner {
   class ChunkPart;
   class TimedLink;
   class Work;
-  StepSums run(const std::vector<Batch>& micro_batches, bool backward, double loss_scale);
+  StepSums run(const std::vector<Batch>& micro_batches, bool backward);
 
   const std::vector<std::shared_ptr<ModelChunk>>& chunks_;
   AbstractTrainStep& step_;

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/checkpointing.h"
 
-#include <ATen/Parallel.h>
-#include <ATen/Version.h>
-#include <torch/headeronly/version.h>
-
 #include <string>
 #include <utility>
 
@@ -17,13 +13,10 @@
 namespace accrue {
 
 CheckpointIdentity identity_of(const Training& training) {
-  return {.spec_sha256 = sha256_hex(write_spec(training.spec())),
-          .data_fingerprint = training.plan().data.fingerprint,
-          .world = training.mesh.world().size(),
-          .replicas = training.mesh.data().size(),
-          .threads_per_rank = at::get_num_threads(),
-          .torch_version = TORCH_VERSION,
-          .cpu_capability = at::get_cpu_capability()};
+  CheckpointIdentity identity = machine_identity(training.mesh);
+  identity.spec_sha256 = sha256_hex(write_spec(training.spec()));
+  identity.data_fingerprint = training.plan().data.fingerprint;
+  return identity;
 }
 
 bool checkpoint_due(const Training& training) {

@@ -43,35 +43,35 @@ bool writes(const Training& training, std::size_t i) {
   return counts_here(share.shared, share.divided, training.tensor.rank());
 }
 
-/// Whether this rank's rows of a parameter are all beyond the vocabulary.
-bool only_padding(const Training& training, std::size_t i) {
+/// Adds a stretch of a parameter without padding. `values`: its part of any tensor of the layout.
+void add_stretch(std::vector<PlacedTensor>& tensors, const Training& training, const std::string& prefix, std::size_t i,
+                 const FlatRange& stretch, const at::Tensor& values) {
   const ParameterShare& share = training.model.shares()[i];
-  return share.padded && share.extent.front() == 0;
+  if (auto placed = placed_stretch(prefix + share.name, slice_of(share), stretch, values))
+    tensors.push_back(*std::move(placed));
+}
+
+/// Adds a whole parameter, from a tensor of the flat layout.
+void add_parameter(std::vector<PlacedTensor>& tensors, const Training& training, const std::string& prefix,
+                   std::size_t i, const at::Tensor& flat) {
+  const at::Tensor values = training.model.slice(flat, i);
+  add_stretch(tensors, training, prefix, i, {.offset = 0, .size = values.numel()}, values);
 }
 
 /// Adds a tensor of the flat layout as one tensor per parameter.
 void add_by_parameter(std::vector<PlacedTensor>& tensors, const Training& training, Purpose purpose,
                       const std::string& prefix, const at::Tensor& flat) {
   for (std::size_t i = 0; i < training.model.names().size(); ++i)
-    if (!only_padding(training, i) && (purpose == Purpose::read || writes(training, i)))
-      tensors.push_back(training.model.placed(prefix, flat, i));
+    if (purpose == Purpose::read || writes(training, i)) add_parameter(tensors, training, prefix, i, flat);
 }
 
 /// Adds this rank's shard of each parameter, from a packed tensor.
 void add_by_part(std::vector<PlacedTensor>& tensors, const Training& training, Purpose purpose,
                  const std::string& prefix, const at::Tensor& packed) {
-  for (const UpdateShard::Part& part : training.shard->parts()) {
-    if (purpose == Purpose::write && !writes(training, part.parameter)) continue;
-    PlacedTensor placed = training.model.placed(prefix, training.model.flat(), part.parameter);
-    // Padding is at the end of a parameter.
-    const auto [offset, size] = part.of_parameter;
-    const std::int64_t stored = std::min(size, placed.slice.range.size - offset);
-    if (stored <= 0) continue;
-    placed.slice.range = {offset, stored};
-    placed.values = packed.narrow(0, part.packed.offset, stored);
-    if (placed.slice.is_box()) placed.values = placed.values.view(placed.slice.extent);
-    tensors.push_back(std::move(placed));
-  }
+  for (const UpdateShard::Part& part : training.shard->parts())
+    if (purpose == Purpose::read || writes(training, part.parameter))
+      add_stretch(tensors, training, prefix, part.parameter, part.of_parameter,
+                  packed.narrow(0, part.packed.offset, part.packed.size));
 }
 
 /// Adds each parameter's number of updates; the rank with its first element writes it.
@@ -110,27 +110,10 @@ void add_sums(std::vector<PlacedTensor>& tensors, const Training& training, Purp
               const at::Tensor& flat) {
   for (std::size_t i = 0; i < training.model.names().size(); ++i) {
     const bool ranks_own = summed_over_tensor(training, i);
-    if (training.model.shares()[i].shared || only_padding(training, i))
-      continue;  // the two uses are summed at the boundary
+    if (training.model.shares()[i].shared) continue;  // the two uses are summed at the boundary
     if (purpose == Purpose::write && !ranks_own && !writes(training, i)) continue;
-    tensors.push_back(
-        training.model.placed(ranks_own ? rank_name(training, what) : replica_name(training, what), flat, i));
+    add_parameter(tensors, training, ranks_own ? rank_name(training, what) : replica_name(training, what), i, flat);
   }
-}
-
-std::string type_text(const std::vector<std::int64_t>& shape, at::ScalarType dtype) {
-  std::string text = std::string(c10::toString(dtype)) + " [";
-  for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
-
-/// Returns how a stored tensor differs from the live one; empty if it does not.
-std::string mismatch(const PlacedTensor& live, const CheckpointReader& checkpoint) {
-  const CheckpointReader::Stored* const stored = checkpoint.find(live.name);
-  if (!stored) return live.name + " is not in the checkpoint";
-  if (same_tensor(stored->shape, live.slice.shape) && stored->dtype == live.values.scalar_type()) return {};
-  return live.name + " is " + type_text(stored->shape, stored->dtype) + " there and " +
-         type_text(live.slice.shape, live.values.scalar_type()) + " here";
 }
 
 /// Returns "parameters.", "buffers." or "optimizer.<state>." if a stored name begins with it.
@@ -156,7 +139,7 @@ std::string mismatches(const Training& training, const std::vector<PlacedTensor>
   std::set<std::string> prefixes{"parameters.", "optimizer.step."};
   for (const auto& [state, values] : training.optimizer->state()) prefixes.insert("optimizer." + state + ".");
   if (training.half()) prefixes.insert("optimizer.master.");
-  for (const PlacedTensor& tensor : live) note(mismatch(tensor, checkpoint));
+  for (const PlacedTensor& tensor : live) note(checkpoint.mismatch(tensor));
   for (const std::string& name : checkpoint.tensor_names())
     if (const std::string prefix = prefix_of(name);
         !prefix.empty() && !known.contains(name) &&
@@ -194,7 +177,7 @@ Result<void> check_step_counts(const Training& training, const CheckpointReader&
     if (stored && (stored->shape != std::vector<std::int64_t>{1} || stored->dtype != at::kLong))
       return fail(
           ErrorCode::protocol,
-          name + " is " + type_text(stored->shape, stored->dtype) + " there and " + type_text({1}, at::kLong) + " here",
+          name + " is " + stored->text() + " there and " + CheckpointReader::Stored{{1}, at::kLong}.text() + " here",
           "tensors");
     const auto steps = checkpoint.read(name);
     if (!steps) return tl::unexpected(steps.error());
@@ -211,7 +194,7 @@ Result<void> check_step_counts(const Training& training, const CheckpointReader&
 Result<void> check_generator(const Training& training, const CheckpointReader& checkpoint) {
   const PlacedTensor now = generator_tensor(training);
   if (!checkpoint.find(now.name)) return {};  // more ranks than before
-  if (const std::string differing = mismatch(now, checkpoint); !differing.empty())
+  if (const std::string differing = checkpoint.mismatch(now); !differing.empty())
     return fail(ErrorCode::protocol, differing, "tensors");
   const auto state = checkpoint.read(now.name);
   if (!state) return tl::unexpected(state.error());
@@ -227,8 +210,8 @@ Result<void> check_tally(const Training& training, const CheckpointReader& check
   const std::string name = replica_name(training, "tally");
   const CheckpointReader::Stored& stored = *checkpoint.find(name);
   if (stored.shape != std::vector<std::int64_t>{tally_numbers} || stored.dtype != at::kDouble) {
-    const std::string differs = name + " is " + type_text(stored.shape, stored.dtype) + " there and " +
-                                type_text({tally_numbers}, at::kDouble) + " here";
+    const std::string differs = name + " is " + stored.text() + " there and " +
+                                CheckpointReader::Stored{{tally_numbers}, at::kDouble}.text() + " here";
     if (stored.shape.size() != 1 || stored.dtype != at::kDouble) return fail(ErrorCode::protocol, differs, "tensors");
     // A tally's contents grow from version to version. Only the message of a refusal is shown, because it contains the
     // advice.
@@ -256,8 +239,8 @@ Result<std::optional<std::vector<bool>>> stored_reached(const Training& training
   const std::int64_t parameters = std::ssize(training.model.names());
   if (stored->scalar_type() != at::kByte || stored->numel() != parameters)
     return fail(ErrorCode::protocol,
-                name + " is " + type_text(stored->sizes().vec(), stored->scalar_type()) + " there and " +
-                    type_text({parameters}, at::kByte) + " here",
+                name + " is " + checkpoint.find(name)->text() + " there and " +
+                    CheckpointReader::Stored{{parameters}, at::kByte}.text() + " here",
                 "tensors");
   const auto* bytes = stored->const_data_ptr<std::uint8_t>();
   return std::vector<bool>(bytes, bytes + parameters);
@@ -267,12 +250,8 @@ Result<std::optional<std::vector<bool>>> stored_reached(const Training& training
 Result<std::string> stored_reports(const Training& training, const CheckpointReader& checkpoint) {
   const std::string name = rank_name(training, "reports");
   if (!checkpoint.find(name)) return std::string();
-  const auto stored = checkpoint.read(name);
-  if (!stored) return tl::unexpected(stored.error());
-  std::string text;
-  if (stored->scalar_type() == at::kByte)
-    text.assign(reinterpret_cast<const char*>(stored->const_data_ptr()), static_cast<std::size_t>(stored->numel()));
-  if (!text.empty() && StepReports().restore(text)) return text;
+  auto text = checkpoint.read_text(name);
+  if (!text || (!text->empty() && StepReports().restore(*text))) return text;
   return fail(ErrorCode::protocol, name + " is not what a train step reports", "tensors");
 }
 
@@ -297,7 +276,7 @@ Result<void> check_open_window(Training& training, const CheckpointReader& check
     return fail(ErrorCode::protocol, replica_name(training, "tally") + " is not in the checkpoint", "tensors");
   }
   for (const PlacedTensor& live : window_tensors(training, Purpose::read))
-    if (const std::string differing = mismatch(live, checkpoint); !differing.empty())
+    if (const std::string differing = checkpoint.mismatch(live); !differing.empty())
       return same_spec ? fail(ErrorCode::protocol, differing, "tensors")
                        : fail(ErrorCode::config,
                               "the checkpoint was taken inside a window of another layout or model: " + differing,
@@ -358,14 +337,11 @@ PlacedTensor tally_tensor(const Training& training, const OpenWindow& open) {
 
 std::vector<PlacedTensor> library_tensors(const Training& training) {
   if (!training.hooks.any()) return {};
-  std::vector<PlacedTensor> tensors;
-  const auto add = [&](const char* what, const auto& bytes) {
-    at::Tensor tensor = at::empty({std::ssize(bytes)}, at::kByte);
-    std::ranges::copy(bytes, tensor.mutable_data_ptr<std::uint8_t>());
-    tensors.push_back(whole_tensor(rank_name(training, what), std::move(tensor)));
-  };
-  add("reached", training.reducer.reached());
-  if (const std::string text = training.hooks.open_reports(); !text.empty()) add("reports", text);
+  const std::vector<bool> reached = training.reducer.reached();
+  std::vector<PlacedTensor> tensors{
+      text_tensor(rank_name(training, "reached"), std::string(reached.begin(), reached.end()))};
+  if (const std::string text = training.hooks.open_reports(); !text.empty())
+    tensors.push_back(text_tensor(rank_name(training, "reports"), text));
   return tensors;
 }
 

@@ -158,18 +158,6 @@ void FlatModel::demand_still_frozen() const {
                          "Unfreeze it in the provider function, before the run begins, or leave it frozen."});
 }
 
-PlacedTensor FlatModel::placed(const std::string& prefix, const at::Tensor& flat, std::size_t i) const {
-  const ParameterShare& share = shares_[i];
-  const at::Tensor values = unpadded(flat, i);
-  if (!share.divided) return whole_tensor(prefix + share.name, values);
-  return {.name = prefix + share.name,
-          .slice = {.shape = share.whole,
-                    .offset = share.offset,
-                    .extent = share.extent,
-                    .range = {.offset = 0, .size = values.numel()}},
-          .values = values.view(share.extent)};
-}
-
 std::vector<OptimizerSegment> FlatModel::segments(const OptimizerSpec& optimizer) const {
   std::vector<OptimizerSegment> segments;
   for (std::size_t i = 0; i < names_.size(); ++i) {

@@ -68,8 +68,6 @@ class FlatModel {
   static FlatRange range_between(const at::Tensor& one, const at::Tensor& other);
   /// This rank's share of each parameter, in module order.
   const std::vector<ParameterShare>& shares() const { return shares_; }
-  /// Returns the same part of any tensor of the layout as stored, under `prefix` and the parameter's name: a view.
-  PlacedTensor placed(const std::string& prefix, const at::Tensor& flat, std::size_t i) const;
   /// Options of an update for each parameter, in module order (parameter_group()).
   std::vector<OptimizerSegment> segments(const OptimizerSpec& optimizer) const;
   /// Returns all weights in module order, for record_weights.

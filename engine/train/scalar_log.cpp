@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/scalar_log.h"
 
-#include <cstdio>
 #include <utility>
 
 #include "accrue/run/model_flops.h"
-#include "accrue/run/printable.h"
 #include "accrue/run/tensorboard_scalars.h"
 #include "comm/memory_use.h"
 
@@ -23,7 +21,7 @@ ScalarLog::ScalarLog(const RunOrder& order, const Mesh& mesh, at::Device device)
   if (path.is_relative() && order.run_dir.empty())
     throw ResultError({ErrorCode::config, "a relative folder lies in the run's, and this run has none",
                        "run.tensorboard_dir", "Name an absolute folder, or give --out."});
-  file_ = TensorboardFile::create(path.is_relative() ? order.run_dir / path : path, wall_clock_seconds()).value();
+  file_ = TensorboardWriter(path.is_relative() ? order.run_dir / path : path, "accrue-rank");
 }
 
 void ScalarLog::add(const Update& update, double batch_size, const std::map<std::string, double>& timers) {
@@ -35,23 +33,11 @@ void ScalarLog::add(const Update& update, double batch_size, const std::map<std:
                           .memory = memory_use(device_),
                           .timers = timers,
                           .timer_level = timer_level_};
-  write(scalars_of(loss_, update, facts), update.update, update.samples);
+  file_.add(scalars_of(loss_, update, facts), update.update, update.samples);
 }
 
 void ScalarLog::add(const Evaluation& evaluation, std::int64_t samples) {
-  write(scalars_of(loss_, evaluation), evaluation.update, samples);
-}
-
-/// Training does not stop for a plot: a full disk is reported once, and the file is left as it is.
-void ScalarLog::write(const TensorboardScalars& scalars, std::int64_t update, std::int64_t samples) {
-  if (!file_) return;
-  const double now = wall_clock_seconds();
-  auto written = file_->add(now, update, scalars);
-  if (written) written = file_->add(now, samples, over_samples(scalars));
-  if (written) return;
-  std::fprintf(stderr, "accrue-rank: %s. No more scalars are written for TensorBoard.\n",
-               printable(written.error().text()).c_str());
-  file_.reset();
+  file_.add(scalars_of(loss_, evaluation), evaluation.update, samples);
 }
 
 }  // namespace accrue

@@ -4,13 +4,12 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 
 #include "accrue/comm/mesh.h"
 #include "accrue/run/run_event.h"
 #include "accrue/run/run_order.h"
-#include "accrue/run/tensorboard_file.h"
+#include "accrue/run/tensorboard_writer.h"
 
 namespace accrue {
 
@@ -27,15 +26,13 @@ class ScalarLog {
   void add(const Evaluation& evaluation, std::int64_t samples);
 
  private:
-  void write(const TensorboardScalars& scalars, std::int64_t update, std::int64_t samples);
-
   at::Device device_;
   std::int64_t timer_level_;
   std::string loss_;              ///< its tag
   double flops_of_sample_ = 0.0;  ///< of forward and backward; 0: not known
   double world_;
   double seconds_ = 0.0;  ///< at the last update
-  std::optional<TensorboardFile> file_;
+  TensorboardWriter file_;
 };
 
 }  // namespace accrue

@@ -6,9 +6,13 @@
 #include <QTest>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <stdexcept>
 
+#include <torch/optim/sgd.h>
+
+#include "accrue/checkpoint/tensor_archive.h"
 #include "accrue/run/indexed_dataset_builder.h"
 #include "support/megatron_cases.h"
 #include "support/refusals.h"
@@ -22,6 +26,14 @@ using namespace accrue::megatron;
 using accrue::megatron::Batch;
 using namespace accrue::test;
 namespace fs = std::filesystem;
+
+/// Flips the last byte of a file.
+void rewrite_byte(const fs::path& path) {
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekg(-1, std::ios::end);
+  const char last = static_cast<char>(file.get() ^ 1);
+  file.seekp(-1, std::ios::end).put(last);
+}
 
 class TestMegatronStates : public QObject {
   Q_OBJECT
@@ -80,6 +92,102 @@ class TestMegatronStates : public QObject {
              loaded.error().text().c_str());
     QCOMPARE(slope_of(prepared), before);
     QVERIFY(!second.load_state(state / "nowhere").has_value());
+  }
+
+  /// As a run's checkpoint: the newest that is whole is read, and what is not is named.
+  void a_damaged_state_is_passed_over_data() {
+    const Rows<QString, qint64> row;
+    row("whole", "", 2);
+    row("a flipped byte", "flip", 1);
+    row("a file cut short", "cut", 1);
+    row("no manifest", "manifest", 1);
+    row("a save that was killed", "part", 2);
+    row("none that is whole", "all", 0);
+  }
+  void a_damaged_state_is_passed_over() {
+    const auto [damage, goes_on_at] = current_row<QString, qint64>();
+    const fs::path state = folder(qPrintable("damaged" + damage)), steps = state / "checkpoints";
+    Mesh mesh;
+    Accelerator first(with(slope_plugin(1)), mesh);
+    auto& prepared = first.prepare(ModelProvider{}, adamw(0.1), {.total_num_steps = 8}, {slope_loader(8, 2)});
+    std::vector<double> slopes{0.5};
+    for (int update = 0; update < 2; ++update) {
+      prepared.model(*prepared.loaders[0].next());
+      slopes.push_back(slope_of(prepared));
+      QVERIFY(first.save_state(state).has_value());
+    }
+    const fs::path newest = steps / "step-2", shard = newest / "shard-0.safetensors";
+    if (damage == "flip") rewrite_byte(shard);
+    if (damage == "cut") fs::resize_file(shard, fs::file_size(shard) - 8);
+    if (damage == "manifest" || damage == "all") fs::remove(newest / "manifest.json");
+    if (damage == "all") fs::remove(steps / "step-1" / "manifest.json");
+    if (damage == "part") fs::copy(newest, steps / ".step-3.0.part");
+    Accelerator second(with(slope_plugin(1)), mesh);
+    auto& read = second.prepare(ModelProvider{}, adamw(0.1), {.total_num_steps = 8}, {slope_loader(8, 2)});
+    const auto loaded = second.load_state(state);
+    QCOMPARE(loaded.has_value(), damage != "all");
+    if (!loaded)
+      QVERIFY2(QString::fromStdString(loaded.error().text())
+                   .contains("no state can be used: step-2 was refused: manifest.json: it cannot be read"),
+               loaded.error().text().c_str());
+    QCOMPARE(second.progress().iteration, std::int64_t{goes_on_at});
+    QCOMPARE(slope_of(read), slopes[static_cast<std::size_t>(goes_on_at)]);
+    if (damage != "part") return;
+    QVERIFY(second.save_state(state).has_value());
+    QVERIFY(!fs::exists(steps / ".step-3.0.part"));
+  }
+
+  void another_course_sets_later_states_aside() {
+    const fs::path state = folder("courses");
+    Mesh mesh;
+    const auto saved_after = [&](int updates) {
+      Accelerator accelerator(with(slope_plugin(1)), mesh);
+      auto& prepared = accelerator.prepare(ModelProvider{}, adamw(0.1), {.total_num_steps = 8}, {slope_loader(8, 2)});
+      for (int update = 0; update < updates; ++update) prepared.model(*prepared.loaders[0].next());
+      QVERIFY(accelerator.save_state(state).has_value());
+    };
+    saved_after(2);
+    saved_after(1);
+    QVERIFY(fs::exists(state / "checkpoints" / "abandoned-step-2"));
+    Accelerator accelerator(with(slope_plugin(1)), mesh);
+    accelerator.prepare(ModelProvider{}, adamw(0.1), {.total_num_steps = 8}, {slope_loader(8, 2)});
+    QVERIFY(accelerator.load_state(state).has_value());
+    QCOMPARE(accelerator.progress().iteration, std::int64_t{1});
+  }
+
+  void what_is_no_state_of_this_set_up_is_refused_by_name() {
+    const fs::path state = folder("set-up");
+    Mesh mesh;
+    const auto prepared_with = [&](const torch::optim::Optimizer& optimizer, const ModelSource& model) {
+      auto accelerator = std::make_unique<Accelerator>(with({}), mesh);
+      accelerator->prepare(model, optimizer, {.total_num_steps = 8}, {token_loader(8, 2)});
+      return accelerator;
+    };
+    const auto said = [&](const torch::optim::Optimizer& optimizer, const ModelSpec& model) {
+      const auto loaded = prepared_with(optimizer, model)->load_state(state);
+      return loaded ? QString() : QString::fromStdString(loaded.error().text());
+    };
+    fs::create_directories(state);
+    QVERIFY(said(adamw(0.1), tiny_gpt()).contains("there is no state"));
+    QVERIFY(write_archive(state / "rank-0.safetensors", {}, {{"format", "accrue-megatron-state-2"}}).has_value());
+    QVERIFY(said(adamw(0.1), tiny_gpt()).contains("of the format \"accrue-megatron-state-2\""));
+    QVERIFY(prepared_with(adamw(0.1), tiny_gpt())->save_state(state).has_value());
+    QCOMPARE(said(adamw(0.1), tiny_gpt()), QString());
+    ModelSpec wide = tiny_gpt(), deep = tiny_gpt();
+    wide.context = 16;
+    deep.layers = 5;
+    const auto none = std::vector<at::Tensor>{};
+    const QString other = said(torch::optim::SGD(none, torch::optim::SGDOptions(0.1).weight_decay(0.01)), tiny_gpt());
+    QVERIFY2(other.contains("optimizer is SGD here; the state was saved with AdamW"), qPrintable(other));
+    const QString betas =
+        said(torch::optim::AdamW(none, torch::optim::AdamWOptions(0.1).betas({0.8, 0.999})), tiny_gpt());
+    QVERIFY2(betas.contains("optimizer's betas is 0.8, 0.999 here; the state was saved with 0.9, 0.999"),
+             qPrintable(betas));
+    const QString shape = said(adamw(0.1), wide);
+    QVERIFY2(shape.contains("position_embedding.weight is Double [8, 16] there and Double [16, 16] here"),
+             qPrintable(shape));
+    const QString missing = said(adamw(0.1), deep);
+    QVERIFY2(missing.contains(" is not in the checkpoint"), qPrintable(missing));
   }
 
   void a_constant_loss_scale_is_what_its_argument_says() {

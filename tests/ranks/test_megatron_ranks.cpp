@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Accelerator with the Megatron-LM plug-in on 1, 2 and 4 ranks: every layout trains a GPT to the losses, the norms
-// and the weights of one rank, in float64; state, evaluation, logits, and sums over tokens.
+// and the weights of one rank, in float64; evaluation, logits, and sums over tokens.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
 
-#include <unistd.h>
 #include <QTest>
 
 #include <cmath>
@@ -25,7 +24,7 @@
 #include "accrue/run/model_flops.h"
 #include "accrue/run/spec_io.h"
 #include "support/joined_rank.h"
-#include "support/megatron_cases.h"
+#include "support/megatron_layouts.h"
 #include "support/rank_cases.h"
 #include "support/rank_checks.h"
 #include "support/table.h"
@@ -44,59 +43,6 @@ bool near(double a, double b, double tolerance) {
   return std::abs(a - b) <= tolerance;
 }
 
-struct Layout {
-  std::int64_t tensor = 1;
-  std::int64_t pipeline = 1;
-  std::int64_t layers_per_chunk = 0;  ///< 0: one chunk a stage
-  std::int64_t split = 0;             ///< of a T5; 0: left out
-  bool sequence = false;
-  bool sharded = false;
-  Dtype dtype = Dtype::float64;
-  std::int64_t samples = 24;  ///< where they are no multiple of eight, the last update is filled up
-};
-
-/// "t2 p2 c1 r1 s z f n19" as arguments.
-Layout layout_of(const RankContext& rank) {
-  Layout layout;
-  for (const std::string& word : rank.arguments) {
-    const std::int64_t number = word.size() > 1 ? std::stoll(word.substr(1)) : 0;
-    if (word[0] == 't') layout.tensor = number;
-    if (word[0] == 'p') layout.pipeline = number;
-    if (word[0] == 'c') layout.layers_per_chunk = number;
-    if (word[0] == 'r') layout.split = number;
-    if (word[0] == 's') layout.sequence = true;
-    if (word[0] == 'z') layout.sharded = true;
-    if (word[0] == 'f') layout.dtype = Dtype::float32;
-    if (word[0] == 'n') layout.samples = number;
-  }
-  return layout;
-}
-
-/// Eight rows an update, whatever the ranks.
-AcceleratorOptions options_of(const Layout& layout, std::int64_t replicas) {
-  AcceleratorOptions options;
-  MegatronLMPlugin& plugin = options.megatron_lm_plugin;
-  plugin.tp_degree = layout.tensor;
-  plugin.pp_degree = layout.pipeline;
-  plugin.num_micro_batches = 4 / replicas;
-  plugin.sequence_parallelism = layout.sequence;
-  plugin.use_distributed_optimizer = layout.sharded;
-  plugin.gradient_clipping = 0.05;
-  plugin.lr_decay_style = "cosine";
-  plugin.weight_decay_incr_style = "linear";
-  plugin.start_weight_decay = 0.0;
-  plugin.end_weight_decay = 0.1;
-  plugin.scale_lr_cond = [](const std::string& name, const at::Tensor&) {
-    return name.find("mlp") != std::string::npos;
-  };
-  plugin.lr_mult = 0.5;
-  if (layout.layers_per_chunk > 0) plugin.num_layers_per_virtual_pipeline_stage = layout.layers_per_chunk;
-  if (layout.split > 0) plugin.pipeline_model_parallel_split_rank = layout.split;
-  options.last_batch = LastBatch::pad;
-  options.environment = empty_environment();
-  return options;
-}
-
 struct Course {
   std::vector<double> losses;  ///< on the last stage, else zeros
   std::vector<double> norms;
@@ -104,16 +50,7 @@ struct Course {
   std::map<std::string, at::Tensor> weights;  ///< this rank's
 };
 
-Mesh mesh_of(const RankContext& rank, std::unique_ptr<Rendezvous>& rendezvous, const Layout& layout) {
-  at::set_num_threads(1);  // ranks share the cores
-  rendezvous = taken(Rendezvous::join(taken(rank_identity(accrue::test::environment, rank.store_fd)),
-                                      {.timeout = std::chrono::seconds(30), .run_id = "test"}));
-  return taken(Mesh::build(
-      *rendezvous,
-      {.data = rank.world / (layout.tensor * layout.pipeline), .pipeline = layout.pipeline, .tensor = layout.tensor}));
-}
-
-Course train(Mesh& mesh, const Layout& layout, int updates = 3) {
+Course train(Mesh& mesh, const MegatronLayout& layout, int updates = 3) {
   Accelerator accelerator(options_of(layout, mesh.grid().data), mesh);
   auto& prepared = accelerator.prepare(tiny_gpt(), adamw(0.01), {.total_num_steps = 6, .warmup_num_steps = 1},
                                        {token_loader(layout.samples, 2)});
@@ -132,7 +69,7 @@ Course train(Mesh& mesh, const Layout& layout, int updates = 3) {
 
 /// Replicas take stretches of rows, and the mean of equally many is one mean: the layouts' rows are the same eight.
 int every_layout_is_one_rank(RankContext& rank) {
-  const Layout layout = layout_of(rank);
+  const MegatronLayout layout = layout_of(rank.arguments);
   std::unique_ptr<Rendezvous> rendezvous;
   Mesh mesh = mesh_of(rank, rendezvous, layout);
   const Course got = train(mesh, layout);
@@ -193,7 +130,7 @@ int a_cyclic_loader_shares_its_samples(RankContext& rank) {
 }
 
 /// A BERT or a T5 of two micro-batches an update.
-std::vector<double> sentence_losses(Mesh& mesh, const Layout& layout, const ModelSpec& model) {
+std::vector<double> sentence_losses(Mesh& mesh, const MegatronLayout& layout, const ModelSpec& model) {
   AcceleratorOptions options = options_of(layout, mesh.grid().data);
   Accelerator accelerator(std::move(options), mesh);
   auto& prepared = accelerator.prepare(model, adamw(0.01), {.total_num_steps = 30}, {sentence_loader(model, false, 2)});
@@ -207,7 +144,7 @@ std::vector<double> sentence_losses(Mesh& mesh, const Layout& layout, const Mode
 }
 
 int a_bert_and_a_t5_are_those_of_one_rank(RankContext& rank) {
-  const Layout layout = layout_of(rank);
+  const MegatronLayout layout = layout_of(rank.arguments);
   at::set_num_threads(1);
   auto rendezvous = taken(Rendezvous::join(taken(rank_identity(accrue::test::environment, rank.store_fd)),
                                            {.timeout = std::chrono::seconds(30), .run_id = "test"}));
@@ -227,10 +164,10 @@ int a_bert_and_a_t5_are_those_of_one_rank(RankContext& rank) {
 }
 
 int a_classifier_is_that_of_one_rank(RankContext& rank) {
-  const Layout layout = layout_of(rank);
+  const MegatronLayout layout = layout_of(rank.arguments);
   std::unique_ptr<Rendezvous> rendezvous;
   Mesh mesh = mesh_of(rank, rendezvous, layout);
-  const auto losses_of = [](Mesh& ranks, const Layout& of) {
+  const auto losses_of = [](Mesh& ranks, const MegatronLayout& of) {
     AcceleratorOptions options = options_of(of, ranks.grid().data);
     options.num_labels = 3;
     Accelerator accelerator(std::move(options), ranks);
@@ -255,7 +192,7 @@ int a_classifier_is_that_of_one_rank(RankContext& rank) {
 
 /// The decoder begins where the field says, and the losses do not change.
 int a_t5_is_split_where_the_plugin_says(RankContext& rank) {
-  const Layout layout = layout_of(rank);
+  const MegatronLayout layout = layout_of(rank.arguments);
   at::set_num_threads(1);
   auto rendezvous = taken(Rendezvous::join(taken(rank_identity(accrue::test::environment, rank.store_fd)),
                                            {.timeout = std::chrono::seconds(30), .run_id = "test"}));
@@ -277,47 +214,11 @@ int a_t5_is_split_where_the_plugin_says(RankContext& rank) {
   return 0;
 }
 
-int a_state_of_every_rank(RankContext& rank) {
-  const Layout layout = layout_of(rank);
-  std::unique_ptr<Rendezvous> rendezvous;
-  Mesh mesh = mesh_of(rank, rendezvous, layout);
-  // A place that all ranks know: the first one's process.
-  at::Tensor first = at::full({1}, static_cast<double>(::getpid()), at::kDouble);
-  mesh.world().broadcast(first);
-  const auto folder = std::filesystem::temp_directory_path() /
-                      ("accrue-megatron-" + std::to_string(static_cast<std::int64_t>(first.item<double>())));
-  const auto run = [&](bool resumed) {
-    Accelerator accelerator(options_of(layout, mesh.grid().data), mesh);
-    ModelSpec gpt = tiny_gpt();
-    gpt.dropout = 0.1;
-    auto& prepared = accelerator.prepare(gpt, adamw(0.01), {.total_num_steps = 6}, {token_loader(24, 2)});
-    if (resumed) {
-      const auto loaded = accelerator.load_state(folder);
-      if (!loaded) throw std::runtime_error(loaded.error().text());
-    }
-    std::vector<double> losses;
-    while (accelerator.progress().iteration < 5) {
-      const auto batch = prepared.loaders[0].next();
-      if (!batch) continue;
-      losses.push_back(prepared.model(*batch).loss.item<double>());
-      losses.push_back(*accelerator.progress().grad_norm);
-      if (!resumed && accelerator.progress().iteration == 2)
-        if (const auto saved = accelerator.save_state(folder); !saved) throw std::runtime_error(saved.error().text());
-    }
-    return losses;
-  };
-  const auto straight = run(false), after = run(true);
-  mesh.world().barrier();
-  if (rank.rank == 0) std::filesystem::remove_all(folder);
-  DEMAND((after == std::vector<double>(straight.begin() + 4, straight.end())));
-  return 0;
-}
-
 int logits_are_whole(RankContext& rank) {
-  const Layout layout = layout_of(rank);
+  const MegatronLayout layout = layout_of(rank.arguments);
   std::unique_ptr<Rendezvous> rendezvous;
   Mesh mesh = mesh_of(rank, rendezvous, layout);
-  const auto logits = [dtype = layout.dtype](Mesh& ranks, const Layout& of) {
+  const auto logits = [dtype = layout.dtype](Mesh& ranks, const MegatronLayout& of) {
     AcceleratorOptions options = options_of(of, 1);
     options.megatron_lm_plugin.return_logits = true;
     Accelerator accelerator(options, ranks);
@@ -342,14 +243,14 @@ int logits_are_whole(RankContext& rank) {
 
 /// Every rank gets all logits, and writes what one rank writes; one column of padding where two ranks divide them.
 int a_text_is_generated_on_every_rank(RankContext& rank) {
-  const Layout layout = layout_of(rank);
+  const MegatronLayout layout = layout_of(rank.arguments);
   std::unique_ptr<Rendezvous> rendezvous;
   Mesh mesh = mesh_of(rank, rendezvous, layout);
   struct Written {
     at::Tensor logits;
     GeneratedRow row;
   };
-  const auto written = [](Mesh& ranks, const Layout& of) {
+  const auto written = [](Mesh& ranks, const MegatronLayout& of) {
     Accelerator accelerator(options_of(of, 1), ranks);
     ModelSpec gpt = tiny_gpt();
     gpt.vocabulary = 19;
@@ -373,7 +274,7 @@ int a_text_is_generated_on_every_rank(RankContext& rank) {
 
 /// Whatever makes them: a function, a train step, or data sets. The same ones are taken.
 int batches_that_differ_are_refused(RankContext& rank) {
-  const Layout layout = layout_of(rank);
+  const MegatronLayout layout = layout_of(rank.arguments);
   std::unique_ptr<Rendezvous> rendezvous;
   Mesh mesh = mesh_of(rank, rendezvous, layout);
   /// The mask of a GPT times a factor.
@@ -428,10 +329,10 @@ int batches_that_differ_are_refused(RankContext& rank) {
 
 /// Replicas with unlike numbers of tokens that count: the sum over all of them is divided once.
 int sums_over_tokens(RankContext& rank) {
-  const Layout layout = layout_of(rank);
+  const MegatronLayout layout = layout_of(rank.arguments);
   std::unique_ptr<Rendezvous> rendezvous;
   Mesh mesh = mesh_of(rank, rendezvous, layout);
-  const auto norm = [](Mesh& ranks, const Layout& of, std::int64_t micro_batches) {
+  const auto norm = [](Mesh& ranks, const MegatronLayout& of, std::int64_t micro_batches) {
     AcceleratorOptions options = options_of(of, ranks.grid().data);
     options.megatron_lm_plugin.num_micro_batches = micro_batches;
     options.megatron_lm_plugin.other_megatron_args = {"calculate_per_token_loss = true"};
@@ -500,8 +401,6 @@ const RankCases cases = {
     {"a BERT and a T5 train as one", a_bert_and_a_t5_are_those_of_one_rank, {"t2", "t2 s", "p2", "d z"}, {2}},
     {"a BERT and a T5 of four train as one", a_bert_and_a_t5_are_those_of_one_rank, {"t2 p2", "p2 z"}, {4}},
     {"a T5 is split", a_t5_is_split_where_the_plugin_says, {"p3 r1", "p3 r2"}, {3}},
-    {"a state goes on", a_state_of_every_rank, {"t2", "p2", "d z"}, {2}},
-    {"a state of four goes on", a_state_of_every_rank, {"t2 p2", "p2 z"}, {4}},
     {"logits", logits_are_whole, {"t2", "p2", "p2 c1", "t2 f", "p2 f"}, {2}},
     {"logits of four", logits_are_whole, {"t4", "t4 s", "t4 f", "t4 s f", "t2 p2"}, {4}},
     {"generation", a_text_is_generated_on_every_rank, {"t2", "p2", "p2 c1"}, {2}},

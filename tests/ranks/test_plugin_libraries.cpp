@@ -243,7 +243,7 @@ class TestPluginLibraries : public QObject {
     row("no library", {}, loss, "none was given");
     row("unknown name", {library()}, "half_sqare", "expected \"half_square\"");
     row("twice", {library(), "COPY"}, loss, "two plug-in libraries register custom_loss_function \"half_square\"");
-    row("another interface", {library("bin/accrue_unfit_plugin.so")}, loss, "plug-in interface 0, this is 3");
+    row("another interface", {library("bin/accrue_unfit_plugin.so")}, loss, "plug-in interface 0, this is 4");
     row("another Accrue", {library("bin/accrue_stale_plugin.so")}, loss, "built with Accrue 0.0.1, this is ");
     row("no symbol", {library("bin/accrue_mute_plugin.so")}, loss, "exports no accrue_plugin_abi");
     row("no library at all", {sourcePath("README.md")}, loss, "cannot be loaded");

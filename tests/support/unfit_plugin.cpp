@@ -13,7 +13,7 @@ struct Abi {
 };
 [[gnu::visibility("default")]] extern const Abi accrue_plugin_abi;
 #ifdef STALE
-const Abi accrue_plugin_abi{3, "1.0.0", "stale", "0.0.1"};
+const Abi accrue_plugin_abi{4, "1.0.0", "stale", "0.0.1"};
 #else
 const Abi accrue_plugin_abi{0, "1.0.0", "unfit", "0.0.1"};
 #endif

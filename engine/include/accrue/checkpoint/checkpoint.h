@@ -19,10 +19,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "accrue/checkpoint/tensor_slice.h"
 #include "accrue/comm/communicator.h"
+#include "accrue/comm/mesh.h"
 #include "accrue/run/accumulation_window.h"
 #include "accrue/run/checkpoint_mark.h"
 #include "accrue/run/result.h"
@@ -53,6 +55,7 @@ struct TrainingCursor {
   bool operator==(const TrainingCursor&) const = default;
 };
 
+/// What a checkpoint is of, and what computed it.
 struct CheckpointIdentity {
   std::string spec_sha256;
   std::string data_fingerprint;
@@ -63,6 +66,9 @@ struct CheckpointIdentity {
   std::string cpu_capability;  ///< for example "AVX2"
 };
 
+/// Identity of these ranks' machine alone, without a spec or data.
+CheckpointIdentity machine_identity(const Mesh& mesh);
+
 /// A tensor, or a part of one, in memory.
 struct PlacedTensor {
   std::string name;   ///< the same in every layout
@@ -70,6 +76,12 @@ struct PlacedTensor {
   at::Tensor values;  ///< [*slice.extent] if the slice is a box, otherwise [slice.range.size]
 };
 PlacedTensor whole_tensor(std::string name, at::Tensor values);
+PlacedTensor text_tensor(std::string name, std::string_view text);
+/// Places a stretch of a rank's elements of a parameter. `slice`: the elements as stored. `values`: those of the
+/// stretch, flat or not; they are not copied. Padding is at the end and is left out; returns none if the stretch is
+/// padding alone.
+std::optional<PlacedTensor> placed_stretch(std::string name, TensorSlice slice, const FlatRange& stretch,
+                                           const at::Tensor& values);
 
 struct CheckpointContent {
   TrainingCursor cursor;  ///< equal on all ranks
@@ -99,6 +111,7 @@ class CheckpointReader {
   struct Stored {
     std::vector<std::int64_t> shape;  ///< of the whole tensor
     at::ScalarType dtype = at::ScalarType::Undefined;
+    std::string text() const;  ///< "Float [3, 4]"
   };
 
   const std::string& name() const;  ///< "step-100"
@@ -107,11 +120,15 @@ class CheckpointReader {
   std::vector<std::string> tensor_names() const;
   /// Returns null if the tensor does not exist.
   const Stored* find(const std::string& tensor) const;
+  /// Returns how a stored tensor differs from the live one; empty if it does not.
+  std::string mismatch(const PlacedTensor& live) const;
   /// Fills into.values: directly from the file if the slice was written as requested, else by copying one part at a
   /// time. Errors (protocol): no such tensor, or of another shape or type; (disk): cannot be read.
   Result<void> read(const PlacedTensor& into) const;
   /// Returns the whole of a small tensor. Errors as above.
   Result<at::Tensor> read(const std::string& tensor) const;
+  /// Returns the text of a tensor that text_tensor() made. Errors as above.
+  Result<std::string> read_text(const std::string& tensor) const;
 
   struct Index;
   explicit CheckpointReader(std::shared_ptr<const Index> index);

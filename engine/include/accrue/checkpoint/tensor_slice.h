@@ -8,6 +8,7 @@
 #include <functional>
 #include <vector>
 
+#include "accrue/run/model_share.h"
 #include "accrue/run/result.h"
 #include "accrue/run/shard_layout.h"
 
@@ -27,6 +28,9 @@ struct TensorSlice {
 TensorSlice whole_slice(std::vector<std::int64_t> shape);
 /// Returns part `index` of `parts` equal parts along a dim. The dim's size must be a multiple of `parts`.
 TensorSlice split_slice(std::vector<std::int64_t> shape, std::size_t dim, std::int64_t index, std::int64_t parts);
+
+/// Returns a rank's part of a parameter as it is stored, without padding.
+TensorSlice slice_of(const ParameterShare& share);
 
 /// Whether both are shapes of one tensor: equal, or one merges the other's first two dims. Packed parameters are stored
 /// this way: undivided in their own shape [3 D, D], divided in [3, D, D].

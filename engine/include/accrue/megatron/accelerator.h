@@ -211,7 +211,8 @@ class Accelerator {
                                   const MegatronEnvironment& environment = {});
 
   /// Once. The optimizer is only a carrier of class and defaults; it may hold no parameters. The first loader trains,
-  /// the second validates, the third tests. Collective: the world. Errors: throws std::invalid_argument.
+  /// the second validates, the third tests. Collective: the world. Errors: throws std::invalid_argument, and
+  /// ResultError (disk) for tensorboard_dir.
   Prepared& prepare(const ModelSource& model, const torch::optim::Optimizer& optimizer,
                     const MegatronLMDummyScheduler& scheduler, const std::vector<LoaderSource>& loaders);
 
@@ -232,14 +233,21 @@ class Accelerator {
 
   at::Tensor gather(const at::Tensor& tensor);  ///< over the replicas; Collective: the data axis
 
-  /// Model, optimizer, schedule, iteration, consumed samples and random numbers of every rank, in a folder that all
-  /// ranks see; it is put in place by one rename. Collective: the world. Errors: disk.
+  /// Model, optimizer, schedule, iteration, consumed samples and random numbers of every rank, as a checkpoint like a
+  /// run's: checkpoints/step-N in a folder that all ranks see, after N updates. The two newest are kept. Later ones, of
+  /// another course, are set aside as abandoned-step-N, and one of the same update as replaced-step-N. Collective: the
+  /// world. Errors: disk.
   Result<void> save_state(const std::filesystem::path& folder);
-  /// Into what was prepared alike, on as many tensor, pipeline and data ranks. Loaders go on after the samples that
-  /// were consumed. The schedule of rates and weight decays must be the saved one, unless other_megatron_args have
+  /// The newest state that is whole, into what was prepared alike, in any layout: other tensor, pipeline and data
+  /// ranks, with or without use_distributed_optimizer. Of a provider's model only the data ranks may be others, unless
+  /// its chunks say where their parameters belong (ParameterPlace). In another layout dropout draws other numbers.
+  /// Damaged states are passed over; rank 0 names each on its standard error. Loaders go on after the samples that were
+  /// consumed. An update must have as many samples as then, and the optimizer the same class and options. The schedule
+  /// of rates and weight decays must be the saved one, unless other_megatron_args have
   /// use_checkpoint_opt_param_scheduler (what was saved goes on) or override_opt_param_scheduler (what is set here);
-  /// indexed data must have as many samples as then, which follow from the run's length. Everything is checked on every
-  /// rank first: after an error nothing has changed. Errors: disk, protocol.
+  /// indexed data must have as many samples as then, which follow from the run's length. Everything is read and checked
+  /// on every rank first: after an error nothing has changed. Collective: the world. Errors: config (of another set-up,
+  /// by name), protocol (no state is there, or none that is whole), disk.
   Result<void> load_state(const std::filesystem::path& folder);
 
   const Progress& progress() const;

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "accrue/checkpoint/tensor_slice.h"
 #include "accrue/models/model_part.h"
 
 namespace accrue::megatron {
@@ -37,6 +38,11 @@ class DataIter {
 
 /// How the ranks of a replica hold one parameter.
 struct ParameterPlace {
+  /// In a state: what it is called in the whole model. Empty: known to this part alone, and a state has it only where
+  /// the model is divided into as many parts.
+  std::string name;
+  std::optional<TensorSlice> slice;  ///< of one with a name, which part of the whole this is; unset: all of it
+
   bool divided = false;    ///< the tensor-parallel ranks hold different parts of it
   bool shared = false;     ///< the last stage's copy of an embedding: counted once in the norm
   bool on_rows = false;    ///< under sequence parallelism a rank uses it on its own rows: gradients are summed

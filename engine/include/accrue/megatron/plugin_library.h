@@ -21,7 +21,7 @@
 namespace accrue::megatron {
 
 /// Raised where a class that crosses the line changes.
-inline constexpr std::uint32_t plugin_interface = 3;
+inline constexpr std::uint32_t plugin_interface = 4;
 
 /// What a library was built with. Members are only added at its end.
 struct PluginAbi {

@@ -17,23 +17,20 @@ namespace accrue {
 /// written beside it under their own names.
 std::string loss_tag(const ModelSpec& model);
 
-/// Facts about an update that its event lacks.
+/// Facts about an update that its event lacks. A fact that is 0 is not written, except the batch size.
 struct UpdateFacts {
   double batch_size = 0.0;  ///< samples of this update, over all ranks
-  double world = 1.0;
+  double world = 0.0;
   double seconds = 0.0;          ///< of this update
   double flops_of_sample = 0.0;  ///< 0: unknown, so no throughput is written
   MemoryUse memory = {};
   std::map<std::string, double> timers = {};  ///< seconds by name
   std::int64_t timer_level = 0;               ///< maximum level of the written timers
 };
-/// Known memory figures of a process, under "mem-...".
-TensorboardScalars scalars_of(const MemoryUse& memory);
 /// Returns 1 for timers of a few calls per update, 2 for timers of every micro-step, like Megatron-LM's
 /// --timing-log-level.
 std::int64_t timer_level_of(const std::string& timer);
-/// Seconds of the timers up to a level, as "NAME-time".
-TensorboardScalars scalars_of(const std::map<std::string, double>& timers, std::int64_t level);
+/// `loss`: tag of the whole loss; empty if only its parts are written.
 TensorboardScalars scalars_of(const std::string& loss, const Update& update, const UpdateFacts& facts);
 TensorboardScalars scalars_of(const std::string& loss, const Evaluation& evaluation);
 /// The same under the tags with samples as step.

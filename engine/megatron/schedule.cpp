@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "megatron/schedule_state.h"
+#include "megatron/schedule.h"
 
 #include <charconv>
 #include <cmath>
@@ -8,6 +8,7 @@
 
 #include "accrue/run/choice_names.h"
 #include "accrue/run/spec_io.h"
+#include "megatron/own_arguments.h"
 
 namespace accrue::megatron {
 namespace {
@@ -71,7 +72,67 @@ Schedule read_schedule(Schedule schedule, const std::map<std::string, std::strin
   return schedule;
 }
 
+/// A spec's name of the style, up to the last that Megatron-LM has.
+template <typename E>
+E style_named(const std::string& field, const std::string& word, E last) {
+  const auto style = from_name<E>(word);
+  if (style && *style <= last) return *style;
+  std::string names;
+  for (std::size_t i = 0; i <= static_cast<std::size_t>(last); ++i)
+    names += (i == 0 ? "" : ", ") + std::string(choice_names<E>()[i]);
+  throw std::invalid_argument(field + " \"" + word + "\" is none of " + names);
+}
+
 }  // namespace
+
+Schedule make_schedule(const ResolvedMegatron& resolved, const MegatronLMDummyScheduler& scheduler,
+                       std::int64_t global_batch, double lr, double weight_decay) {
+  const MegatronSpec& p = resolved.effective;
+  const auto samples = [&](std::int64_t updates) { return updates * global_batch; };
+  const std::optional<std::int64_t> updates = p.train_iters ? p.train_iters : scheduler.total_num_steps;
+  const std::optional<std::int64_t> run = p.train_samples ? p.train_samples
+                                          : updates       ? std::optional(samples(*updates))
+                                                          : std::nullopt;
+  if (!run)
+    throw std::invalid_argument(
+        "the run's length is not known: set train_iters, train_samples or MegatronLMDummyScheduler's "
+        "total_num_steps");
+  ScheduleSpec spec{.kind = style_named("lr_decay_style", *p.lr_decay_style, ScheduleKind::wsd),
+                    .clock = RateClock::samples};
+  spec.min_lr = *p.min_lr;
+  spec.total = p.lr_decay_samples ? *p.lr_decay_samples : p.lr_decay_iters ? samples(*p.lr_decay_iters) : *run;
+  OptimizerSpec rates{.lr = lr, .weight_decay = weight_decay};
+  set_rates(resolved, global_batch, rates, spec);
+  Schedule schedule;
+  LrCurve& curve = schedule.curve;
+  curve = make_curve(rates, spec, *spec.total);
+  if (p.lr_warmup_fraction)
+    curve.warmup = *p.lr_warmup_fraction * static_cast<double>(*spec.total);
+  else if (p.lr_warmup_samples && *p.lr_warmup_samples > 0)
+    curve.warmup = static_cast<double>(*p.lr_warmup_samples);
+  else
+    curve.warmup = static_cast<double>(samples(p.lr_warmup_iters.value_or(scheduler.warmup_num_steps)));
+  if (spec.init_lr > 0.0 && curve.warmup == 0.0)
+    throw std::invalid_argument(
+        "other_megatron_args: lr_warmup_init needs a warm-up, whose first rate it is: set lr_warmup_iters, "
+        "lr_warmup_samples or lr_warmup_fraction");
+  if (*p.min_lr > lr)
+    throw std::invalid_argument("min_lr " + std::to_string(*p.min_lr) + " is above the optimizer's rate " +
+                                std::to_string(lr));
+  if (curve.warmup >= static_cast<double>(curve.total))
+    throw std::invalid_argument("the warm-up (" + std::to_string(static_cast<std::int64_t>(curve.warmup)) +
+                                " samples) does not end before the decay (" + std::to_string(curve.total) +
+                                " samples)");
+  schedule.decoupled = decoupled_curve(curve, rates);
+  if (schedule.decoupled.min_lr > schedule.decoupled.lr)
+    throw std::invalid_argument("other_megatron_args: decoupled_lr is below the lowest rate");
+  schedule.decay = {
+      .style = style_named("weight_decay_incr_style", *p.weight_decay_incr_style, WeightDecayStyle::cosine),
+      .start = p.start_weight_decay.value_or(weight_decay),
+      .end = p.end_weight_decay.value_or(weight_decay),
+      .samples = *run};
+  return schedule;
+}
 
 std::map<std::string, std::string> texts_of(const Schedule& schedule) {
   std::map<std::string, std::string> texts;

@@ -22,6 +22,7 @@
 #include "series/run_series.h"
 #include "setup/field_editor.h"
 #include "widgets/dock_height.h"
+#include "widgets/scrolled.h"
 #include "widgets/value_drag.h"
 #include "widgets/wheel_guard.h"
 

@@ -263,7 +263,7 @@ bool AcceleratorImpl::finish_gradients(const StepSums& sums, const Division& div
   progress.grad_norm.reset();
   const double clip = *plugin().gradient_clipping;
   bool update = true;
-  // What finds the overflow is the norm, which clipping then need not ask for again.
+  // The norm finds the overflow; clipping then reuses it.
   if (loss_scale.enabled()) {
     const auto timing = timers.run("optimizer-unscale-and-check-inf");
     optimizer->scale_gradients(1.0 / loss_scale.scale);

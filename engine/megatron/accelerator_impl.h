@@ -59,7 +59,7 @@ struct AcceleratorImpl {
   Timers timers;
   std::vector<Evaluation> evaluations;
   std::vector<std::shared_ptr<ModelChunk>> chunks;
-  std::shared_ptr<torch::nn::Module> all_chunks;  ///< what the reducer sees
+  std::shared_ptr<torch::nn::Module> all_chunks;  ///< the module that the reducer sees
   std::unique_ptr<DistributedDataParallel> ddp;
   std::unique_ptr<ChunkOptimizer> optimizer;
   std::optional<AccumulationDriver> driver;  ///< its window counts
@@ -80,7 +80,8 @@ struct AcceleratorImpl {
   PreparedLoader make_loader(const LoaderSource& source, std::size_t which);
 };
 
-/// What a train step comes to, for TensorBoard. Collective where norms or zeros are written: as ChunkOptimizer's.
+/// Writes the figures of a train step to TensorBoard. Collective, like ChunkOptimizer's, if norms or zeros are
+/// written.
 void write_scalars(AcceleratorImpl& impl, const ModelOutput& out, double lr, double seconds);
 void write_evaluation(AcceleratorImpl& impl, const Evaluation& evaluation);
 

@@ -23,7 +23,7 @@
 
 namespace accrue::megatron {
 
-/// What a user's optimizer stands for: its class and its defaults. Errors: throws std::invalid_argument for a class
+/// Class and defaults of a user's optimizer. Errors: throws std::invalid_argument for a class
 /// that is neither an Adam nor SGD.
 class OptimizerCarrier {
  public:
@@ -94,7 +94,7 @@ class ChunkOptimizer {
     FlatRange range;          ///< in the arena
     std::int64_t offset = 0;  ///< in the parameter
     at::Tensor tensor;        ///< shares the parameter's memory
-    at::Tensor master;        ///< what is updated: of a half-precision parameter a float32 copy, else the tensor
+    at::Tensor master;        ///< the updated tensor: a float32 copy of a half-precision parameter, else itself
     FlatRange stretch() const { return {.offset = offset, .size = range.size}; }  ///< of the parameter
     bool half() const { return !master.is_same(tensor); }
   };

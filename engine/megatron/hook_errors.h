@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a function of a plug-in library throws is told with the function's name before it.
+// Errors that a function of a plug-in library throws are reported under the function's name.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace accrue::megatron {
 /// std::runtime_error.
 [[noreturn]] void rethrow_of_hook(const std::string& hook);
 
-/// What `call` gives. `hook`: "custom_loss_function \"mine\"".
+/// Returns the result of `call`. `hook`: "custom_loss_function \"mine\"".
 template <typename Call>
 auto call_hook(const std::string& hook, Call&& call) {
   try {

@@ -54,7 +54,7 @@ void cast_floats(torch::nn::Module& module, at::ScalarType type) {
       if (each.is_floating_point()) each.set_data(each.to(type));
 }
 
-/// What makes a chunk of the spec's model, and how many a stage holds.
+/// Maker of the chunks of the spec's model, and their number per stage.
 std::pair<ModelProvider, std::int64_t> provider_of(MadeModel& made, const ModelSpec& given,
                                                    const AcceleratorOptions& options, const Mesh& mesh,
                                                    const TensorAxis& axis) {

@@ -64,7 +64,7 @@ void check_range(const MegatronArgumentValue& given) {
   if (number && !given.argument->key.empty() && !in_updates) spec_with(given, format_value(given.value));
 }
 
-/// What an Accelerator does with a whole run's overlap: nothing, and says so.
+/// Says that an Accelerator ignores the overlap options of a whole run.
 void check_overlap(const ResolvedMegatron& resolved) {
   constexpr std::pair<std::string_view, const char*> overlaps[] = {
       {"overlap_grad_reduce", "gradients are reduced after the last micro-batch of a train step"},

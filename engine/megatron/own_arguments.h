@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other_megatron_args set in an Accelerator, by the keys of a spec; the other keys are those of a whole run.
+// Keys of other_megatron_args that an Accelerator obeys, named as in a spec. The other keys concern a whole run.
 // Thread: any.
 #pragma once
 

@@ -35,7 +35,7 @@ class GuardedStep final : public AbstractTrainStep {
   std::string hook_;
 };
 
-/// What a hook gives, where it is called later.
+/// Result of a hook that is called later.
 template <typename Given>
 Given guarded_result(const std::string& /*hook*/, Given given) {
   return given;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes to TensorBoard, under Megatron-LM's tags: always rate, batch size, losses and the norm; with
+// Scalars for TensorBoard, under Megatron-LM's tags: always rate, batch size, losses and the norm; with
 // set_all_logging_options the rest. log_params_norm, log_num_zeros_in_grad and timing_log_level of other_megatron_args
 // say otherwise for one tag each. x is the iteration, and for "... vs samples" the samples consumed.
 #include "accrue/run/model_flops.h"

@@ -44,7 +44,7 @@ std::string layout_of(const RankGrid& grid) {
          std::to_string(grid.tensor);
 }
 
-/// What must be as it was when a state was saved, beside the schedule.
+/// Settings, besides the schedule, that must equal those of the saved state.
 Texts facts_of(const AcceleratorImpl& impl) {
   Texts facts{{"global_batch_size", std::to_string(impl.global_batch)},
               {"optimizer", impl.optimizer->carrier().name()}};
@@ -92,7 +92,7 @@ TrainingCursor cursor_of(const AcceleratorImpl& impl) {
   return cursor;
 }
 
-/// What this rank writes. The last one has the losses, and speaks.
+/// Returns the content that this rank writes. The last rank has the losses and reports.
 std::vector<PlacedTensor> tensors_of(const AcceleratorImpl& impl) {
   std::vector<PlacedTensor> tensors = impl.optimizer->tensors();
   if (impl.mesh.writes() && (impl.axis.split() || impl.axis.rank() == 0))

@@ -76,7 +76,7 @@ class StepRunner::TimedLink final : public StageLink {
   Timers& timers_;
 };
 
-/// What the operations of one step share.
+/// Data that the operations of one step share.
 class StepRunner::Work final : public WindowWork {
  public:
   Work(Timers& timers) : timers_(timers) {}
@@ -236,7 +236,7 @@ StepSums StepRunner::run(const std::vector<Batch>& micro_batches, bool backward)
       return each.action == PipelineAction::backward || each.action == PipelineAction::send_gradient ||
              each.action == PipelineAction::receive_gradient;
     });
-    // What forwards leave for their backwards goes with this executor.
+    // The executor's end frees what forwards kept for their backwards.
     std::vector<ModelPart*> parts;
     for (const auto& part : parts_) parts.push_back(part.get());
     WindowExecutor forward(parts, mesh_.grid().pipeline, mesh_.at().pipeline, link_.get());

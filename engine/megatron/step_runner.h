@@ -18,7 +18,7 @@
 
 namespace accrue::megatron {
 
-/// What a step leaves on this rank: the losses on the last stage alone.
+/// Result of a step on this rank. Only the last stage has the losses.
 struct StepSums {
   LossReport report;               ///< over the micro-batches: the mean, or sums [2]
   std::int64_t tokens = 0;         ///< where losses are sums
@@ -46,7 +46,7 @@ class StepRunner {
   StepSums train(const std::vector<Batch>& micro_batches, const Division& division, double loss_scale = 1.0);
   /// Forward only, without a graph; dropout as the chunks' modes say.
   StepSums evaluate(const std::vector<Batch>& micro_batches);
-  /// What the whole model makes of a batch in the model's own terms, without a loss; every stage gets it. This tensor
+  /// Returns the whole model's output for a batch in the model's own terms, without a loss, on every stage. This tensor
   /// rank's columns: [rows, positions, vocabulary / tensor ranks].
   at::Tensor logits(const Batch& batch);
 

@@ -73,7 +73,7 @@ at::Tensor sampling_probabilities(const at::Tensor& logits, double temperature, 
   } else if (top_p > 0.0) {
     const auto [sorted, order] = at::sort(scaled, /*dim=*/-1, /*descending=*/true);
     const at::Tensor probabilities = at::softmax(sorted, -1);
-    // What comes before a token already reaches p.
+    // The tokens before this one already reach p.
     const at::Tensor out = at::cumsum(probabilities, -1) - probabilities > top_p;
     scaled = scaled.masked_fill(out.scatter(-1, order, out), never);
   }

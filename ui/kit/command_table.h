@@ -123,7 +123,7 @@ struct MenuRow {
   const char* text = "";  ///< with its mnemonic
   const char* keys = "";  ///< separated by spaces
   const char* icon = "";
-  const char* help = "";  ///< what it does, where its name does not say it all
+  const char* help = "";  ///< longer description; empty if the name says it all
   CommandUse use = CommandUse::plain;
 };
 

@@ -28,7 +28,7 @@ class CentrePage : public QWidget {
   bool isStartShown() const;
   /// Gives the keyboard to what is shown.
   void focusShown();
-  /// What stands in place of the plots while no run is shown: there is none, or all are hidden.
+  /// Text in place of the plots while no run is shown: no run exists, or all are hidden.
   void showEmptyText(bool any_runs);
 
  private:

@@ -83,7 +83,7 @@ void CommandPalette::choose() {
   words_->setFocus(Qt::PopupFocusReason);
 }
 
-/// What has the words in its name comes first, then fields, then commands that have them in their help.
+/// Commands with the words in their names come first, then fields, then commands with the words in their help.
 void CommandPalette::filter() {
   list_->clear();
   const QStringList words = words_->text().split(QLatin1Char(' '), Qt::SkipEmptyParts);

@@ -16,8 +16,8 @@ class SetupPanel;
 class SpecDocument;
 class WindowFiles;
 
-/// What the window shows when a document is opened or closed, what the start page opens, and edits kept from a window
-/// that is gone.
+/// Opens and closes documents: shows the right page, opens what the start page offers, and offers edits that were kept
+/// from an earlier window.
 class Documents : public QObject {
   Q_OBJECT
 

@@ -8,7 +8,7 @@ namespace accrue::ui {
 
 namespace {
 
-/// What a layout shows: docks by name, those that come to the front last. Shares are of the window's width, and of its
+/// Docks of a layout by name, those in front last. Shares are of the window's width, and of its
 /// height for the bottom docks.
 struct Arrangement {
   QStringList left, right, bottom;

@@ -76,7 +76,7 @@ class MainWindow : public QMainWindow {
   RunSeries* focusedRun() const;
   /// Writes the draft of unsaved edits now.
   void keepEdits();
-  /// Closes as at a log-out: nobody answers a question, so hosted runs are saved and end.
+  /// Closes as at a log-out: no question is asked; hosted runs are saved and end.
   void endSession();
 
  Q_SIGNALS:

@@ -347,7 +347,7 @@ void StartPage::disableMissing() {
 
 void StartPage::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
-  apply(fitting());  // what became narrower or lower meanwhile
+  apply(fitting());  // the page may have become narrower or lower
   QTimer::singleShot(0, this, &StartPage::disableMissing);
 }
 

@@ -65,7 +65,7 @@ void ViewSize::apply(double factor) {
 
 void ViewSize::setScale(double factor) {
   if (presents()) return apply(factor);  // the docks come back with the layout
-  // What is not given back yet was taken at the normal size too.
+  // Sizes that were not given back yet were taken at the normal size too.
   if (textScale() == 1.0 && dock_sizes_.empty()) takeDockSizes();
   const bool shrinks = factor < textScale();
   apply(factor);

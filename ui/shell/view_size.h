@@ -27,16 +27,16 @@ class ViewSize : public QObject {
   /// Back to the window as it was, e.g. before its layout is saved.
   void leavePresenter();
   bool presents() const { return before_.has_value(); }
-  /// For what arranges the docks anew: with text of the normal size they do not go back to what they were before.
+  /// Call it before the docks are arranged anew: back at the normal text size they keep their new sizes.
   void forgetDockSizes() { dock_sizes_.clear(); }
-  /// What the docks have with text of the normal size, where larger text makes them larger now: of one at the bottom
-  /// the height counts, else the width.
+  /// Sets the docks' sizes at the normal text size; larger text enlarges them from there. The height counts for docks
+  /// at the bottom, the width for others.
   void setDockSizes(std::vector<std::pair<QPointer<QDockWidget>, QSize>> sizes);
-  /// For a screen of this height whose smallest text is so high: every line of text, ticks and values at the cursor
-  /// too, is at least a fortieth of the screen.
+  /// Returns the scale at which every line of text, including ticks and values at the cursor, has at least a fortieth
+  /// of the screen's height. `line_height`: of the smallest text.
   static double presenterScale(double screen_height, double line_height);
-  /// For a window of this height whose body text is so high: it holds at least 24 lines. In fewer a panel shows a row
-  /// or two, and the docks do not fit below each other.
+  /// Returns the scale at which the window holds 24 lines of body text. With fewer, a panel shows a row or two, and
+  /// docks do not fit below each other.
   static double largestScale(double window_height, double line_height);
 
  Q_SIGNALS:

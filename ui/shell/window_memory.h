@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the settings keep of the window: its place and size, its docks, the folds of the form, and what the plots show.
+// Saves and restores the window: its place and size, its docks, the folds of the form, and the view of the plots.
 #pragma once
 
 #include <QMainWindow>

@@ -42,13 +42,13 @@ namespace accrue::megatron {
 
 struct AcceleratorImpl;
 
-/// What happens to rows at the end of an epoch that fill no batch of all replicas.
+/// Treatment of the rows at the end of an epoch that do not fill a batch of all replicas.
 enum class LastBatch {
   drop,
   pad  ///< the batch is filled up with rows that count in no loss: losses are means over the real ones
 };
 
-/// What the model computes in; its parameters are updated in float32, and float16 losses are scaled.
+/// Number type of the model's computations. Parameters are updated in float32, and float16 losses are scaled.
 enum class MixedPrecision { no, fp16, bf16 };
 
 struct AcceleratorOptions {
@@ -60,7 +60,7 @@ struct AcceleratorOptions {
   std::optional<std::int64_t> eod_token;
   std::uint64_t seed = 1234;        ///< of weights, of dropout and of shuffled loaders
   MegatronEnvironment environment;  ///< empty: std::getenv
-  /// What the plug-in's fields can name; it must outlive the Accelerator's construction. Null: nothing.
+  /// Names for the plug-in's fields; it must outlive the Accelerator's construction. Null: none.
   const Registry* registry = nullptr;
   /// Of a BERT: a classifier with so many labels in place of pre-training.
   std::optional<std::int64_t> num_labels;
@@ -172,7 +172,7 @@ struct Evaluation {
   std::vector<std::pair<std::string, double>> losses;  ///< means; empty but on the last stage
 };
 
-/// What the run has counted.
+/// Counts of the run so far.
 struct Progress {
   std::int64_t iteration = 0;  ///< train steps begun
   std::int64_t skipped = 0;    ///< updates left out

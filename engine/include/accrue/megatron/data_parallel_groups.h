@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What replicas tell each other. Collective: the data axis. Thread: training.
+// Messages between replicas. Collective: the data axis. Thread: training.
 // Source: Accelerate 1.9.0, utils/megatron_lm.py.
 #pragma once
 

@@ -32,7 +32,7 @@ using TrainStepFactory =
     std::function<std::shared_ptr<AbstractTrainStep>(const TrainStepArgs& args, const StepKeywords& keywords)>;
 /// True for a parameter that the rule is about. Shapes: as the rank holds it.
 using ParameterCondition = std::function<bool(const std::string& name, const at::Tensor& parameter)>;
-/// What a custom data set gives for a number of its samples: one tensor a name, a row a sample.
+/// Samples of a custom data set: one tensor per name, with one row per sample.
 struct MegatronDataset {
   std::int64_t samples = 0;
   std::function<Batch(const std::vector<std::int64_t>& samples)> fetch;

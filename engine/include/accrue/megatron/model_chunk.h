@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a train step computes with: micro-batches as tensors by name, and the part of a model that a rank holds.
+// Inputs of a train step: micro-batches as tensors by name, and the part of a model that a rank holds.
 // Thread: training. Source: Megatron-LM's model chunks, which take what the stage before sent by set_input_tensor().
 #pragma once
 
@@ -53,7 +53,7 @@ struct ParameterPlace {
 /// One part of a model. A model in one part is first and last at once.
 class ModelChunk : public torch::nn::Module {
  public:
-  /// What the part before sent; undefined on the first part. It requires a gradient.
+  /// Input from the part before; undefined on the first part. It requires a gradient.
   void set_input_tensor(at::Tensor received) { received_ = std::move(received); }
   const at::Tensor& input_tensor() const { return received_; }
 
@@ -78,7 +78,7 @@ struct ChunkPlace {
   bool post_process() const { return part + 1 == parts; }
   bool add_encoder = true;
   bool add_decoder = true;
-  std::optional<ModelSpec> model;  ///< what a spec says of the model, where there is one
+  std::optional<ModelSpec> model;  ///< the model as a spec has it, if there is a spec
 };
 using ModelProvider = std::function<std::shared_ptr<ModelChunk>(const ChunkPlace& place)>;
 

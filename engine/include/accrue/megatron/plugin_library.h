@@ -23,7 +23,7 @@ namespace accrue::megatron {
 /// Raised where a class that crosses the line changes.
 inline constexpr std::uint32_t plugin_interface = 4;
 
-/// What a library was built with. Members are only added at its end.
+/// Versions that a library was built with. Members are only added at its end.
 struct PluginAbi {
   std::uint32_t interface;
   const char* torch;

@@ -15,7 +15,7 @@
 
 namespace accrue::megatron {
 
-/// What a step reports, in its order. A tensor [2] is a numerator and a denominator.
+/// Values that a step reports, in its order. A tensor [2] is a numerator and a denominator.
 using LossReport = std::vector<std::pair<std::string, at::Tensor>>;
 
 struct LossOut {
@@ -54,7 +54,7 @@ class AbstractTrainStep {
   std::string name_;
 };
 
-/// What the built-in steps are told.
+/// Options of the built-in steps.
 struct TrainStepArgs {
   bool megatron_dataset_flag = false;     ///< batches are those of indexed datasets
   std::optional<std::int64_t> eod_token;  ///< unset: none is known, and none is masked

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plot_area.h"
-#include "canvas/parting_mark.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -18,6 +17,7 @@
 #include <map>
 #include <utility>
 
+#include "canvas/parting_mark.h"
 #include "canvas/plot_hub.h"
 #include "canvas/plot_table.h"
 #include "kit/theme.h"
@@ -26,7 +26,7 @@
 #include "metric_plot.h"
 #include "plot_accessible.h"
 #include "plot_export.h"
-#include "points/smoothing.h"
+#include "plot_keys.h"
 #include "run_key.h"
 #include "series/group_curve.h"
 #include "series/run_name.h"
@@ -36,9 +36,6 @@ namespace accrue::ui {
 
 namespace {
 
-constexpr double keyZoom = 1.25;
-constexpr double keyPan = 0.1;
-constexpr double farPan = 0.5;
 constexpr int exportWidth = 960;
 constexpr int leastAreaHeight = 240;
 
@@ -504,84 +501,10 @@ void PlotArea::setEmptyText(const QString& text) {
 }
 
 void PlotArea::keyPressEvent(QKeyEvent* event) {
-  if (handleKey(event->key(), event->modifiers() & ~Qt::KeypadModifier))
+  if (pressPlotKey(*this, *hub_, event->key(), event->modifiers() & ~Qt::KeypadModifier))
     event->accept();
   else
     QWidget::keyPressEvent(event);
-}
-
-bool PlotArea::handleKey(int key, Qt::KeyboardModifiers modifiers) {
-  const bool shift = modifiers.testFlag(Qt::ShiftModifier);
-  const bool control = modifiers.testFlag(Qt::ControlModifier);
-  if (modifiers & (Qt::AltModifier | Qt::MetaModifier)) return false;
-  if (control) {
-    if (key != Qt::Key_Left && key != Qt::Key_Right) return false;
-    hub_->stepCursor(key == Qt::Key_Right ? 1 : -1);
-    return true;
-  }
-  if (key >= Qt::Key_1 && key <= Qt::Key_7 && !shift) {
-    setClock(allClocks[static_cast<std::size_t>(key - Qt::Key_1)]);
-    return true;
-  }
-  switch (key) {
-    case Qt::Key_A:
-      fit();
-      return true;
-    case Qt::Key_L:
-      if (shift) return false;
-      setLogY(!logY());
-      return true;
-    case Qt::Key_End:
-      setFollowLive(true);
-      return true;
-    case Qt::Key_S:
-      setSmoothing(nextSmoothing(smoothing(), shift ? -1 : 1));
-      return true;
-    case Qt::Key_Plus:
-    case Qt::Key_Equal:
-      zoomX(keyZoom);
-      return true;
-    case Qt::Key_Minus:
-    case Qt::Key_Underscore:
-      zoomX(1.0 / keyZoom);
-      return true;
-    case Qt::Key_Left:
-      panX(shift ? -farPan : -keyPan);
-      return true;
-    case Qt::Key_Right:
-      panX(shift ? farPan : keyPan);
-      return true;
-    case Qt::Key_Backspace:
-      if (shift)
-        zoomForward();
-      else
-        zoomBack();
-      return true;
-    case Qt::Key_W:
-      zoomToWindow();
-      return true;
-    case Qt::Key_N:
-      stepWindow(1);
-      return true;
-    case Qt::Key_P:
-      stepWindow(-1);
-      return true;
-    case Qt::Key_T:
-      showTable(currentView());
-      return true;
-    case Qt::Key_F10:
-      if (!shift) return false;
-      Q_EMIT menuRequested(currentView(), currentView()->menuPlace());
-      return true;
-    case Qt::Key_C:
-      return copyReadOut();
-    case Qt::Key_Escape:
-      if (!hub_->cursor()) return false;
-      hub_->setCursor({});
-      return true;
-    default:
-      return false;
-  }
 }
 
 void PlotArea::changeEvent(QEvent* event) {

@@ -139,7 +139,6 @@ class PlotArea : public QWidget {
 
  private:
   void connectSignals();
-  bool handleKey(int key, Qt::KeyboardModifiers modifiers);
   void drawNext();
   void showEmptyState();
   void refreshKey();

@@ -143,8 +143,7 @@ std::size_t Docks::focusedPane() const {
 void Docks::cycle(int direction) {
   const std::size_t count = docks_.size() + 1;
   const std::size_t from = focusedPane();
-  const bool in_lesson =
-      std::ranges::any_of(docks_, [](const Dock& each) { return each.panel.on_demand && each.dock->isVisible(); });
+  const bool in_lesson = find("lessonDock")->isVisible();
   // An empty pane takes no focus and is passed by, and so is one that a lesson has put away.
   for (std::size_t way = 1; way < count && focusedPane() == from; ++way) {
     const std::size_t next = (from + (direction > 0 ? way : count - way)) % count;

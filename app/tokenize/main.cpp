@@ -2,9 +2,9 @@
 // accrue-tokenize KIND FILE [keep-case]: started by accrue-run, one for each build, with a socket as its standard input
 // and output. It answers first with a line: the facts of the tokenizer as a sidecar, or an error as JSON. A request is
 // a letter and a count in 8 bytes; the answer begins with a count in 8 bytes:
-//   e so many bytes of text; answered by the tokens, of 4 bytes
-//   c the same for a text that continues the last one
-//   d so many tokens of 4 bytes; answered by the bytes of their text
+//   e  so many bytes of text; answered by the tokens, of 4 bytes
+//   c  the same for a text that continues the last one
+//   d  so many tokens of 4 bytes; answered by the bytes of their text
 // Instead of tokens an error may come: the count 2^64 - 1, and then the count and the bytes of the error as JSON.
 // Numbers are little-endian. It ends with its input.
 #include <unistd.h>

@@ -2,10 +2,10 @@
 // State of LibTorch's optimizers as tensors and plain values by name. LibTorch itself saves an optimizer only as an
 // archive, which is unpickled and may carry code; only ArchivedOptimizer reads one, which its caller has opened.
 //
-//   kind the optimizer's name, as bytes
-//   group.G.parameters number of parameters of group G
-//   group.G.OPTION lr, betas, weight_decay, ...
-//   state.P.FIELD step, exp_avg, ...; P counts parameters through all groups; none before its first update
+//   kind                 the optimizer's name, as bytes
+//   group.G.parameters   number of parameters of group G
+//   group.G.OPTION       lr, betas, weight_decay, ...
+//   state.P.FIELD        step, exp_avg, ...; P counts parameters through all groups; none before its first update
 #pragma once
 
 #include <torch/optim/optimizer.h>

@@ -27,7 +27,7 @@ at::Tensor rows_of(std::span<const Item> items, Row Item::*member) {
   return rows;
 }
 
-/// Labels of items that count.
+/// Labels of all items. An item with mask 0 has ignored_label.
 template <typename Item>
 void take_targets(Batch& batch, std::span<const Item> items) {
   batch.samples = static_cast<std::int64_t>(items.size());

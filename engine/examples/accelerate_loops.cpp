@@ -2,7 +2,7 @@
 // The steps by which Accelerate's guide turns a plain loop into accumulate(), each as a function on the same data: a
 // line of twenty points in five batches, two epochs, two batches per update, and a rate that falls by a tenth with
 // each. Five batches leave one over, which the loops handle differently.
-//   accelerate_loops one rank, batches of four
+//   accelerate_loops              one rank, batches of four
 //   accelerate_loops --ranks 2 two ranks, batches of two: the same samples, but the rate falls twice per update
 // Source: Hugging Face Accelerate, "Performing gradient accumulation".
 #include <ATen/ops/mse_loss.h>

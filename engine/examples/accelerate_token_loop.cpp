@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accelerate's loop for samples of variable size with everything that a real one has: several epochs, a schedule, and a
 // last group of an epoch with fewer batches. Every loss is divided by the tokens of its own group, over all ranks.
-//   accelerate_token_loop one rank, batches of four
-//   accelerate_token_loop --ranks 2 two ranks, batches of two: the same groups of samples
+//   accelerate_token_loop              one rank, batches of four
+//   accelerate_token_loop --ranks 2    two ranks, batches of two: the same groups of samples
 //
 // Source: Hugging Face Accelerate, "Gradient accumulation on training samples of variable size".
 #include <ATen/ops/arange.h>

@@ -2,8 +2,8 @@
 // The training loop of Accelerate's guide to Megatron-LM with a user's data: a dummy scheduler, the samples of an
 // update, losses that are already averaged, an evaluation and its perplexity, and a state that is saved and loaded. The
 // model predicts a token from the one before it.
-//   megatron_loop one rank, an update is four micro-batches of two rows
-//   megatron_loop --ranks 2 two replicas with two micro-batches each: the same numbers
+//   megatron_loop              one rank, an update is four micro-batches of two rows
+//   megatron_loop --ranks 2    two replicas with two micro-batches each: the same numbers
 // Source: Hugging Face Accelerate, the guide to Megatron-LM.
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>

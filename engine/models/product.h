@@ -4,14 +4,14 @@
 // one thread, float, our rate over LibTorch's; three products of a linear layer: output, input gradient, weight
 // gradient):
 //
-//   tokens in x out output input grad weight grad
-//      16 384 x 1536 0.86 0.70 1.22
-//      64 384 x 1536 0.92 0.92 1.11
-//      96 384 x 384 1.05 1.08 1.07
-//     256 384 x 1536 1.02 1.03 1.11
-//    1024 384 x 1536 1.09 1.06 1.06
-//    1024 32 x 32 1.03 1.02 0.89
-//    4096 384 x 1536 1.14 1.17 1.06
+//   tokens  in x out     output  input grad  weight grad
+//      16   384 x 1536    0.86      0.70        1.22
+//      64   384 x 1536    0.92      0.92        1.11
+//      96   384 x 384     1.05      1.08        1.07
+//     256   384 x 1536    1.02      1.03        1.11
+//    1024   384 x 1536    1.09      1.06        1.06
+//    1024    32 x 32      1.03      1.02        0.89
+//    4096   384 x 1536    1.14      1.17        1.06
 //
 // A weight gradient has as many rows as the layer has outputs, the other results as many as there are tokens: our tiles
 // win if the result has 96 rows or more. On an Emerald Rapids the ratios were 0.44 to 1.04, because LibTorch calls MKL,

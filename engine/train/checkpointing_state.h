@@ -2,15 +2,15 @@
 // Names of the trainer's state in a checkpoint. They do not depend on ranks, buckets or shards, except for state of one
 // rank or one data-parallel replica:
 //
-//   parameters.<p> optimizer.<state>.<p>, optimizer.master.<p>, optimizer.step.<p>: by parameter
-//   buffers.<b> of a user's model: buffers and frozen parameters
-//   rank.<r>.rng.cpu of one rank
-//   replica.<d>.gradients.<p> of an open window: sums of this replica's micro-steps so far,
+//   parameters.<p>               optimizer.<state>.<p>, optimizer.master.<p>, optimizer.step.<p>: by parameter
+//   buffers.<b>                  of a user's model: buffers and frozen parameters
+//   rank.<r>.rng.cpu             of one rank
+//   replica.<d>.gradients.<p>    of an open window: sums of this replica's micro-steps so far,
 //   replica.<d>.compensation.<p> the rounding errors of these sums,
-//   replica.<d>.buffers.<b> the buffers before the replicas take those of the first,
-//   replica.<d>.tally and the contents of the micro-steps;
-//   rank.<r>.reached of a library's model: the parameters that these have reached, a byte each,
-//   rank.<r>.reports and the reports of a library's train step on this rank (StepReports::text())
+//   replica.<d>.buffers.<b>      the buffers before the replicas take those of the first,
+//   replica.<d>.tally            and the contents of the micro-steps;
+//   rank.<r>.reached             of a library's model: the parameters that these have reached, a byte each,
+//   rank.<r>.reports             and the reports of a library's train step on this rank (StepReports::text())
 //
 // Padding rows of a token embedding, which are not part of the model (model_share.h), are in none of them.
 //

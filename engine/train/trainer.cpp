@@ -2,9 +2,9 @@
 // One rank's training as a list of passes. AccumulationWindow decides the contents, divisor, reductions and steps of a
 // window; this file has only the order:
 //
-//   window: (counts over the ranks, if a micro-step must divide by them) -> micro-steps
-//   boundary: agree -> check -> normalise and clip -> optimizer -> clear -> report -> change N
-//   between: evaluation on schedule, checkpoint on schedule or on request, the end on request
+//   window:    (counts over the ranks, if a micro-step must divide by them) -> micro-steps
+//   boundary:  agree -> check -> normalise and clip -> optimizer -> clear -> report -> change N
+//   between:   evaluation on schedule, checkpoint on schedule or on request, the end on request
 //
 // Invariants. Between windows the gradients are zero, and a checkpoint there contains none. The window's pass takes a
 // checkpoint that is due inside it, with the rank's gradients and sums if K15 says anywhere. All ranks reach every

@@ -27,12 +27,12 @@ class RunSeries;
 ///
 /// What closing does with each run, in any place of the window:
 ///
-///   hosting | keep running | checkpoint and stop | stop now
+///   hosting | keep running          | checkpoint and stop | stop now
 ///   --------|-----------------------|---------------------|--------------
-///   none | nothing | nothing | nothing
-///   begins | ends once it begins | as at the left | as at the left
-///   trains | saved, then continued | saved | ends unsaved
-///   ends | waited for | waited for | ends unsaved
+///   none    | nothing               | nothing             | nothing
+///   begins  | ends once it begins   | as at the left      | as at the left
+///   trains  | saved, then continued | saved               | ends unsaved
+///   ends    | waited for            | waited for          | ends unsaved
 ///
 /// Continued: from its checkpoint, in a separate process. If a run fails while the others are to continue, they do. The
 /// window stays and shows the failure, unless the user has ended the wait. A killed run does not continue.

@@ -85,7 +85,7 @@ std::vector<RunGroup> groupsBySpec(const QList<RunSeries*>& runs) {
     const auto seed = [](const RunSeries* of) { return of->spec()->run.seed; };
     if (std::ranges::find(group->runs, seed(run), seed) == group->runs.end()) group->runs.append(run);
   }
-  // A name of differences requires them: only groups of several seeds are distinguished.
+  // Groups are named by their differences, so only those with several seeds are kept.
   std::erase_if(groups, [](const RunGroup& group) { return group.runs.size() < 2; });
   QList<RunSeries*> one_of_each;
   for (const RunGroup& group : groups) one_of_each.append(group.runs.first());

@@ -43,7 +43,7 @@ QString TextEditor::textOf(const SpecValue& value) const {
 void TextEditor::show(const RunSpec& spec) {
   shown_ = spec;
   const QString text = textOf(field_.get(spec));
-  // While the user types, "[1,2" and "[1, 2]" must not be rewritten under the cursor.
+  // While the user types, "[1,2" and "[1,  2]" must not be rewritten under the cursor.
   if (!edit_->hasFocus() || !edit_->isModified() || rejected_) {
     const QScopedValueRollback guard(showing_, true);
     edit_->setText(text);

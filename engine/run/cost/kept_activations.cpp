@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GPT block keeps, per row between the layers (R rows of D numbers) and per token (N tokens):
 //
-//                          rows tokens, each 1 / t of it
-//   fused functions 2 D + 4 8 D + H inputs, statistics; q k v, attention, hidden row; log-sums
-//   operators 4 D + 4 12 D + H also the norms' outputs and GELU's output
-//   operators, dropout 6 D + 4 12 D + 3 H T two masks of D; softmax, its mask and their product
+//                          rows            tokens, each 1 / t of it
+//   fused functions        2 D + 4         8 D + H          inputs, statistics; q k v, attention, hidden row; log-sums
+//   operators              4 D + 4         12 D + H         also the norms' outputs and GELU's output
+//   operators, dropout     6 D + 4         12 D + 3 H T     two masks of D; softmax, its mask and their product
 //
 // The causal attention keeps no T x T matrix unless dropout needs one. Selective recomputation saves H T, and H with
 // operators: the attention core is recomputed from q, k and v. Full recomputation keeps the input of each group of

@@ -3,10 +3,10 @@
 //
 //   auto [optimizer, loader, handlers, schedule] =
 //       accrue::colossalai::accumulate_gradient(&ddp, sgd, batches, 4, {}, decay);
-//   for (auto& batch : *loader) { // whole windows; the tail of the epoch is dropped
+//   for (auto& batch : *loader) {                   // whole windows; the tail of the epoch is dropped
 //     optimizer->zero_grad();
-//     optimizer->backward(loss_of(model, batch)); // loss / 4
-//     optimizer->clip_grad_norm(parameters, 1.0); // every 4th time
+//     optimizer->backward(loss_of(model, batch));   // loss / 4
+//     optimizer->clip_grad_norm(parameters, 1.0);   // every 4th time
 //     optimizer->step();
 //     schedule->step();
 //   }

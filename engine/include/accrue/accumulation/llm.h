@@ -3,10 +3,10 @@
 //
 //   auto [optimizer, schedule] = accrue::llm::initialize(&ddp, adam, decay, 4);
 //   for (auto& batch : batches) {
-//     optimizer->zero_grad(); // does nothing within a window
-//     optimizer->backward(loss_of(model, batch)); // loss / 4
-//     optimizer->step(); // every 4th time
-//     schedule->step(); // the inner one, every 4th time
+//     optimizer->zero_grad();                       // does nothing within a window
+//     optimizer->backward(loss_of(model, batch));   // loss / 4
+//     optimizer->step();                            // every 4th time
+//     schedule->step();                             // the inner one, every 4th time
 //   }
 //
 // As in the original: the loss is always divided by N; a window continues across ends of epochs; the remainder at the

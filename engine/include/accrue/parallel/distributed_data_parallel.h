@@ -9,9 +9,9 @@
 //
 //   accrue::DistributedDataParallel ddp(*model, data_axis);
 //   { auto scope = ddp.no_sync(); loss_of(*model, batch).backward(); }
-//   ddp.before_forward(); // copies rank 0's buffers, as Python's forward does
+//   ddp.before_forward();    // copies rank 0's buffers, as Python's forward does
 //   loss_of(*model, batch).backward();
-//   ddp.finish(); // all buckets reduced; a parameter that no rank used has no gradient
+//   ddp.finish();            // all buckets reduced; a parameter that no rank used has no gradient
 //   optimizer.step(); ddp.zero_grad();
 //
 // Thread: one thread calls the members and backward(); hooks run on autograd's threads.

@@ -11,7 +11,7 @@
 //       record->scalar("accuracy", accuracy);
 //       if (record->end_update({.lr = rate}).stop) break;
 //     }
-//   }
+//     }
 //   record->finish();
 //
 // All ranks make the same calls in the same order. Thread: the training thread.

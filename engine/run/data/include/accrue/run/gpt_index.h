@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tokens of each training sample of a GPT, by the three indices of Megatron-LM's GPTDataset:
 // - the document index: the split's sequences, once for each epoch, shuffled. The name is historical; for a GPT each
-//   sequence counts as a document.
+//    sequence counts as a document.
 // - the sample index: the start of each sample in the row of their tokens, as (entry of the document index, offset). A
 //   sample has sequence_length tokens and an extra one, which is also the first of the next sample.
-// - the shuffle index: the order in which samples are trained on.
+//  - the shuffle index: the order in which samples are trained on.
 // If fewer than 80 % of the last epoch's samples are needed, that epoch is shuffled separately. So none of it comes
 // before the others are done. Everything follows from the seed.
 #pragma once

@@ -2,29 +2,29 @@
 // A lesson: steps for a class with one spec, with the settings and the expected results of each. It is a text file
 // (*.accrue-lesson), so a teacher can write one, and "accrue-run lesson FILE --check" runs all of it.
 //
-//   accrue_lesson = 1 format version
+//   accrue_lesson = 1          format version
 //   title, teaches, minutes, number (0: it has none)
-//   printed_on the processor that the file's hashes belong to
-//   notes for the instructor; each step may have its own
-//   spec = ''' ... ''' a spec, as in a *.accrue file
-//   [layout] fields (keys that the form shows), panels (of the window), clock (of the plots)
-//   [locked] "key" = a sentence that says why it is locked. No answer changes it, and the studio
+//   printed_on                 the processor that the file's hashes belong to
+//   notes                      for the instructor; each step may have its own
+//   spec = ''' ... '''         a spec, as in a *.accrue file
+//   [layout]                   fields (keys that the form shows), panels (of the window), clock (of the plots)
+//   [locked]                   "key" = a sentence that says why it is locked. No answer changes it, and the studio
 //                                refuses edits of it in every panel
-//   [[step]] title, text, hint, notes; set (keys that the step changes in the lesson's spec);
+//   [[step]]                   title, text, hint, notes; set (keys that the step changes in the lesson's spec);
 //                                answer (runs that the learner trains: a list of settings for each run)
-//   [[step.check]] says (the expected result), where (only runs with these settings), and one of
-//     weights = ["2.04000"] the last update's recorded weights, to the printed digits
-//     updates = 3 number of updates
-//     loss = "0.6931" of the last update, to the printed digits
-//     rates = ["0.1", "0.09"] learning rates of the first updates, to the printed digits
-//     lamp = "exact" with reason = "mean_of_means" for its cause
-//     reductions = 8 of gradients, by the first rank
-//     activations = 0.5 at most this fraction of what the lesson's first run kept
-//     coincide = 3 number of runs with equal losses after equal samples, to within = 1e-9 (relative)
-//     part = 2 number of runs whose losses differ somewhere
-//     same_weights = 2 number of runs that end with weights that are equal to within
-//     sha256 = "..." the weights to the last bit, on an equal processor
-//     clock = "sample" the unit of the plots' X axis in this step
+//   [[step.check]]             says (the expected result), where (only runs with these settings), and one of
+//     weights = ["2.04000"]    the last update's recorded weights, to the printed digits
+//     updates = 3              number of updates
+//     loss = "0.6931"          of the last update, to the printed digits
+//     rates = ["0.1", "0.09"]  learning rates of the first updates, to the printed digits
+//     lamp = "exact"           with reason = "mean_of_means" for its cause
+//     reductions = 8           of gradients, by the first rank
+//     activations = 0.5        at most this fraction of what the lesson's first run kept
+//     coincide = 3             number of runs with equal losses after equal samples, to within = 1e-9 (relative)
+//     part = 2                 number of runs whose losses differ somewhere
+//     same_weights = 2         number of runs that end with weights that are equal to within
+//     sha256 = "..."           the weights to the last bit, on an equal processor
+//     clock = "sample"         the unit of the plots' X axis in this step
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace accrue {
 ///   gradients at once, so it needs the last of them;
 /// - if parallel.overlap_grad_reduce is off;
 /// - if a bug of the gallery changes a window's gradients before they are reduced;
-/// - on a pipeline that reduces in every micro-step: another backward of the same chunk could begin before the buckets
+///  - on a pipeline that reduces in every micro-step: another backward of the same chunk could begin before the buckets
 ///   of the previous one have arrived. If only a window's last backward of each chunk reduces, this cannot happen.
 bool reduces_during_backward(const RunPlan& plan);
 /// Returns why not, for a sentence; empty if they are.

@@ -441,13 +441,20 @@ std::string optimizer_text(const torch::optim::Optimizer& optimizer) {
   });
 }
 
+StateDict optimizer_options(const torch::optim::Optimizer& optimizer) {
+  return with_kind(optimizer, [&]<typename Kind>(Kind) {
+    StateDict options{{"kind", text_tensor(Kind::name)}};
+    for (std::size_t g = 0; g < optimizer.param_groups().size(); ++g)
+      save_group<Kind>(options, g, optimizer.param_groups()[g]);
+    return options;
+  });
+}
+
 StateDict optimizer_state(const torch::optim::Optimizer& optimizer) {
   return with_kind(optimizer, [&]<typename Kind>(Kind) {
-    StateDict state{{"kind", text_tensor(Kind::name)}};
+    StateDict state = optimizer_options(optimizer);
     std::size_t p = 0;
-    for (std::size_t g = 0; g < optimizer.param_groups().size(); ++g) {
-      const auto& group = optimizer.param_groups()[g];
-      save_group<Kind>(state, g, group);
+    for (const auto& group : optimizer.param_groups()) {
       for (const at::Tensor& parameter : group.params()) {
         const auto found = optimizer.state().find(parameter.unsafeGetTensorImpl());
         const std::string begin = state_entry(p++);

@@ -14,6 +14,9 @@
 
 namespace accrue {
 
+/// The optimizer's kind and groups alone. Errors: as optimizer_state().
+StateDict optimizer_options(const torch::optim::Optimizer& optimizer);
+
 /// Copies the state. Errors: throws std::invalid_argument for an optimizer that is not LibTorch's own.
 StateDict optimizer_state(const torch::optim::Optimizer& optimizer);
 

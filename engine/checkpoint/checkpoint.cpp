@@ -172,7 +172,7 @@ Result<CheckpointReader> open_candidate(const fs::path& run_dir, const std::stri
   if (!manifest) return tl::unexpected(manifest.error());
   if (auto verified = verify_files(folder, share_of(manifest->files, world)); !verified)
     return tl::unexpected(verified.error());
-  if (reader->identity().data_fingerprint != identity.data_fingerprint)
+  if (!identity.data_fingerprint.empty() && reader->identity().data_fingerprint != identity.data_fingerprint)
     return fail(ErrorCode::data,
                 "the data changed since " + name + " was saved: its content hash is " + identity.data_fingerprint +
                     ", the checkpoint says " + reader->identity().data_fingerprint,

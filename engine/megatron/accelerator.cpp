@@ -150,6 +150,9 @@ void AcceleratorImpl::make_optimizer(const torch::optim::Optimizer& given) {
       if (parameter.place.tied) tied = each.value();
       parameter.writes = counts_here(parameter.place.shared && !parameter.place.name.empty(), parameter.place.divided,
                                      mesh.at().tensor);
+      if (parameter.place.divided && !parameter.place.name.empty() && !parameter.place.slice)
+        refuse("place_of(\"" + each.key() +
+               "\") gives a divided parameter a name in the whole model and no slice of it");
       if (parameter.place.name.empty()) parameter.place.name = name_in_state(chunk, bare, parameter.place.divided);
       if (!parameter.place.slice) parameter.place.slice = whole_slice(each.value().sizes().vec());
       parameters.push_back(std::move(parameter));

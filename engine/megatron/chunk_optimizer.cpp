@@ -124,6 +124,15 @@ ChunkOptimizer::ChunkOptimizer(OptimizerCarrier carrier, std::vector<PlacedParam
     tensors[static_cast<std::size_t>(group)].push_back(each.master);
   }
   optimizer_ = carrier_.make(tensors);
+  count_elements();
+}
+
+void ChunkOptimizer::count_elements() {
+  at::Tensor sum = at::zeros({}, at::kLong);
+  for (const PlacedParameter& each : parameters_)
+    if (each.writes && mesh_.writes()) sum += each.place.slice->range.size;
+  mesh_.world().all_reduce(sum);
+  elements_ = sum.item<std::int64_t>();
 }
 
 void ChunkOptimizer::complete_gradients() {

@@ -59,7 +59,7 @@ struct ChunkOptions {
 /// Its timers hold what it does: a part that a step has no use for has no time.
 class ChunkOptimizer {
  public:
-  /// `ddp` reduces the parameters named; it and `timers` must outlive this.
+  /// `ddp` reduces the parameters named; it and `timers` must outlive this. Collective: the world.
   ChunkOptimizer(OptimizerCarrier carrier, std::vector<PlacedParameter> parameters, DistributedDataParallel& ddp,
                  Mesh& mesh, Timers& timers, ChunkOptions options);
 
@@ -78,6 +78,8 @@ class ChunkOptimizer {
 
   torch::optim::Optimizer& optimizer() { return *optimizer_; }
   const OptimizerCarrier& carrier() const { return carrier_; }
+  /// Number of the model's parameters over all ranks, without padding and copies.
+  std::int64_t elements() const { return elements_; }
   /// Of a state what this rank writes, under a run's names: parameters.<p>, optimizer.<field>.<p> and, of
   /// half-precision parameters, the float32 copies optimizer.master.<p>.
   std::vector<PlacedTensor> tensors() const;
@@ -109,6 +111,7 @@ class ChunkOptimizer {
   template <typename Use>
   void for_each_state(const Use& use) const;
   void gather_parameters();
+  void count_elements();
 
   OptimizerCarrier carrier_;
   std::vector<PlacedParameter> parameters_;
@@ -121,6 +124,7 @@ class ChunkOptimizer {
   std::vector<Fragment> fragments_;
   std::vector<ParameterGroup> groups_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  std::int64_t elements_ = 0;
   double pending_ = 1.0;  ///< factor of half-precision gradients
 };
 

@@ -36,6 +36,7 @@ using Texts = std::map<std::string, std::string>;
 
 constexpr std::int64_t states_kept = 2;
 constexpr const char* fact_prefix = "accelerator.";
+constexpr const char* size_fact = "parameters";
 constexpr const char* counters_name = "accelerator.counters";
 constexpr const char* hint = "Prepare the same model, optimizer and loaders before load_state().";
 
@@ -48,7 +49,7 @@ std::string layout_of(const RankGrid& grid) {
 Texts facts_of(const AcceleratorImpl& impl) {
   Texts facts{{"global_batch_size", std::to_string(impl.global_batch)},
               {"optimizer", impl.optimizer->carrier().name()}};
-  for (const auto& [name, option] : take_under(optimizer_state(impl.optimizer->optimizer()), "group.0")) {
+  for (const auto& [name, option] : take_under(optimizer_options(impl.optimizer->optimizer()), "group.0")) {
     if (name == "parameters" || name == "lr" || name == "weight_decay") continue;  // the schedule's
     std::string& text = facts["optimizer's " + name];
     for (const at::Tensor& number : option.reshape({-1}).unbind())
@@ -107,6 +108,7 @@ std::vector<PlacedTensor> tensors_of(const AcceleratorImpl& impl) {
   texts.merge(facts_of(impl));
   texts.merge(sizes_of_data(impl));
   texts["layout"] = layout_of(impl.mesh.grid());
+  texts[size_fact] = std::to_string(impl.optimizer->elements());
   for (const auto& [name, text] : texts) tensors.push_back(text_tensor(fact_prefix + name, text));
   return tensors;
 }
@@ -120,6 +122,7 @@ Texts texts_in(const CheckpointReader& from) {
 }
 
 void check(const AcceleratorImpl& impl, const Texts& saved, const TrainingCursor& cursor) {
+  if (saved.empty()) throw std::invalid_argument("it is a run's checkpoint, which no Accelerator saved");
   const auto compare = [&saved](const Texts& here, const std::string& subject, const char* verb, const char* why) {
     for (const auto& [key, value] : here) {
       const auto found = saved.find(key);
@@ -135,6 +138,14 @@ void check(const AcceleratorImpl& impl, const Texts& saved, const TrainingCursor
     throw std::invalid_argument("consumed_samples begins with " + std::to_string(given->front()) +
                                 " here; the state was saved after " + std::to_string(cursor.samples) +
                                 ": leave the field out, loaders go on where the state was saved");
+}
+
+/// A state of a deeper model has all that a shallower one asks for.
+void check_size(const AcceleratorImpl& impl, const Texts& saved) {
+  const auto found = saved.find(size_fact);
+  const std::string then = found == saved.end() ? "another number" : found->second;
+  if (const std::string now = std::to_string(impl.optimizer->elements()); then != now)
+    throw std::invalid_argument("the model has " + now + " parameters here; the state was saved with " + then);
 }
 
 /// This rank's, of the same layout. In another one the ranks of a stage would not draw the same masks: none then.
@@ -175,6 +186,7 @@ std::function<void()> read_state(AcceleratorImpl& impl, const CheckpointReader& 
   check(impl, saved, from.cursor());
   const Schedule schedule = schedule_after_load(impl.schedule, saved, impl.resolved);
   const auto parameters = impl.optimizer->read(from);
+  check_size(impl, saved);
   const std::vector<PlacedTensor> live = buffers_of(impl);
   std::vector<PlacedTensor> buffers = live;
   for (PlacedTensor& each : buffers) read_fitting(from, each = whole_tensor(each.name, at::empty_like(each.values)));
@@ -214,6 +226,12 @@ tl::unexpected<Error> no_state(const fs::path& folder, const std::vector<std::st
         ErrorCode::config,
         "the state is of the format \"" + format->second + "\", which Accrue wrote before states were checkpoints",
         folder.string(), "Load it with the version that wrote it, or train again.");
+  std::error_code none;
+  for (const fs::directory_entry& each : fs::directory_iterator(folder / "checkpoints", none))
+    if (each.path().filename().string().starts_with("abandoned-"))
+      return fail(ErrorCode::protocol, "there is no state but abandoned ones", folder.string(),
+                  "Rename one to take it: " + each.path().filename().string() + " to " +
+                      each.path().filename().string().substr(std::string_view("abandoned-").size()) + ".");
   return fail(ErrorCode::protocol, "there is no state", folder.string(), "save_state() writes one.");
 }
 
@@ -233,7 +251,12 @@ Result<void> Accelerator::save_state(const fs::path& folder) {
     return impl.mesh.speaks() ? make_way(folder, content.cursor.mark()) : Result<void>();
   });
   if (ready = accelerate::agreed(std::move(ready), world, folder); !ready) return ready;
-  const auto saved = save_checkpoint(folder, content, machine_identity(impl.mesh), states_kept, world);
+  const auto saved = [&] {
+    const auto untimed = world.untimed();  // the ranks wait for each other's disks
+    auto result = save_checkpoint(folder, content, machine_identity(impl.mesh), states_kept, world);
+    world.barrier();  // rank 0 removes old states last
+    return result;
+  }();
   if (!saved) return tl::unexpected(saved.error());
   if (saved->retention) warn(impl, "older states were left in place: " + saved->retention->text());
   return {};
@@ -253,6 +276,7 @@ Result<void> Accelerator::load_state(const fs::path& folder) {
       return fail(ErrorCode::config, misfit.what(), (folder / "checkpoints" / from.name()).string(), hint);
     }
   };
+  const auto untimed = impl.mesh.world().untimed();  // a slow disk is not a lost peer
   const auto opened = open_checkpoint(folder, "newest", machine_identity(impl.mesh), fits, impl.mesh.world());
   if (!opened) return tl::unexpected(opened.error());
   if (!opened->checkpoint) return no_state(folder, opened->refused);

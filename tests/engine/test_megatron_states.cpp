@@ -186,6 +186,10 @@ class TestMegatronStates : public QObject {
     const QString shape = said(adamw(0.1), wide);
     QVERIFY2(shape.contains("position_embedding.weight is Double [8, 16] there and Double [16, 16] here"),
              qPrintable(shape));
+    ModelSpec shallow = tiny_gpt();
+    shallow.layers = 1;
+    const QString fewer = said(adamw(0.1), shallow);
+    QVERIFY2(fewer.contains(" parameters here; the state was saved with "), qPrintable(fewer));
     const QString missing = said(adamw(0.1), deep);
     QVERIFY2(missing.contains(" is not in the checkpoint"), qPrintable(missing));
   }

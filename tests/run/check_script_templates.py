@@ -4,9 +4,11 @@
 
     check_script_templates.py ACCRUE_RUN SOURCE
 
-Each template and each script compiles, no placeholder (_DTYPE_) is left in a script, and each block of a template
-reaches a script of one of the specs below.
+Each template and each script compiles, no placeholder (_DTYPE_) is left in a script, each constant that a script uses
+is set, each text is one that a file can be named by, and each block of a template reaches a script of one of the specs
+below.
 """
+import ast
 import itertools
 import pathlib
 import re
@@ -46,6 +48,9 @@ CHANGES = [
     [MLP, *LABELS, "optimizer.clip_norm=1", "parallel.data=2"],
     [MLP, *CSV, "optimizer.clip_norm=1", "accumulation.clip_kind=value"],
     [MLP, "optimizer.kind=adam", 'optimizer.scaled_lr=["layers.1.*"]', "optimizer.lr_mult=0.5"],
+    [MLP, 'optimizer.scaled_lr=["*"]', "optimizer.lr_mult=0.5"],
+    [MLP, "run.name=recoding: a baseline"],
+    [MLP, "data.kind=csv", "data.path=caf\u00e9 \U0001f600.csv", 'data.label_columns=["y"]', "model.outputs=1"],
     *([MLP, "schedule.kind=" + kind, "schedule.warmup=3"] for kind in ["linear", "cosine", "inverse-square-root", "exponential"]),
     [MLP, "schedule.kind=exponential", "schedule.gamma=0.97", "schedule.min_lr=0.001"],
     *([MLP, "schedule.kind=WSD", "schedule.decay_tail=" + tail] for tail in ["linear", "cosine", "exponential", "minus-square-root"]),
@@ -60,7 +65,9 @@ def scripts(accrue_run, source, work):
     """Yields the text of every script, with its name."""
     (work / "text.txt").write_text("A text of some length, so that windows of it differ. " * 400)
     (work / "zeros.bin").write_bytes(bytes(32768))
-    (work / "table.csv").write_text("a,b,c,d,e,f,g,y\n" + "".join(f"{row},1,2,3,4,5,6,{row % 7}\n" for row in range(40)))
+    table = "a,b,c,d,e,f,g,y\n" + "".join(f"{row},1,2,3,4,5,6,{row % 7}\n" for row in range(40))
+    (work / "table.csv").write_text(table)
+    (work / "caf\u00e9 \U0001f600.csv").write_text(table.replace(",e,f", "").replace(",4,5", ""))
     specs = [(preset, []) for preset in sorted((source / "resources/presets").glob("*.accrue"))]
     for number, (text, *changes) in enumerate(CHANGES):
         spec = work / f"{number}.accrue"
@@ -74,6 +81,17 @@ def scripts(accrue_run, source, work):
             yield name, done.stdout
         elif changes:  # presets have models that scripts do not
             sys.exit(f"FAILED: {name}:\n{done.stderr}")
+
+
+def faults(text):
+    """Yields what compiles and fails later: constants without a value, texts that are not Unicode."""
+    nodes = list(ast.walk(ast.parse(text)))
+    names = [node for node in nodes if isinstance(node, ast.Name) and re.fullmatch("[A-Z][A-Z0-9_]*", node.id)]
+    set_here = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    yield from {f"{node.id} has no value" for node in names if node.id not in set_here}
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.search("[\ud800-\udfff]", node.value):
+            yield f"{node.value!a} is not Unicode"
 
 
 def blocks(template):
@@ -91,7 +109,9 @@ def main():
         compile(template.read_text(), template, "exec")
     with tempfile.TemporaryDirectory() as work:
         for name, text in scripts(accrue_run, source, pathlib.Path(work)):
-            compile(text, name, "exec")
+            compile(text.encode(), name, "exec")
+            for fault in faults(text):
+                sys.exit(f"FAILED: {name}: {fault}")
             if left := re.search(r"\b_[A-Z0-9_]+_\b|^# %%.*", text, flags=re.M):
                 sys.exit(f"FAILED: {name}: {left[0]} is left in the script")
             made += text

@@ -23,7 +23,6 @@ FileCommands::FileCommands(const Actions& actions, WindowFiles* files, MessageBa
   connect(files, &WindowFiles::failed, this, [bar](const QString& text) {
     bar->post({QStringLiteral("file"), RunState::failed, text, {}, {}});
   });
-  connect(files, &WindowFiles::documentOpened, this, [bar] { bar->withdraw(QStringLiteral("file")); });
   connect(files, &WindowFiles::editsSetAside, this, [files, bar](const QString& name) {
     bar->post({QStringLiteral("setAside"),
                RunState::idle,

@@ -58,6 +58,7 @@ void Documents::close() {
 void Documents::show() {
   // Restoring over another document would replace what the user asked for. The edits are offered at the next start.
   parts_.centre->messages()->withdraw(QStringLiteral("draft"));
+  parts_.centre->messages()->withdraw(QStringLiteral("file"));
   parts_.centre->showPlots();
   parts_.setup->bringUp();
   if (std::exchange(run_after_open_, false))

@@ -99,7 +99,8 @@ std::string constants(const RunPlan& plan, CodeTarget target) {
   if (plan.curve.warmup > 0.0 || plan.curve.kind != ScheduleKind::constant)
     add(text, "WARMUP", position(plan.curve.warmup), "schedule positions");
   if (has_end(plan.curve.kind)) add(text, "TOTAL", whole(plan.curve.total), "schedule positions");
-  if (spec.optimizer.weight_decay > 0.0) add(text, "WEIGHT_DECAY", python(spec.optimizer.weight_decay));
+  if (spec.optimizer.weight_decay > 0.0 || !spec.optimizer.scaled_lr.empty())  // groups of parameters name it
+    add(text, "WEIGHT_DECAY", python(spec.optimizer.weight_decay));
   const bool clips = spec.optimizer.clip_norm > 0.0 && plan.knobs.clip_stage == ClipStage::in_update;
   if (clips || target == CodeTarget::lightning) add(text, "CLIP", clips ? python(spec.optimizer.clip_norm) : "None");
   return text;
@@ -126,7 +127,8 @@ Result<std::string> python_script(const RunPlan& plan, CodeTarget target, const 
                                    "Its first weights are those of Accrue's run where PyTorch draws the random numbers "
                                    "of LibTorch 2.11, with which Accrue trains.",
                                    ""});
-  return "#!/usr/bin/env python3\n" + commented(lines) + "\n" + imports(target, body) + body;
+  // The second line says the encoding: Python would take a run's name there, such as "recoding: a", for one.
+  return "#!/usr/bin/env python3\n# -*- coding: utf-8 -*-\n" + commented(lines) + "\n" + imports(target, body) + body;
 }
 
 }  // namespace

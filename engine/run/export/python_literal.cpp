@@ -10,7 +10,7 @@
 namespace accrue::export_detail {
 
 std::string python(std::string_view text) {
-  return json_ascii(Json(text));
+  return json_text(Json(text));  // not escaped: JSON's pair of surrogates is two characters to Python
 }
 
 std::string python(double number) {

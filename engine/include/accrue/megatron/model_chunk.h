@@ -43,7 +43,9 @@ struct ParameterPlace {
   std::string name;
   std::optional<TensorSlice> slice;  ///< of one with a name, which part of the whole this is; unset: all of it
 
-  bool divided = false;    ///< the tensor-parallel ranks hold different parts of it
+  /// The tensor-parallel ranks hold different parts of it. Of a parameter that is not said to be divided, a state keeps
+  /// the first tensor rank's values, and all ranks read these.
+  bool divided = false;
   bool shared = false;     ///< the last stage's copy of an embedding: counted once in the norm
   bool on_rows = false;    ///< under sequence parallelism a rank uses it on its own rows: gradients are summed
   bool tied = false;       ///< its gradient is summed over the stages that have the embedding

@@ -88,6 +88,7 @@ def faults(text):
     nodes = list(ast.walk(ast.parse(text)))
     names = [node for node in nodes if isinstance(node, ast.Name) and re.fullmatch("[A-Z][A-Z0-9_]*", node.id)]
     set_here = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    set_here |= {node.asname for node in nodes if isinstance(node, ast.alias)}
     yield from {f"{node.id} has no value" for node in names if node.id not in set_here}
     for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.search("[\ud800-\udfff]", node.value):

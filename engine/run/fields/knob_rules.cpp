@@ -81,7 +81,17 @@ bool takes_parameter_norms(OptimizerKind kind) {
 }
 
 bool has_end(ScheduleKind kind) {
-  return kind == ScheduleKind::linear || kind == ScheduleKind::cosine || kind == ScheduleKind::wsd;
+  switch (kind) {
+    case ScheduleKind::linear:
+    case ScheduleKind::cosine:
+    case ScheduleKind::wsd:
+      return true;
+    case ScheduleKind::constant:
+    case ScheduleKind::inverse_square_root:
+    case ScheduleKind::exponential:
+      return false;
+  }
+  return false;
 }
 
 std::string why_steps_stay(const RunSpec& spec) {

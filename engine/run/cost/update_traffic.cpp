@@ -2,8 +2,8 @@
 // Per micro-step:  a block makes four all-reduces of its rows on the tensor axis, or with sequence parallelism four
 //                  reduce-scatters and six gathers (two of them repeat, in backward, gathers of forward);
 //                  embedding and head make their own; each stage border has a message in each direction.
-// Per update:      gradients along data, whole or by shards; the completion of divided gradients; the words by which the
-//                  ranks agree.
+// Per update:      gradients along data, whole or by shards; the completion of divided gradients; the words by which
+//                  the ranks agree.
 #include "update_traffic.h"
 
 #include <algorithm>

@@ -88,7 +88,6 @@ MainWindow::MainWindow(const StudioParts& parts)
       accumulation_(new AccumulationPanel(parts.control, this)),
       runs_(new RunsPanel(parts.library, this)),
       events_(new EventsPanel(parts.library->log(), this)),
-      gallery_(nullptr),
       lesson_player_(new LessonPlayer(parts.document, parts.control, this)),
       status_(new StatusRow(this)),
       files_(new WindowFiles(parts.document, parts.library, parts.dialogs, parts.settings, this)),
@@ -124,7 +123,7 @@ MainWindow::~MainWindow() = default;
 void MainWindow::addPanels() {
   const auto& [document, preflight, library, control, dialogs, settings, theme, offer_drafts] = parts_;
   auto* lesson = new LessonPanel(lesson_player_, actions_, this);
-  gallery_ = new BugGalleryPanel(document, control, library, files_, this);
+  auto* gallery = new BugGalleryPanel(document, control, library, files_, this);
   docks_->add(setup_->dock());
   docks_->add(accumulation_->dock());
   docks_->add(runs_->dock());
@@ -136,7 +135,7 @@ void MainWindow::addPanels() {
   docks_->add((new PipelinePanel(document, preflight, this))->dock());
   docks_->add((new PlannerPanel(document, preflight, library, control, this))->dock());
   docks_->add(lesson->dock());
-  docks_->add(gallery_->dock());
+  docks_->add(gallery->dock());
   lessons_ =
       new LessonDesk(lesson_player_, lesson,
                      {.window = this,
@@ -149,7 +148,7 @@ void MainWindow::addPanels() {
                       .settings = settings,
                       .is_start_shown = [this] { return centre_->isStartShown(); },
                       .show_start = [this](bool start) { start ? centre_->showStart() : centre_->showPlots(); }});
-  new GalleryCommands(actions_, gallery_, lessons_, runs_, centre_->messages(), this);
+  new GalleryCommands(actions_, gallery, lessons_, runs_, centre_->messages(), this);
 }
 
 void MainWindow::addBars() {

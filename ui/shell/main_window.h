@@ -12,7 +12,6 @@ class QToolBar;
 namespace accrue::ui {
 
 class AccumulationPanel;
-class BugGalleryPanel;
 class CentrePage;
 class CloseGuard;
 class CompanionRun;
@@ -95,7 +94,6 @@ class MainWindow : public QMainWindow {
  private:
   void addPanels();
   void addBars();
-  void addLessons();
   void addRuns();
   void addDocuments();
   void addComparisons();
@@ -113,7 +111,6 @@ class MainWindow : public QMainWindow {
   AccumulationPanel* accumulation_;
   RunsPanel* runs_;
   EventsPanel* events_;
-  BugGalleryPanel* gallery_;
   LessonPlayer* lesson_player_;
   LessonDesk* lessons_ = nullptr;
   StatusRow* status_;

@@ -21,7 +21,7 @@ struct DockPanel {
   Qt::DockWidgetArea area = Qt::LeftDockWidgetArea;  ///< in the default layout
   const char* behind = "";                           ///< the dock whose tab it is behind there; empty: it is in front
   int size = 0;                ///< its width there, at the bottom its height, in logical pixels; 0: any
-  bool on_demand = false;      ///< hidden until a command opens it; no part of a saved layout's text
+  bool on_demand = false;      ///< hidden until a command opens it
   QWidget* control = nullptr;  ///< for the title bar
   int control_stretch = 0;
   bool takes_focus = true;           ///< F6 stops at it

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/printable.h"
+#include "accrue/run/base/printable.h"
 #include "document/preflight_runner.h"
 #include "document/spec_files.h"
 #include "live/run_control.h"
@@ -44,7 +44,7 @@ AutoRun::AutoRun(const CommandLine& line, MainWindow* window, PreflightRunner* p
     if (line_.exit_when_finished) std::fprintf(stderr, "%s\n", printable(error.text()).c_str());
     finish(accrue::exit_status(error.code));
   });
-  connect(window_->files(), &WindowFiles::failed, this, [this](const QString& text) {
+  connect(window_->files(), &SpecFiles::failed, this, [this](const QString& text) {
     unreadable_ = true;
     if (line_.exit_when_finished) std::fprintf(stderr, "%s\n", printable(text.toStdString()).c_str());
     finish(accrue::exit_status(ErrorCode::config));

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "accrue/run/printable.h"
+#include "accrue/run/base/printable.h"
 
 namespace accrue::ui {
 

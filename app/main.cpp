@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "accrue/run/standard_streams.h"
-#include "accrue/run/version.h"
+#include "accrue/run/base/standard_streams.h"
+#include "accrue/run/base/version.h"
 #include "command_line.h"
 #include "kit/app_paths.h"
 #include "self_test.h"

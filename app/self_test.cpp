@@ -12,8 +12,8 @@
 #include <optional>
 #include <variant>
 
-#include "accrue/run/preflight.h"
-#include "accrue/run/printable.h"
+#include "accrue/run/base/printable.h"
+#include "accrue/run/preflight/preflight.h"
 
 namespace accrue::ui {
 

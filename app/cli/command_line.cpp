@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
-#include "accrue/run/branch.h"
-#include "accrue/run/version.h"
+#include "accrue/run/base/version.h"
+#include "accrue/run/record/branch.h"
 #include "manual_pages.h"
 #include "print.h"
 #include "verb_lesson.h"

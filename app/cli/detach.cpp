@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "accrue/run/child_process.h"
+#include "accrue/run/process/child_process.h"
 #include "print.h"
 #include "verbs.h"
 

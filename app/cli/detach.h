@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/owned_fd.h"
+#include "accrue/run/process/owned_fd.h"
 
 namespace accrue::cli {
 

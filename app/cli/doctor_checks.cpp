@@ -12,12 +12,12 @@
 #include <cstring>
 #include <filesystem>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/host_facts.h"
-#include "accrue/run/rank_program.h"
-#include "accrue/run/run_limits.h"
-#include "accrue/run/run_store.h"
-#include "accrue/run/version.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/base/version.h"
+#include "accrue/run/facts/host_facts.h"
+#include "accrue/run/host/rank_program.h"
+#include "accrue/run/host/run_limits.h"
+#include "accrue/run/record/run_store.h"
 
 namespace accrue::cli {
 namespace {

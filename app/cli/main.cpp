@@ -7,7 +7,7 @@
 
 #include <cstdio>
 
-#include "accrue/run/standard_streams.h"
+#include "accrue/run/base/standard_streams.h"
 #include "command_line.h"
 #include "print.h"
 #include "verbs.h"

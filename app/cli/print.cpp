@@ -6,7 +6,7 @@
 #include <cstdarg>
 #include <string>
 
-#include "accrue/run/printable.h"
+#include "accrue/run/base/printable.h"
 
 namespace accrue::cli {
 namespace {

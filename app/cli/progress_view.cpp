@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 #include "print.h"
 
 namespace accrue::cli {

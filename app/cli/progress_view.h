@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "accrue/run/run_event.h"
+#include "accrue/run/events/run_event.h"
 
 namespace accrue::cli {
 

@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 #include "print.h"
 #include "signal_ladder.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "accrue/run/engine_host.h"
+#include "accrue/run/host/engine_host.h"
 #include "progress_view.h"
 
 namespace accrue::cli {

@@ -5,15 +5,15 @@
 #include <filesystem>
 #include <set>
 
-#include "accrue/run/data_facts.h"
-#include "accrue/run/host_facts.h"
-#include "accrue/run/plugin_facts.h"
-#include "accrue/run/preflight.h"
-#include "accrue/run/probe_plugins.h"
-#include "accrue/run/program.h"
-#include "accrue/run/rank_program.h"
-#include "accrue/run/spec_fields.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/base/program.h"
+#include "accrue/run/facts/data_facts.h"
+#include "accrue/run/facts/host_facts.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/host/probe_plugins.h"
+#include "accrue/run/host/rank_program.h"
+#include "accrue/run/megatron/plugin_facts.h"
+#include "accrue/run/preflight/preflight.h"
 #include "print.h"
 #include "verbs.h"
 

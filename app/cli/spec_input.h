@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/branch.h"
-#include "accrue/run/dialect_comparison.h"
-#include "accrue/run/megatron_lowering.h"
-#include "accrue/run/run_plan.h"
+#include "accrue/run/megatron/megatron_lowering.h"
+#include "accrue/run/plan/run_plan.h"
+#include "accrue/run/record/branch.h"
+#include "accrue/run/whatif/dialect_comparison.h"
 
 namespace accrue::cli {
 

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "accrue/run/utf8.h"
+#include "accrue/run/base/utf8.h"
 
 namespace accrue::cli {
 namespace {

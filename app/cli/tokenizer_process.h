@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "accrue/run/child_process.h"
-#include "accrue/run/text_dataset.h"
+#include "accrue/run/data/text_dataset.h"
+#include "accrue/run/process/child_process.h"
 
 namespace accrue::cli {
 

@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "accrue/run/checkpoint_mark.h"
-#include "accrue/run/engine_host.h"
-#include "accrue/run/run_store.h"
+#include "accrue/run/host/engine_host.h"
+#include "accrue/run/record/run_store.h"
+#include "accrue/run/window/checkpoint_mark.h"
 #include "print.h"
 #include "run_follower.h"
 #include "verbs.h"

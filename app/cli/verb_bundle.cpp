@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <string>
 
-#include "accrue/run/bundle.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/export/bundle.h"
+#include "accrue/run/fields/spec_io.h"
 #include "print.h"
 #include "verbs.h"
 

@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "accrue/run/host_command.h"
+#include "accrue/run/events/host_command.h"
 #include "print.h"
 #include "verbs.h"
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "accrue/run/compare.h"
-#include "accrue/run/counted.h"
-#include "accrue/run/curve_parting.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/record/compare.h"
+#include "accrue/run/record/curve_parting.h"
 #include "print.h"
 #include "verbs.h"
 

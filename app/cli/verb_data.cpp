@@ -12,11 +12,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/dataset_splits.h"
-#include "accrue/run/gpt_index.h"
-#include "accrue/run/indexed_dataset.h"
-#include "accrue/run/text_dataset.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/data/dataset_splits.h"
+#include "accrue/run/data/gpt_index.h"
+#include "accrue/run/data/indexed_dataset.h"
+#include "accrue/run/data/text_dataset.h"
 #include "print.h"
 #include "tokenizer_process.h"
 #include "verbs.h"

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "accrue/run/counted.h"
+#include "accrue/run/base/counted.h"
 #include "doctor_checks.h"
 #include "print.h"
 #include "verbs.h"

@@ -3,10 +3,10 @@
 // Settings that cannot be exported are listed in the text and on standard error.
 #include <cstdio>
 
-#include "accrue/run/chrome_trace.h"
-#include "accrue/run/code_export.h"
-#include "accrue/run/export_file.h"
-#include "accrue/run/tensorboard_export.h"
+#include "accrue/run/export/chrome_trace.h"
+#include "accrue/run/export/code_export.h"
+#include "accrue/run/export/export_file.h"
+#include "accrue/run/export/tensorboard_export.h"
 #include "print.h"
 #include "verbs.h"
 

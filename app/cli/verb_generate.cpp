@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/child_process.h"
-#include "accrue/run/rank_program.h"
-#include "accrue/run/run_store.h"
-#include "accrue/run/spec_io.h"
-#include "accrue/run/system_error.h"
+#include "accrue/run/base/system_error.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/host/rank_program.h"
+#include "accrue/run/process/child_process.h"
+#include "accrue/run/record/run_store.h"
 #include "print.h"
 #include "tokenizer_process.h"
 #include "verbs.h"

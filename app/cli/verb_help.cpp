@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <string>
 
-#include "accrue/run/spec_fields.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/fields/spec_io.h"
 #include "manual_pages.h"
 #include "print.h"
 #include "verbs.h"

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/bundle.h"
-#include "accrue/run/export_file.h"
-#include "accrue/run/log_import.h"
-#include "accrue/run/log_reader.h"
-#include "accrue/run/run_store.h"
+#include "accrue/run/export/bundle.h"
+#include "accrue/run/export/export_file.h"
+#include "accrue/run/logs/log_import.h"
+#include "accrue/run/logs/log_reader.h"
+#include "accrue/run/record/run_store.h"
 #include "print.h"
 #include "verbs.h"
 

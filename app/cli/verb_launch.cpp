@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/guard_programs.h"
-#include "accrue/run/program_group.h"
-#include "accrue/run/run_keeper.h"
-#include "accrue/run/run_store.h"
+#include "accrue/run/host/guard_programs.h"
+#include "accrue/run/host/program_group.h"
+#include "accrue/run/host/run_keeper.h"
+#include "accrue/run/record/run_store.h"
 #include "print.h"
 #include "run_follower.h"
 #include "signal_ladder.h"

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "accrue/run/pipeline_schedule.h"
-#include "accrue/run/rank_grid.h"
+#include "accrue/run/cost/rank_grid.h"
+#include "accrue/run/window/pipeline_schedule.h"
 #include "print.h"
 #include "verbs.h"
 

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "accrue/run/engine_host.h"
-#include "accrue/run/lesson_check.h"
+#include "accrue/run/host/engine_host.h"
+#include "accrue/run/lesson/lesson_check.h"
 #include "print.h"
 #include "run_follower.h"
 #include "scratch_folder.h"

@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <utility>
 
-#include "accrue/run/accumulation_window.h"
-#include "accrue/run/lr_curve.h"
-#include "accrue/run/run_limits.h"
-#include "accrue/run/upstream_defects.h"
+#include "accrue/run/host/run_limits.h"
+#include "accrue/run/whatif/upstream_defects.h"
+#include "accrue/run/window/accumulation_window.h"
+#include "accrue/run/window/lr_curve.h"
 #include "print.h"
 #include "spec_input.h"
 #include "verbs.h"

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "accrue/run/engine_host.h"
-#include "accrue/run/run_store.h"
+#include "accrue/run/host/engine_host.h"
+#include "accrue/run/record/run_store.h"
 #include "detach.h"
 #include "print.h"
 #include "run_follower.h"

@@ -8,11 +8,11 @@
 #include <set>
 #include <string>
 
-#include "accrue/run/choice_names.h"
-#include "accrue/run/compare.h"
-#include "accrue/run/counted.h"
-#include "accrue/run/non_finite.h"
-#include "accrue/run/run_store.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/base/non_finite.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/record/compare.h"
+#include "accrue/run/record/run_store.h"
 #include "print.h"
 #include "verbs.h"
 

@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <thread>
 
-#include "accrue/run/event_reader.h"
-#include "accrue/run/host_command.h"
-#include "accrue/run/run_state.h"
-#include "accrue/run/run_store.h"
+#include "accrue/run/events/event_reader.h"
+#include "accrue/run/events/host_command.h"
+#include "accrue/run/events/run_state.h"
+#include "accrue/run/record/run_store.h"
 #include "print.h"
 #include "verbs.h"
 

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/engine_host.h"
-#include "accrue/run/event_reader.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/events/event_reader.h"
+#include "accrue/run/host/engine_host.h"
 #include "print.h"
 #include "run_follower.h"
 #include "scratch_folder.h"

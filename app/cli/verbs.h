@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/log_import.h"
-#include "accrue/run/program_group.h"
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/host/program_group.h"
+#include "accrue/run/logs/log_import.h"
 #include "spec_input.h"
 
 namespace accrue::cli {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "accrue/run/accelerate_config.h"
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/megatron/accelerate_config.h"
 
 namespace accrue::cli {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "accrue/run/mapped_file.h"
-#include "accrue/run/sha256.h"
+#include "accrue/run/base/sha256.h"
+#include "accrue/run/data/mapped_file.h"
 #include "tokenizer.h"
 
 namespace accrue::tokenize {

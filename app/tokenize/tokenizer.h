@@ -13,8 +13,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "accrue/run/dataset_sidecar.h"
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/data/dataset_sidecar.h"
 
 namespace accrue::tokenize {
 

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "accrue/run/choice_names.h"
+#include "accrue/run/fields/choice_names.h"
 
 namespace accrue {
 namespace {

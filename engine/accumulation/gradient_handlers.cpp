@@ -13,7 +13,7 @@
 #include <ostream>
 #include <stdexcept>
 
-#include "accrue/run/counted.h"
+#include "accrue/run/base/counted.h"
 
 namespace accrue::colossalai {
 namespace {

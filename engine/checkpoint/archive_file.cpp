@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "accrue/run/counted.h"
+#include "accrue/run/base/counted.h"
 
 namespace accrue {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 #include "checkpoint/tensor_archive_header.h"
 
 namespace accrue {

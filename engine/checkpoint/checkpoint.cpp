@@ -18,7 +18,7 @@
 #include <system_error>
 #include <utility>
 
-#include "accrue/run/leftovers.h"
+#include "accrue/run/record/leftovers.h"
 #include "checkpoint/checkpoint_folders.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/manifest.h"

@@ -12,8 +12,8 @@
 #include <set>
 #include <system_error>
 
-#include "accrue/run/leftovers.h"
-#include "accrue/run/sync_path.h"
+#include "accrue/run/base/sync_path.h"
+#include "accrue/run/record/leftovers.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/manifest.h"
 

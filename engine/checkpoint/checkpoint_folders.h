@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/checkpoint_mark.h"
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/window/checkpoint_mark.h"
 
 namespace accrue {
 

@@ -18,9 +18,9 @@
 #include <memory>
 #include <set>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/sha256.h"
-#include "accrue/run/system_error.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/base/sha256.h"
+#include "accrue/run/base/system_error.h"
 #include "checkpoint/archive_file.h"
 #include "checkpoint/tensor_archive_header.h"
 

@@ -4,7 +4,7 @@
 #include <exception>
 #include <utility>
 
-#include "accrue/run/monotonic_clock.h"
+#include "accrue/run/base/monotonic_clock.h"
 
 namespace accrue {
 

@@ -7,7 +7,7 @@
 
 #include <utility>
 
-#include "accrue/run/monotonic_clock.h"
+#include "accrue/run/base/monotonic_clock.h"
 
 namespace accrue {
 namespace {

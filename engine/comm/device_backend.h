@@ -9,8 +9,8 @@
 #include <memory>
 
 #include "accrue/comm/communicator.h"
-#include "accrue/run/host_facts.h"
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/facts/host_facts.h"
 #include "group.h"
 #include "kernels/device_updates.h"
 

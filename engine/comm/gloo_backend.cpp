@@ -40,7 +40,7 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/monotonic_clock.h"
+#include "accrue/run/base/monotonic_clock.h"
 #include "error_text.h"
 #include "gloo_thread.h"
 #include "local_address.h"

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "accrue/comm/communicator.h"
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 #include "group.h"
 
 namespace c10d {

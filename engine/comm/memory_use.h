@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "accrue/run/host_facts.h"
+#include "accrue/run/facts/host_facts.h"
 
 namespace accrue {
 

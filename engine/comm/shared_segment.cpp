@@ -10,7 +10,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "accrue/run/system_error.h"
+#include "accrue/run/base/system_error.h"
 
 namespace accrue {
 namespace {

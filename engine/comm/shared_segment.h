@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 
 namespace accrue {
 

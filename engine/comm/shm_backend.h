@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "accrue/comm/communicator.h"
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 #include "exchange.h"
 #include "group.h"
 

@@ -7,7 +7,7 @@
 #include <exception>
 #include <utility>
 
-#include "accrue/run/monotonic_clock.h"
+#include "accrue/run/base/monotonic_clock.h"
 #include "patience.h"
 
 namespace accrue {

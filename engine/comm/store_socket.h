@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 
 namespace accrue {
 

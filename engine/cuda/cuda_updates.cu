@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 #include "kernels/device_kernels.inl.h"
 
 namespace accrue {

@@ -29,7 +29,7 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/monotonic_clock.h"
+#include "accrue/run/base/monotonic_clock.h"
 #include "comm/error_text.h"
 
 namespace accrue {

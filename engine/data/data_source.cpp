@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/csv_table.h"
+#include "accrue/run/facts/csv_table.h"
 #include "data/indexed_source.h"
 #include "data/synthetic.h"
 #include "data/synthetic_sentences.h"

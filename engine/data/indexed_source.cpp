@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/data_split.h"
+#include "accrue/run/data/data_split.h"
 #include "data/masked_samples.h"
 
 namespace accrue {

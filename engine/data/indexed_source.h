@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "accrue/data/data_source.h"
-#include "accrue/run/document_resets.h"
-#include "accrue/run/indexed_samples.h"
+#include "accrue/run/data/document_resets.h"
+#include "accrue/run/facts/indexed_samples.h"
 
 namespace accrue {
 

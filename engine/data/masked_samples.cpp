@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "accrue/run/data_split.h"
+#include "accrue/run/data/data_split.h"
 
 namespace accrue {
 namespace {

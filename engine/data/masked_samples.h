@@ -5,8 +5,8 @@
 #include <span>
 
 #include "accrue/models/batch.h"
-#include "accrue/run/bert_dataset.h"
-#include "accrue/run/t5_dataset.h"
+#include "accrue/run/data/bert_dataset.h"
+#include "accrue/run/data/t5_dataset.h"
 
 namespace accrue {
 

@@ -12,7 +12,7 @@
 #include <numbers>
 #include <vector>
 
-#include "accrue/run/mix64.h"
+#include "accrue/run/base/mix64.h"
 
 namespace accrue {
 namespace {

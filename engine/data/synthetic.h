@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "accrue/run/run_spec.h"
+#include "accrue/run/fields/spec.h"
 #include "data/table_source.h"
 #include "data/token_windows.h"
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/mix64.h"
-#include "accrue/run/sample_places.h"
+#include "accrue/run/base/mix64.h"
+#include "accrue/run/facts/sample_places.h"
 #include "data/masked_samples.h"
 #include "data/synthetic.h"
 

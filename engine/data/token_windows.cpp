@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/data_split.h"
-#include "accrue/run/mapped_file.h"
-#include "accrue/run/sample_places.h"
+#include "accrue/run/data/data_split.h"
+#include "accrue/run/data/mapped_file.h"
+#include "accrue/run/facts/sample_places.h"
 
 namespace accrue {
 namespace {

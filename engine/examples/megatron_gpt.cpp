@@ -13,8 +13,8 @@
 #include "accrue/comm/mesh.h"
 #include "accrue/megatron/accelerator.h"
 #include "accrue/megatron/text_generation.h"
-#include "accrue/run/program.h"
-#include "accrue/run/text_dataset.h"
+#include "accrue/run/base/program.h"
+#include "accrue/run/data/text_dataset.h"
 
 using namespace accrue::megatron;
 using accrue::Mesh;

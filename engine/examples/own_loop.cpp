@@ -18,7 +18,7 @@
 
 #include "accrue/parallel/distributed_data_parallel.h"
 #include "accrue/rank/run_record.h"
-#include "accrue/run/program.h"
+#include "accrue/run/base/program.h"
 #include "ranks.h"
 
 int main(int argc, char** argv) {

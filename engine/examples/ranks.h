@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "accrue/comm/rendezvous.h"
-#include "accrue/run/child_process.h"
-#include "accrue/run/program.h"
+#include "accrue/run/base/program.h"
+#include "accrue/run/process/child_process.h"
 
 extern char** environ;
 

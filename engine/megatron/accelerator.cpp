@@ -11,9 +11,9 @@
 
 #include "accrue/megatron/data_parallel_groups.h"
 #include "accrue/parallel/random_streams.h"
-#include "accrue/run/parameter_groups.h"
-#include "accrue/run/program.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/base/program.h"
+#include "accrue/run/cost/parameter_groups.h"
+#include "accrue/run/fields/spec_io.h"
 #include "megatron/accelerator_impl.h"
 #include "megatron/own_arguments.h"
 #include "update/clip_factor.h"

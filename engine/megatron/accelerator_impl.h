@@ -9,7 +9,7 @@
 
 #include "accrue/accumulation/accumulation_driver.h"
 #include "accrue/megatron/accelerator.h"
-#include "accrue/run/tensorboard_writer.h"
+#include "accrue/run/record/tensorboard_writer.h"
 #include "accrue/update/dynamic_scale.h"
 #include "megatron/chunk_optimizer.h"
 #include "megatron/made_model.h"

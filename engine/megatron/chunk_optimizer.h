@@ -18,7 +18,7 @@
 #include "accrue/megatron/megatron_lm_plugin.h"
 #include "accrue/megatron/timers.h"
 #include "accrue/parallel/distributed_data_parallel.h"
-#include "accrue/run/parameter_groups.h"
+#include "accrue/run/cost/parameter_groups.h"
 #include "update/update_shard.h"
 
 namespace accrue::megatron {

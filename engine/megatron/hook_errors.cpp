@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "accrue/comm/communicator.h"
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 
 namespace accrue::megatron {
 

@@ -9,14 +9,14 @@
 #include <span>
 #include <stdexcept>
 
-#include "accrue/run/bert_dataset.h"
-#include "accrue/run/blend.h"
-#include "accrue/run/dataset_sidecar.h"
-#include "accrue/run/dataset_splits.h"
-#include "accrue/run/gpt_dataset.h"
-#include "accrue/run/kept_index.h"
-#include "accrue/run/megatron_blend.h"
-#include "accrue/run/t5_dataset.h"
+#include "accrue/run/data/bert_dataset.h"
+#include "accrue/run/data/blend.h"
+#include "accrue/run/data/dataset_sidecar.h"
+#include "accrue/run/data/dataset_splits.h"
+#include "accrue/run/data/gpt_dataset.h"
+#include "accrue/run/data/t5_dataset.h"
+#include "accrue/run/facts/kept_index.h"
+#include "accrue/run/megatron/megatron_blend.h"
 #include "data/masked_samples.h"
 
 namespace accrue::megatron {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <variant>
 
-#include "accrue/run/model_share.h"
-#include "accrue/run/program.h"
+#include "accrue/run/base/program.h"
+#include "accrue/run/cost/model_share.h"
 #include "megatron/own_arguments.h"
 
 namespace accrue::megatron {

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "accrue/run/megatron_fields.h"
-#include "accrue/run/run_spec.h"
+#include "accrue/run/fields/spec.h"
+#include "accrue/run/megatron/megatron_fields.h"
 
 namespace accrue::megatron {
 

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/sample_order.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/facts/sample_order.h"
 #include "megatron/accelerator_impl.h"
 #include "megatron/indexed_text.h"
 

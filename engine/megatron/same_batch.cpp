@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "accrue/run/sha256.h"
+#include "accrue/run/base/sha256.h"
 
 namespace accrue::megatron {
 namespace {

@@ -2,8 +2,8 @@
 // Scalars for TensorBoard, under Megatron-LM's tags: always rate, batch size, losses and the norm; with
 // set_all_logging_options the rest. log_params_norm, log_num_zeros_in_grad and timing_log_level of other_megatron_args
 // say otherwise for one tag each. x is the iteration, and for "... vs samples" the samples consumed.
-#include "accrue/run/model_flops.h"
-#include "accrue/run/tensorboard_scalars.h"
+#include "accrue/run/cost/model_flops.h"
+#include "accrue/run/record/tensorboard_scalars.h"
 #include "comm/memory_use.h"
 #include "megatron/accelerator_impl.h"
 

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "accrue/run/choice_names.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/fields/spec_io.h"
 #include "megatron/own_arguments.h"
 
 namespace accrue::megatron {

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "accrue/megatron/megatron_lm_plugin.h"
-#include "accrue/run/lr_curve.h"
-#include "accrue/run/megatron_fields.h"
-#include "accrue/run/weight_decay.h"
+#include "accrue/run/megatron/megatron_fields.h"
+#include "accrue/run/window/lr_curve.h"
+#include "accrue/run/window/weight_decay.h"
 
 namespace accrue::megatron {
 

@@ -20,9 +20,9 @@
 
 #include "accrue/checkpoint/checkpoint.h"
 #include "accrue/parallel/random_streams.h"
-#include "accrue/run/leftovers.h"
-#include "accrue/run/mix64.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/base/mix64.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/record/leftovers.h"
 #include "accumulation/accelerate/state_folder.h"
 #include "accumulation/optimizer_state.h"
 #include "checkpoint/archive_file.h"

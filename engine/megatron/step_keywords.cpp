@@ -3,7 +3,7 @@
 
 #include <charconv>
 
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 
 namespace accrue::megatron {
 namespace {

@@ -12,8 +12,8 @@
 #include "accrue/megatron/megatron_lm_plugin.h"
 #include "accrue/megatron/timers.h"
 #include "accrue/megatron/train_step.h"
-#include "accrue/run/accumulation_window.h"
-#include "accrue/run/pipeline_schedule.h"
+#include "accrue/run/window/accumulation_window.h"
+#include "accrue/run/window/pipeline_schedule.h"
 #include "pipeline/window_executor.h"
 
 namespace accrue::megatron {

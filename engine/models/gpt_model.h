@@ -14,7 +14,7 @@
 
 #include "accrue/models/model_part.h"
 #include "accrue/parallel/tensor_axis.h"
-#include "accrue/run/model_share.h"
+#include "accrue/run/cost/model_share.h"
 #include "models/affine.h"
 #include "models/gpt_operators.h"
 #include "models/weight_init.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that idle pipeline stages lend to a computation (accrue/run/pipeline_threads.h). Only tasks whose results do
-// not depend on the number of threads use them; everything else stays on the rank's own threads. So a computation gives
-// the same bits with or without lent threads. The count is OpenMP's, for the calling thread alone: it affects neither
-// other threads nor LibTorch's settings. Only ranks with one thread of their own borrow more.
+// Threads that idle pipeline stages lend to a computation (accrue/run/window/pipeline_threads.h). Only tasks whose
+// results do not depend on the number of threads use them; everything else stays on the rank's own threads. So a
+// computation gives the same bits with or without lent threads. The count is OpenMP's, for the calling thread alone: it
+// affects neither other threads nor LibTorch's settings. Only ranks with one thread of their own borrow more.
 #pragma once
 
 #include <ATen/Parallel.h>

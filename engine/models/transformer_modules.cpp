@@ -9,7 +9,7 @@
 #include <cmath>
 #include <memory>
 
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/shard_layout.h"
 
 namespace accrue {
 

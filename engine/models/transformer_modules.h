@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "accrue/parallel/recompute.h"
-#include "accrue/run/model_share.h"
+#include "accrue/run/cost/model_share.h"
 #include "models/affine.h"
 #include "models/gpt_operators.h"
 #include "models/weight_init.h"

@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/shard_layout.h"
 
 namespace accrue {
 

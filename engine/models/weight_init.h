@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "accrue/run/model_share.h"
-#include "accrue/run/run_spec.h"
+#include "accrue/run/cost/model_share.h"
+#include "accrue/run/fields/spec.h"
 
 namespace accrue {
 

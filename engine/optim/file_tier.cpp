@@ -12,7 +12,7 @@
 #include <cstring>
 #include <vector>
 
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 
 namespace accrue {
 namespace {

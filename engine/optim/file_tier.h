@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/run_spec.h"
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/shard_layout.h"
+#include "accrue/run/fields/spec.h"
 
 namespace accrue {
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/shard_layout.h"
 
 namespace accrue {
 

@@ -19,7 +19,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/shard_layout.h"
 
 namespace accrue {
 

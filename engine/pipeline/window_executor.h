@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "accrue/models/model_part.h"
-#include "accrue/run/pipeline_schedule.h"
-#include "accrue/run/pipeline_threads.h"
+#include "accrue/run/window/pipeline_schedule.h"
+#include "accrue/run/window/pipeline_threads.h"
 
 namespace accrue {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/event_codec.h"
+#include "accrue/run/events/event_codec.h"
 
 namespace accrue {
 namespace {

@@ -13,8 +13,8 @@
 #include <optional>
 #include <string>
 
-#include "accrue/run/monotonic_clock.h"
-#include "accrue/run/run_event.h"
+#include "accrue/run/base/monotonic_clock.h"
+#include "accrue/run/events/run_event.h"
 
 namespace accrue {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 
 namespace accrue {
 

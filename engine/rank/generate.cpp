@@ -17,7 +17,7 @@
 #include "accrue/checkpoint/tensor_archive.h"
 #include "accrue/megatron/text_generation.h"
 #include "accrue/models/model_part.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_io.h"
 
 namespace accrue {
 namespace {

@@ -13,8 +13,8 @@
 #include <mutex>
 #include <optional>
 
-#include "accrue/run/rank_command.h"
-#include "accrue/run/run_event.h"
+#include "accrue/run/events/rank_command.h"
+#include "accrue/run/events/run_event.h"
 #include "accrue/train/rank_channel.h"
 
 namespace accrue {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "accrue/megatron/plugin_library.h"
-#include "accrue/run/printable.h"
-#include "accrue/run/standard_streams.h"
-#include "accrue/run/version.h"
+#include "accrue/run/base/printable.h"
+#include "accrue/run/base/standard_streams.h"
+#include "accrue/run/base/version.h"
 #include "rank/arguments.h"
 #include "rank/failure.h"
 #include "rank/generate.h"

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "accrue/run/monotonic_clock.h"
+#include "accrue/run/base/monotonic_clock.h"
 
 namespace accrue {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "accrue/comm/communicator.h"
-#include "accrue/run/run_order.h"
+#include "accrue/run/preflight/run_order.h"
 
 namespace accrue {
 

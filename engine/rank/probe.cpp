@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "accrue/run/version.h"
+#include "accrue/run/base/version.h"
 #include "comm/device_backend.h"
 #include "comm/device_loader.h"
 

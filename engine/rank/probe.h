@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "accrue/run/host_facts.h"
+#include "accrue/run/facts/host_facts.h"
 
 namespace accrue {
 

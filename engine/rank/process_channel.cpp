@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-#include "accrue/run/rank_command.h"
+#include "accrue/run/events/rank_command.h"
 #include "rank/end_signals.h"
 
 namespace accrue {

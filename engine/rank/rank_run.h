@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "accrue/comm/mesh.h"
-#include "accrue/run/run_keeper.h"
-#include "accrue/run/run_order.h"
+#include "accrue/run/host/run_keeper.h"
+#include "accrue/run/preflight/run_order.h"
 #include "accrue/train/trainer.h"
 #include "rank/arguments.h"
 #include "rank/process_channel.h"

@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/monotonic_clock.h"
-#include "accrue/run/run_keeper.h"
-#include "accrue/run/run_store.h"
+#include "accrue/run/base/monotonic_clock.h"
+#include "accrue/run/host/run_keeper.h"
+#include "accrue/run/record/run_store.h"
 #include "rank/plan_exchange.h"
 #include "rank/process_channel.h"
 #include "rank/record_channels.h"

@@ -8,7 +8,7 @@
 #include <array>
 #include <cstdio>
 
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 #include "rank/end_signals.h"
 
 namespace accrue {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "accrue/data/data_source.h"
-#include "accrue/run/run_plan.h"
+#include "accrue/run/plan/run_plan.h"
 
 namespace accrue {
 

@@ -11,8 +11,8 @@
 #include <functional>
 #include <string>
 
-#include "accrue/run/lr_curve.h"
-#include "accrue/run/weight_decay.h"
+#include "accrue/run/window/lr_curve.h"
+#include "accrue/run/window/weight_decay.h"
 #include "train/exactness_check.h"
 #include "train/inspection.h"
 #include "train/model_axis.h"

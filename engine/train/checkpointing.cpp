@@ -4,10 +4,10 @@
 #include <string>
 #include <utility>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/inside_windows.h"
-#include "accrue/run/sha256.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/base/sha256.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/window/inside_windows.h"
 #include "train/checkpointing_state.h"
 
 namespace accrue {

@@ -2,7 +2,7 @@
 // When the trainer saves, and how it continues. checkpointing_state.h defines the names of the state.
 #pragma once
 
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 #include "train/training.h"
 
 namespace accrue {

@@ -4,9 +4,9 @@
 #include <limits>
 #include <string>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/leftovers.h"
-#include "accrue/run/lr_curve.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/record/leftovers.h"
+#include "accrue/run/window/lr_curve.h"
 #include "train/checkpointing.h"
 #include "train/checkpointing_state.h"
 

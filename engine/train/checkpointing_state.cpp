@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "accrue/parallel/random_streams.h"
-#include "accrue/run/counted.h"
+#include "accrue/run/base/counted.h"
 #include "train/checkpointing.h"
 #include "train/model_axis.h"
 #include "train/step_reports.h"

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "accrue/checkpoint/checkpoint.h"
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 #include "train/training.h"
 
 namespace accrue {

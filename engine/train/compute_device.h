@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "accrue/data/data_source.h"
-#include "accrue/run/result.h"
-#include "accrue/run/run_spec.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/fields/spec.h"
 
 namespace accrue {
 

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/bug_gallery.h"
-#include "accrue/run/exactness.h"
+#include "accrue/run/plan/exactness.h"
+#include "accrue/run/whatif/bug_gallery.h"
 #include "train/float64_copy.h"
 #include "train/gradient_figures.h"
 #include "train/shown_reason.h"

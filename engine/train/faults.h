@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "accrue/parallel/distributed_data_parallel.h"
-#include "accrue/run/run_plan.h"
+#include "accrue/run/plan/run_plan.h"
 
 namespace accrue {
 

@@ -12,7 +12,7 @@
 #include <system_error>
 
 #include "accrue/checkpoint/tensor_archive.h"
-#include "accrue/run/sync_path.h"
+#include "accrue/run/base/sync_path.h"
 #include "train/model_axis.h"
 
 namespace accrue {

@@ -12,7 +12,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "accrue/run/parameter_groups.h"
+#include "accrue/run/cost/parameter_groups.h"
 
 namespace accrue {
 namespace {

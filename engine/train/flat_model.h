@@ -14,7 +14,7 @@
 #include "accrue/checkpoint/tensor_archive.h"
 #include "accrue/models/model_part.h"
 #include "accrue/optim/flat_optimizer.h"
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/shard_layout.h"
 
 namespace accrue {
 

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "accrue/run/counted.h"
+#include "accrue/run/base/counted.h"
 #include "train/faults.h"
 #include "train/train_window.h"
 

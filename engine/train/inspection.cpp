@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/inside_windows.h"
-#include "accrue/run/lr_curve.h"
-#include "accrue/run/overlap.h"
+#include "accrue/run/plan/overlap.h"
+#include "accrue/run/window/inside_windows.h"
+#include "accrue/run/window/lr_curve.h"
 
 namespace accrue {
 namespace {

@@ -10,8 +10,8 @@
 #include <cstdint>
 
 #include "accrue/models/batch.h"
-#include "accrue/run/accumulation_window.h"
-#include "accrue/run/run_spec.h"
+#include "accrue/run/fields/spec.h"
+#include "accrue/run/window/accumulation_window.h"
 
 namespace accrue {
 

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/model_share.h"
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/model_share.h"
+#include "accrue/run/cost/shard_layout.h"
 #include "optim/flat_base.h"
 #include "train/step_timer.h"
 #include "update/complete_gradients.h"

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "accrue/run/run_event.h"
+#include "accrue/run/events/run_event.h"
 #include "train/training.h"
 
 namespace accrue {

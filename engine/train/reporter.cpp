@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/shard_layout.h"
 #include "comm/memory_use.h"
 #include "kernels/kernels.h"
 #include "optim/update_passes.h"

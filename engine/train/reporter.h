@@ -10,9 +10,9 @@
 
 #include "accrue/checkpoint/checkpoint.h"
 #include "accrue/comm/mesh.h"
-#include "accrue/run/monotonic_clock.h"
-#include "accrue/run/rank_cost.h"
-#include "accrue/run/run_order.h"
+#include "accrue/run/base/monotonic_clock.h"
+#include "accrue/run/cost/rank_cost.h"
+#include "accrue/run/preflight/run_order.h"
 #include "accrue/train/rank_channel.h"
 
 namespace accrue {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "accrue/parallel/random_streams.h"
-#include "accrue/run/tensorboard_scalars.h"
+#include "accrue/run/record/tensorboard_scalars.h"
 #include "megatron/hook_errors.h"
 #include "megatron/same_batch.h"
 #include "train/step_reports.h"

@@ -12,8 +12,8 @@
 #include "accrue/data/data_source.h"
 #include "accrue/megatron/registry.h"
 #include "accrue/models/model_part.h"
-#include "accrue/run/run_event.h"
-#include "accrue/run/run_plan.h"
+#include "accrue/run/events/run_event.h"
+#include "accrue/run/plan/run_plan.h"
 
 namespace accrue {
 

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "accrue/run/model_flops.h"
-#include "accrue/run/tensorboard_scalars.h"
+#include "accrue/run/cost/model_flops.h"
+#include "accrue/run/record/tensorboard_scalars.h"
 #include "comm/memory_use.h"
 
 namespace accrue {

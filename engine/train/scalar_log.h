@@ -7,9 +7,9 @@
 #include <string>
 
 #include "accrue/comm/mesh.h"
-#include "accrue/run/run_event.h"
-#include "accrue/run/run_order.h"
-#include "accrue/run/tensorboard_writer.h"
+#include "accrue/run/events/run_event.h"
+#include "accrue/run/preflight/run_order.h"
+#include "accrue/run/record/tensorboard_writer.h"
 
 namespace accrue {
 

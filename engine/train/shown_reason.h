@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "accrue/run/exactness.h"
+#include "accrue/run/plan/exactness.h"
 #include "train/training.h"
 
 namespace accrue {

@@ -12,7 +12,7 @@
 
 #include "accrue/comm/mesh.h"
 #include "accrue/megatron/train_step.h"
-#include "accrue/run/run_event.h"
+#include "accrue/run/events/run_event.h"
 
 namespace accrue {
 

@@ -27,8 +27,8 @@
 #include <vector>
 
 #include "accrue/parallel/random_streams.h"
-#include "accrue/run/inside_windows.h"
-#include "accrue/run/mix64.h"
+#include "accrue/run/base/mix64.h"
+#include "accrue/run/window/inside_windows.h"
 #include "pipeline/window_executor.h"
 #include "train/checkpointing.h"
 #include "train/compute_device.h"

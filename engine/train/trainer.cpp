@@ -15,7 +15,7 @@
 
 #include <utility>
 
-#include "accrue/run/choice_names.h"
+#include "accrue/run/fields/choice_names.h"
 #include "megatron/same_batch.h"
 #include "optim/update_passes.h"
 #include "train/boundary.h"

@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "accrue/run/host_facts.h"
-#include "accrue/run/overlap.h"
+#include "accrue/run/facts/host_facts.h"
+#include "accrue/run/plan/overlap.h"
 #include "train/compute_device.h"
 #include "train/model_axis.h"
 #include "train/parameter_norms.h"

@@ -13,7 +13,7 @@
 #include "accrue/data/data_source.h"
 #include "accrue/optim/flat_optimizer.h"
 #include "accrue/parallel/distributed_data_parallel.h"
-#include "accrue/run/run_order.h"
+#include "accrue/run/preflight/run_order.h"
 #include "accrue/update/dynamic_scale.h"
 #include "pipeline/message_link.h"
 #include "pipeline/window_executor.h"

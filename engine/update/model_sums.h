@@ -9,7 +9,7 @@
 #include <span>
 
 #include "accrue/comm/mesh.h"
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/shard_layout.h"
 
 namespace accrue {
 

@@ -13,7 +13,7 @@
 
 #include "accrue/comm/communicator.h"
 #include "accrue/optim/flat_optimizer.h"
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/shard_layout.h"
 
 namespace accrue {
 

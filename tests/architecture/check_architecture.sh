@@ -74,8 +74,8 @@ check_engine_arrows() {
   done <<<"$engine_arrows" | breach engine-arrows "engine/README.md names the order of the engine's parts; these includes point the other way"
   files '^engine/.*\.(h|cpp|cu)$' | grep -vE "^engine/(run|$(cut -d: -f1 <<<"$engine_arrows" | paste -sd'|'))/|^engine/include/accrue/($(cut -d: -f1 <<<"$engine_arrows" | paste -sd'|'))/" |
     breach engine-parts "each part of the engine has its line of arrows in check_architecture.sh"
-  [ "$(files '^ui/.*\.(h|cpp)$' | search '#include "accrue/run/engine_host\.h"' | wc -l)" -le 1 ] ||
-    files '^ui/.*\.(h|cpp)$' | search '#include "accrue/run/engine_host\.h"' | breach one-host "one file of ui knows the engine's host"
+  [ "$(files '^ui/.*\.(h|cpp)$' | search '#include "accrue/run/host/engine_host\.h"' | wc -l)" -le 1 ] ||
+    files '^ui/.*\.(h|cpp)$' | search '#include "accrue/run/host/engine_host\.h"' | breach one-host "one file of ui knows the engine's host"
 }
 
 # The rooms of ui, in the order of ui/CMakeLists.txt: a room includes itself and those before it.

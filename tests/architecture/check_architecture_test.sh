@@ -14,7 +14,7 @@ expect() { grep -q "^$1:" <<<"$report" && grep -qF "$2" <<<"$report" || { echo "
 
 put engine/comm/good.cpp "$apache" '#include <ATen/core/Tensor.h>'
 put ui/CMakeLists.txt '# SPDX-License-Identifier: GPL-3.0-or-later' 'set(accrue_ui_rooms kit plots shell)'
-put ui/plots/good.cpp "$gpl" '#include <QWidget>' '#include "accrue/run/run_spec.h"' '#include "good.h"' '#include "kit/theme.h"'
+put ui/plots/good.cpp "$gpl" '#include <QWidget>' '#include "accrue/run/fields/spec.h"' '#include "good.h"' '#include "kit/theme.h"'
 bash "$checker" sources "$work" || { echo "a clean tree was refused"; exit 1; }
 
 put ui/torch.cpp "$gpl" '#include <ATen/core/Tensor.h>'
@@ -37,8 +37,8 @@ put engine/novel/part.cpp "$apache"
 put ui/kit/upward.cpp "$gpl" '#include "shell/main_window.h"'
 put ui/plots/relative.cpp "$gpl" '#include "../shell/main_window.h"'
 put ui/attic/window.cpp "$gpl"
-put ui/first_host.cpp "$gpl" '#include "accrue/run/engine_host.h"'
-put ui/second_host.cpp "$gpl" '#include "accrue/run/engine_host.h"'
+put ui/first_host.cpp "$gpl" '#include "accrue/run/host/engine_host.h"'
+put ui/second_host.cpp "$gpl" '#include "accrue/run/host/engine_host.h"'
 put engine/unlicensed.cpp 'int x;'
 put ui/permissive.cpp "$apache"
 put scratch/note.txt 'a stray folder'

@@ -15,8 +15,8 @@
 #include <random>
 #include <thread>
 
-#include "accrue/run/event_queue.h"
-#include "accrue/run/lr_curve.h"
+#include "accrue/run/events/event_queue.h"
+#include "accrue/run/window/lr_curve.h"
 #include "bench/limits.h"
 #include "kit/theme.h"
 #include "plots/plot_area.h"

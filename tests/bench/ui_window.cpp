@@ -22,7 +22,7 @@
 #include <map>
 #include <memory>
 
-#include "accrue/run/event_reader.h"
+#include "accrue/run/events/event_reader.h"
 #include "bench/limits.h"
 #include "ui/studio_fixture.h"
 

@@ -23,9 +23,9 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/engine_host.h"
-#include "accrue/run/host_facts.h"
-#include "accrue/run/preflight.h"
+#include "accrue/run/facts/host_facts.h"
+#include "accrue/run/host/engine_host.h"
+#include "accrue/run/preflight/preflight.h"
 
 using namespace accrue;
 namespace fs = std::filesystem;

@@ -2,8 +2,8 @@
 // A program without LibTorch that asks Accrue's planner how each system would treat ten micro-batches.
 #include <cstdio>
 
-#include "accrue/run/accumulation_window.h"
-#include "accrue/run/version.h"
+#include "accrue/run/base/version.h"
+#include "accrue/run/window/accumulation_window.h"
 
 int main() {
   using accrue::Dialect;

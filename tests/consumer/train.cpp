@@ -11,7 +11,7 @@
 #include "accrue/accumulation/llm.h"
 #include "accrue/comm/rendezvous.h"
 #include "accrue/parallel/distributed_data_parallel.h"
-#include "accrue/run/program.h"
+#include "accrue/run/base/program.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <set>
 
-#include "accrue/run/torch_random.h"
+#include "accrue/run/data/torch_random.h"
 #include "support/table.h"
 #include "support/test_program.h"
 #include "support/training_body.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "accrue/models/bert_classifier.h"
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/shard_layout.h"
 #include "data/synthetic_sentences.h"
 #include "models/bert_model.h"
 #include "support/made_weights.h"

@@ -11,7 +11,7 @@
 #include <numeric>
 
 #include "accrue/data/data_source.h"
-#include "accrue/run/sample_places.h"
+#include "accrue/run/facts/sample_places.h"
 #include "support/refusals.h"
 #include "support/test_program.h"
 

@@ -8,7 +8,7 @@
 #include <QTest>
 
 #include "accrue/models/model_part.h"
-#include "accrue/run/data_split.h"
+#include "accrue/run/data/data_split.h"
 #include "support/reset_documents.h"
 #include "support/test_program.h"
 

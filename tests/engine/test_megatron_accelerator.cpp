@@ -18,7 +18,7 @@
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 
-#include "accrue/run/indexed_dataset_builder.h"
+#include "accrue/run/data/indexed_dataset_builder.h"
 #include "support/megatron_cases.h"
 #include "support/refusals.h"
 #include "support/table.h"

@@ -17,8 +17,8 @@
 #include <set>
 
 #include "accrue/megatron/step_keywords.h"
-#include "accrue/run/indexed_dataset_builder.h"
-#include "accrue/run/torch_random.h"
+#include "accrue/run/data/indexed_dataset_builder.h"
+#include "accrue/run/data/torch_random.h"
 #include "support/licence_corpus.h"
 #include "support/megatron_cases.h"
 #include "support/places.h"

@@ -13,7 +13,7 @@
 #include <torch/optim/sgd.h>
 
 #include "accrue/checkpoint/tensor_archive.h"
-#include "accrue/run/indexed_dataset_builder.h"
+#include "accrue/run/data/indexed_dataset_builder.h"
 #include "support/megatron_cases.h"
 #include "support/refusals.h"
 #include "support/table.h"

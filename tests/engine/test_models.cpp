@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "accrue/models/model_part.h"
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/shard_layout.h"
 #include "models/gpt_model.h"
 #include "support/table.h"
 #include "support/test_program.h"

@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
-#include "accrue/run/event_codec.h"
-#include "accrue/run/rank_command.h"
+#include "accrue/run/events/event_codec.h"
+#include "accrue/run/events/rank_command.h"
 #include "rank/process_channel.h"
 #include "rank/tcp_socket.h"
 #include "support/test_program.h"

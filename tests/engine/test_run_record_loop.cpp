@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "accrue/rank/run_record.h"
-#include "accrue/run/event_reader.h"
-#include "accrue/run/run_store.h"
+#include "accrue/run/events/event_reader.h"
+#include "accrue/run/record/run_store.h"
 #include "support/test_program.h"
 
 using namespace accrue;

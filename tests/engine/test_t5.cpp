@@ -5,7 +5,7 @@
 #include <QTest>
 #include <cmath>
 
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/shard_layout.h"
 #include "data/synthetic_sentences.h"
 #include "models/t5_model.h"
 #include "support/made_weights.h"

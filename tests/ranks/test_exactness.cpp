@@ -5,9 +5,9 @@
 #include <map>
 #include <tuple>
 
-#include "accrue/run/bug_gallery.h"
-#include "accrue/run/choice_names.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/whatif/bug_gallery.h"
 #include "accrue/train/trainer.h"
 #include "support/inline_data.h"
 #include "support/joined_rank.h"

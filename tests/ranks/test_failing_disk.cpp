@@ -14,8 +14,8 @@
 #include <cstring>
 #include <fstream>
 
-#include "accrue/run/event_reader.h"
-#include "accrue/run/run_store.h"
+#include "accrue/run/events/event_reader.h"
+#include "accrue/run/record/run_store.h"
 #include "rank_process.h"
 #include "run/host_fixture.h"
 #include "support/places.h"

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <string>
 
-#include "accrue/run/run_store.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/record/run_store.h"
 #include "support/programs.h"
 #include "support/table.h"
 #include "support/test_program.h"

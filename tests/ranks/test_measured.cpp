@@ -4,7 +4,7 @@
 #include <QDir>
 #include <QTest>
 
-#include "accrue/run/rank_cost.h"
+#include "accrue/run/cost/rank_cost.h"
 #include "support/training_body.h"
 
 namespace test_measured {

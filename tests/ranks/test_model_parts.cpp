@@ -7,8 +7,8 @@
 #include <QTest>
 
 #include "accrue/comm/mesh.h"
-#include "accrue/run/choice_names.h"
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/shard_layout.h"
+#include "accrue/run/fields/choice_names.h"
 #include "models/gpt_model.h"
 #include "pipeline/message_link.h"
 #include "support/joined_rank.h"

@@ -16,10 +16,10 @@
 #include <memory>
 #include <set>
 
-#include "accrue/run/checkpoint_mark.h"
-#include "accrue/run/event_reader.h"
-#include "accrue/run/run_store.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/events/event_reader.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/record/run_store.h"
+#include "accrue/run/window/checkpoint_mark.h"
 #include "run/host_fixture.h"
 #include "support/free_port.h"
 #include "support/programs.h"

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <map>
 
-#include "accrue/run/preflight.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/preflight/preflight.h"
 #include "run/host_fixture.h"
 #include "support/programs.h"
 #include "support/test_program.h"

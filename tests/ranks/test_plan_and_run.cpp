@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-#include "accrue/run/lr_curve.h"
+#include "accrue/run/window/lr_curve.h"
 #include "accrue/train/trainer.h"
 #include "support/joined_rank.h"
 #include "support/training_body.h"

@@ -11,9 +11,9 @@
 #include <cstring>
 #include <random>
 
-#include "accrue/run/host_facts.h"
-#include "accrue/run/preflight.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/facts/host_facts.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/preflight/preflight.h"
 #include "run/host_fixture.h"
 #include "support/places.h"
 #include "support/test_program.h"

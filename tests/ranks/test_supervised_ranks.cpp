@@ -11,9 +11,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "accrue/run/checkpoint_mark.h"
-#include "accrue/run/run_store.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/record/run_store.h"
+#include "accrue/run/window/checkpoint_mark.h"
 #include "run/host_fixture.h"
 #include "support/listeners.h"
 #include "support/programs.h"

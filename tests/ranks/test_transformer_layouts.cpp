@@ -7,7 +7,7 @@
 #include <map>
 
 #include "accrue/checkpoint/tensor_archive.h"
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/shard_layout.h"
 #include "support/layout.h"
 #include "support/licence_corpus.h"
 #include "support/places.h"

@@ -6,9 +6,9 @@
 
 #include "accrue/data/data_source.h"
 #include "accrue/models/model_part.h"
-#include "accrue/run/data_facts.h"
-#include "accrue/run/shard_layout.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/cost/shard_layout.h"
+#include "accrue/run/facts/data_facts.h"
+#include "accrue/run/fields/spec_io.h"
 #include "support/training_body.h"
 
 namespace test_update_measures {

@@ -10,7 +10,7 @@
 #include <QSettings>
 #include <algorithm>
 
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
 #include "support/places.h"
 
 StudioOnX::~StudioOnX() {

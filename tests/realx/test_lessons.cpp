@@ -8,9 +8,9 @@
 #include <array>
 #include <filesystem>
 
-#include "accrue/run/lesson.h"
-#include "accrue/run/lesson_check.h"
-#include "accrue/run/run_facts.h"
+#include "accrue/run/lesson/lesson.h"
+#include "accrue/run/lesson/lesson_check.h"
+#include "accrue/run/lesson/run_facts.h"
 #include "studio_on_x.h"
 #include "support/places.h"
 #include "support/test_program.h"

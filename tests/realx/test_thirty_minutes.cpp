@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <map>
 
-#include "accrue/run/bundle.h"
-#include "accrue/run/lamp.h"
-#include "accrue/run/run_facts.h"
+#include "accrue/run/events/lamp.h"
+#include "accrue/run/export/bundle.h"
+#include "accrue/run/lesson/run_facts.h"
 #include "studio_on_x.h"
 #include "support/places.h"
 #include "support/test_program.h"

@@ -8,8 +8,8 @@
 #include <QTest>
 #include <fstream>
 
-#include "accrue/run/preflight.h"
-#include "accrue/run/run_store.h"
+#include "accrue/run/preflight/preflight.h"
+#include "accrue/run/record/run_store.h"
 #include "support/places.h"
 
 namespace accrue_test {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/engine_host.h"
+#include "accrue/run/host/engine_host.h"
 
 namespace accrue_test {
 

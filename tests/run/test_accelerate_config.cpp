@@ -4,7 +4,7 @@
 #include <QTest>
 #include <random>
 
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_io.h"
 #include "support/fuzz_inputs.h"
 #include "support/test_program.h"
 #include "yaml_entries.h"

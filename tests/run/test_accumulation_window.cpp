@@ -7,10 +7,10 @@
 #include <map>
 #include <random>
 
-#include "accrue/run/accumulation_window.h"
-#include "accrue/run/choice_names.h"
-#include "accrue/run/run_spec.h"
-#include "accrue/run/steps_record.h"
+#include "accrue/run/events/steps_record.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/fields/spec.h"
+#include "accrue/run/window/accumulation_window.h"
 #include "support/test_program.h"
 #include "support/window_positions.h"
 

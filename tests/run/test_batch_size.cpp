@@ -2,7 +2,7 @@
 // The ways in which an update's size is found, against the numbers of Megatron-LM's calculators.
 #include <QTest>
 
-#include "accrue/run/batch_size.h"
+#include "accrue/run/window/batch_size.h"
 #include "support/test_program.h"
 
 namespace test_batch_size {

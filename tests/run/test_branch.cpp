@@ -4,9 +4,9 @@
 #include <QTest>
 #include <fstream>
 
-#include "accrue/run/branch.h"
-#include "accrue/run/compare.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/record/branch.h"
+#include "accrue/run/record/compare.h"
 #include "support/programs.h"
 #include "support/test_program.h"
 

@@ -2,11 +2,11 @@
 // The gallery: each bug has something to act on in its own run, and says so where it has nothing.
 #include <QTest>
 
-#include "accrue/run/bug_gallery.h"
-#include "accrue/run/choice_names.h"
-#include "accrue/run/idle_bug.h"
-#include "accrue/run/preflight.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/plan/idle_bug.h"
+#include "accrue/run/preflight/preflight.h"
+#include "accrue/run/whatif/bug_gallery.h"
 #include "support/table.h"
 #include "support/test_program.h"
 

@@ -14,13 +14,13 @@
 #include <map>
 #include <random>
 
-#include "accrue/run/branch.h"
-#include "accrue/run/bundle.h"
-#include "accrue/run/compare.h"
-#include "accrue/run/engine_host.h"
-#include "accrue/run/run_store.h"
-#include "accrue/run/sha256.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/base/sha256.h"
+#include "accrue/run/export/bundle.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/host/engine_host.h"
+#include "accrue/run/record/branch.h"
+#include "accrue/run/record/compare.h"
+#include "accrue/run/record/run_store.h"
 #include "support/fuzz_inputs.h"
 #include "support/table.h"
 #include "support/test_program.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QTest>
 
-#include "accrue/run/checkpoint_mark.h"
+#include "accrue/run/window/checkpoint_mark.h"
 #include "support/table.h"
 #include "support/test_program.h"
 

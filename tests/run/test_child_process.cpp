@@ -10,7 +10,7 @@
 #include <fstream>
 #include <string>
 
-#include "accrue/run/child_process.h"
+#include "accrue/run/process/child_process.h"
 #include "support/refusals.h"
 #include "support/table.h"
 #include "support/test_program.h"

@@ -12,12 +12,12 @@
 #include <fstream>
 #include <set>
 
-#include "accrue/run/code_export.h"
-#include "accrue/run/dataset_sidecar.h"
-#include "accrue/run/megatron_arguments.h"
-#include "accrue/run/preflight.h"
-#include "accrue/run/spec_fields.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/data/dataset_sidecar.h"
+#include "accrue/run/export/code_export.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/megatron/megatron_arguments.h"
+#include "accrue/run/preflight/preflight.h"
 #include "support/test_program.h"
 
 namespace test_code_export {

@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "accrue/run/curve_comparison.h"
-#include "accrue/run/curve_parting.h"
+#include "accrue/run/record/curve_comparison.h"
+#include "accrue/run/record/curve_parting.h"
 #include "support/test_program.h"
 
 namespace test_curve_parting {

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <set>
 
-#include "accrue/run/lr_curve.h"
-#include "accrue/run/rank_grid.h"
-#include "accrue/run/sample_order.h"
-#include "accrue/run/weight_decay.h"
+#include "accrue/run/cost/rank_grid.h"
+#include "accrue/run/facts/sample_order.h"
+#include "accrue/run/window/lr_curve.h"
+#include "accrue/run/window/weight_decay.h"
 #include "support/test_program.h"
 
 namespace test_curves_and_order {

@@ -7,10 +7,10 @@
 #include <QTemporaryDir>
 #include <QTest>
 
-#include "accrue/run/csv_table.h"
-#include "accrue/run/data_facts.h"
-#include "accrue/run/data_split.h"
-#include "accrue/run/preflight.h"
+#include "accrue/run/data/data_split.h"
+#include "accrue/run/facts/csv_table.h"
+#include "accrue/run/facts/data_facts.h"
+#include "accrue/run/preflight/preflight.h"
 #include "support/table.h"
 #include "support/test_program.h"
 

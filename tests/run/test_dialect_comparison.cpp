@@ -6,8 +6,8 @@
 #include <QJsonObject>
 #include <QTest>
 
-#include "accrue/run/dialect_comparison.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/whatif/dialect_comparison.h"
 #include "support/test_program.h"
 
 namespace test_dialect_comparison {

@@ -8,10 +8,10 @@
 #include <fstream>
 #include <regex>
 
-#include "accrue/run/checkpoint_mark.h"
-#include "accrue/run/event_codec.h"
-#include "accrue/run/event_reader.h"
-#include "accrue/run/run_store.h"
+#include "accrue/run/events/event_codec.h"
+#include "accrue/run/events/event_reader.h"
+#include "accrue/run/record/run_store.h"
+#include "accrue/run/window/checkpoint_mark.h"
 #include "run/host_fixture.h"
 #include "support/table.h"
 #include "support/test_program.h"

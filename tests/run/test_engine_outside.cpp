@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "accrue/run/checkpoint_mark.h"
-#include "accrue/run/run_store.h"
+#include "accrue/run/record/run_store.h"
+#include "accrue/run/window/checkpoint_mark.h"
 #include "folder_watch.h"
 #include "run/host_fixture.h"
 #include "support/table.h"

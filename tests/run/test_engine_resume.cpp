@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "accrue/run/compare.h"
-#include "accrue/run/event_reader.h"
-#include "accrue/run/run_store.h"
+#include "accrue/run/events/event_reader.h"
+#include "accrue/run/record/compare.h"
+#include "accrue/run/record/run_store.h"
 #include "run/host_fixture.h"
 #include "support/test_program.h"
 

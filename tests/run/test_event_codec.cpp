@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "accrue/run/event_codec.h"
-#include "accrue/run/rank_command.h"
+#include "accrue/run/events/event_codec.h"
+#include "accrue/run/events/rank_command.h"
 #include "support/refusals.h"
 #include "support/table.h"
 #include "support/test_program.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <thread>
 
-#include "accrue/run/event_queue.h"
+#include "accrue/run/events/event_queue.h"
 #include "support/test_program.h"
 
 namespace test_event_queue {

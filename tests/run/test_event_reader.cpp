@@ -7,8 +7,8 @@
 #include <QTest>
 #include <fstream>
 
-#include "accrue/run/event_codec.h"
-#include "accrue/run/event_reader.h"
+#include "accrue/run/events/event_codec.h"
+#include "accrue/run/events/event_reader.h"
 #include "support/test_program.h"
 
 namespace test_event_reader {

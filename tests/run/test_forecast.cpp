@@ -2,7 +2,7 @@
 #include <QTest>
 #include <vector>
 
-#include "accrue/run/forecast.h"
+#include "accrue/run/plan/forecast.h"
 #include "support/test_program.h"
 
 namespace test_forecast {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tokens samples hold and who takes them: shuffles, splits, the three GPT indices, their cache, blends, samplers.
 // Sums and hashes are of what megatron-core 0.12.0 with NumPy 2.4 made of the same dataset.
-#include "accrue/run/gpt_index.h"
+#include "accrue/run/data/gpt_index.h"
 
 #include <QTemporaryDir>
 #include <QTest>
 #include <map>
 #include <set>
 
-#include "accrue/run/blend.h"
-#include "accrue/run/data_samplers.h"
-#include "accrue/run/dataset_splits.h"
-#include "accrue/run/gpt_dataset.h"
-#include "accrue/run/index_cache.h"
-#include "accrue/run/numpy_random.h"
+#include "accrue/run/data/blend.h"
+#include "accrue/run/data/data_samplers.h"
+#include "accrue/run/data/dataset_splits.h"
+#include "accrue/run/data/gpt_dataset.h"
+#include "accrue/run/data/index_cache.h"
+#include "accrue/run/data/numpy_random.h"
 #include "support/fuzz_inputs.h"
 #include "support/indexed_corpus.h"
 #include "support/table.h"

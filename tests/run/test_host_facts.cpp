@@ -4,9 +4,9 @@
 #include <QTemporaryDir>
 #include <QTest>
 
-#include "accrue/run/host_facts.h"
-#include "accrue/run/probe_plugins.h"
-#include "accrue/run/version.h"
+#include "accrue/run/base/version.h"
+#include "accrue/run/facts/host_facts.h"
+#include "accrue/run/host/probe_plugins.h"
 #include "engine/run/facts/host_sources.h"
 #include "support/refusals.h"
 #include "support/table.h"

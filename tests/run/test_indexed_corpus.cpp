@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a spec of indexed data reads, as its plan says and as its ranks will: facts, refusals, and which tokens each
 // sample holds.
-#include "accrue/run/indexed_corpus.h"
+#include "accrue/run/facts/indexed_corpus.h"
 
 #include <QTemporaryDir>
 #include <QTest>
@@ -9,13 +9,13 @@
 #include <set>
 #include <thread>
 
-#include "accrue/run/branch.h"
-#include "accrue/run/data_facts.h"
-#include "accrue/run/document_resets.h"
-#include "accrue/run/indexed_samples.h"
-#include "accrue/run/preflight.h"
-#include "accrue/run/run_plan.h"
-#include "accrue/run/text_dataset.h"
+#include "accrue/run/data/document_resets.h"
+#include "accrue/run/data/text_dataset.h"
+#include "accrue/run/facts/data_facts.h"
+#include "accrue/run/facts/indexed_samples.h"
+#include "accrue/run/plan/run_plan.h"
+#include "accrue/run/preflight/preflight.h"
+#include "accrue/run/record/branch.h"
 #include "support/indexed_corpus.h"
 #include "support/table.h"
 #include "support/test_program.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Indexed datasets on disk: their bytes, their damage, and builds that are interrupted. Sums are of files that
 // megatron-core 0.12.0 wrote.
-#include "accrue/run/indexed_dataset.h"
+#include "accrue/run/data/indexed_dataset.h"
 
 #include <QTemporaryDir>
 #include <QTest>

@@ -2,7 +2,7 @@
 #include <QTest>
 #include <algorithm>
 
-#include "accrue/run/iso_batch.h"
+#include "accrue/run/whatif/iso_batch.h"
 #include "support/test_program.h"
 
 namespace test_iso_batch {

@@ -11,8 +11,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "accrue/run/data_facts.h"
-#include "accrue/run/indexed_dataset.h"
+#include "accrue/run/data/indexed_dataset.h"
+#include "accrue/run/facts/data_facts.h"
 #include "support/places.h"
 #include "support/table.h"
 #include "support/test_program.h"

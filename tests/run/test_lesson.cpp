@@ -3,8 +3,8 @@
 #include <QTest>
 #include <limits>
 
-#include "accrue/run/lesson_check.h"
-#include "accrue/run/preflight.h"
+#include "accrue/run/lesson/lesson_check.h"
+#include "accrue/run/preflight/preflight.h"
 #include "support/places.h"
 #include "support/table.h"
 #include "support/test_program.h"

@@ -8,10 +8,10 @@
 #include <fstream>
 #include <random>
 
-#include "accrue/run/compare.h"
-#include "accrue/run/log_import.h"
-#include "accrue/run/log_reader.h"
-#include "accrue/run/tensorboard_file.h"
+#include "accrue/run/logs/log_import.h"
+#include "accrue/run/logs/log_reader.h"
+#include "accrue/run/record/compare.h"
+#include "accrue/run/record/tensorboard_file.h"
 #include "json_log.h"
 #include "megatron_log.h"
 #include "support/fuzz_inputs.h"

@@ -5,8 +5,8 @@
 #include <QTest>
 #include <map>
 
-#include "accrue/run/megatron_fields.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/megatron/megatron_fields.h"
 #include "support/test_program.h"
 
 namespace test_megatron_fields {

@@ -5,13 +5,13 @@
 #include <filesystem>
 #include <map>
 
-#include "accrue/run/data_facts.h"
-#include "accrue/run/host_facts.h"
-#include "accrue/run/lr_curve.h"
-#include "accrue/run/megatron_lowering.h"
-#include "accrue/run/preflight.h"
-#include "accrue/run/spec_io.h"
-#include "accrue/run/weight_decay.h"
+#include "accrue/run/facts/data_facts.h"
+#include "accrue/run/facts/host_facts.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/megatron/megatron_lowering.h"
+#include "accrue/run/preflight/preflight.h"
+#include "accrue/run/window/lr_curve.h"
+#include "accrue/run/window/weight_decay.h"
 #include "megatron_consumers.h"
 #include "support/test_program.h"
 

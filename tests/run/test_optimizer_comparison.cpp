@@ -2,7 +2,7 @@
 // One spec under each of the seven optimizers: what stays, what goes back to its default, and what is refused.
 #include <QTest>
 
-#include "accrue/run/optimizer_comparison.h"
+#include "accrue/run/whatif/optimizer_comparison.h"
 #include "support/test_program.h"
 
 namespace test_optimizer_comparison {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QTest>
 
-#include "accrue/run/pair_share.h"
+#include "accrue/run/plan/pair_share.h"
 #include "support/test_program.h"
 
 namespace test_pair_share {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QTest>
 
-#include "accrue/run/model_share.h"
-#include "accrue/run/parameter_groups.h"
+#include "accrue/run/cost/model_share.h"
+#include "accrue/run/cost/parameter_groups.h"
 #include "support/test_program.h"
 
 namespace test_parameter_groups {

@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "accrue/run/pipeline_schedule.h"
+#include "accrue/run/window/pipeline_schedule.h"
 #include "support/test_program.h"
 
 namespace test_pipeline_schedule {

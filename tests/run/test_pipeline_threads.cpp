@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
-#include "accrue/run/pipeline_threads.h"
-#include "accrue/run/pipeline_timeline.h"
+#include "accrue/run/window/pipeline_threads.h"
+#include "accrue/run/window/pipeline_timeline.h"
 #include "support/test_program.h"
 
 namespace test_pipeline_threads {

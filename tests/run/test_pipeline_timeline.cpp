@@ -6,7 +6,7 @@
 #include <map>
 #include <tuple>
 
-#include "accrue/run/pipeline_timeline.h"
+#include "accrue/run/window/pipeline_timeline.h"
 #include "support/test_program.h"
 
 namespace test_pipeline_timeline {

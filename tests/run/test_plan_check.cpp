@@ -3,7 +3,7 @@
 #include <QRegularExpression>
 #include <QTest>
 
-#include "accrue/run/plan_check.h"
+#include "accrue/run/record/plan_check.h"
 #include "support/test_program.h"
 
 namespace test_plan_check {

@@ -2,10 +2,10 @@
 // What plug-in libraries register, as the core knows it: names that are looked up, and what they set in a spec.
 #include <QTest>
 
-#include "accrue/run/data_split.h"
-#include "accrue/run/megatron_lowering.h"
-#include "accrue/run/plugin_facts.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/data/data_split.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/megatron/megatron_lowering.h"
+#include "accrue/run/megatron/plugin_facts.h"
 #include "support/table.h"
 #include "support/test_program.h"
 

@@ -2,10 +2,10 @@
 // The capability matrix against preflight, pair by pair; what switches write; what a card says it costs.
 #include <QTest>
 
-#include "accrue/run/plugins.h"
-#include "accrue/run/preflight.h"
-#include "accrue/run/spec_fields.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/preflight/preflight.h"
+#include "accrue/run/whatif/plugins.h"
 #include "support/test_program.h"
 
 namespace test_plugins {

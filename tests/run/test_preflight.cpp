@@ -4,11 +4,11 @@
 
 #include <sys/resource.h>
 
-#include "accrue/run/data_facts.h"
-#include "accrue/run/dialect_comparison.h"
-#include "accrue/run/inside_windows.h"
-#include "accrue/run/preflight.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/facts/data_facts.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/preflight/preflight.h"
+#include "accrue/run/whatif/dialect_comparison.h"
+#include "accrue/run/window/inside_windows.h"
 #include "support/long_plans.h"
 #include "support/test_program.h"
 

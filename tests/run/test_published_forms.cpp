@@ -6,7 +6,7 @@
 #include <QTest>
 #include <cmath>
 
-#include "accrue/run/model_flops.h"
+#include "accrue/run/cost/model_flops.h"
 #include "support/table.h"
 #include "support/test_program.h"
 

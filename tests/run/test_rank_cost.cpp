@@ -3,7 +3,7 @@
 // send is test_measured's matter.
 #include <QTest>
 
-#include "accrue/run/rank_cost.h"
+#include "accrue/run/cost/rank_cost.h"
 #include "support/test_program.h"
 
 namespace test_rank_cost {

@@ -12,10 +12,10 @@
 #include <numeric>
 #include <random>
 
-#include "accrue/run/preflight.h"
-#include "accrue/run/run_order.h"
-#include "accrue/run/spec_fields.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/preflight/preflight.h"
+#include "accrue/run/preflight/run_order.h"
 #include "support/refusals.h"
 #include "support/table.h"
 #include "support/test_program.h"

@@ -12,11 +12,11 @@
 #include <cstring>
 #include <fstream>
 
-#include "accrue/run/event_codec.h"
-#include "accrue/run/host_command.h"
-#include "accrue/run/monotonic_clock.h"
-#include "accrue/run/run_store.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/base/monotonic_clock.h"
+#include "accrue/run/events/event_codec.h"
+#include "accrue/run/events/host_command.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/record/run_store.h"
 #include "run/host_fixture.h"
 #include "support/programs.h"
 #include "support/table.h"

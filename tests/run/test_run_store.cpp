@@ -10,9 +10,9 @@
 #include <fstream>
 #include <set>
 
-#include "accrue/run/event_codec.h"
-#include "accrue/run/run_store.h"
-#include "accrue/run/run_tally.h"
+#include "accrue/run/events/event_codec.h"
+#include "accrue/run/record/run_store.h"
+#include "accrue/run/record/run_tally.h"
 #include "support/refusals.h"
 #include "support/table.h"
 #include "support/test_program.h"

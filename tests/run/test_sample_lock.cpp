@@ -5,7 +5,7 @@
 #include <array>
 #include <random>
 
-#include "accrue/run/sample_lock.h"
+#include "accrue/run/fields/sample_lock.h"
 #include "support/table.h"
 #include "support/test_program.h"
 

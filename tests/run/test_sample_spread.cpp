@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "accrue/run/sample_spread.h"
+#include "accrue/run/record/sample_spread.h"
 #include "support/test_program.h"
 
 namespace test_sample_spread {

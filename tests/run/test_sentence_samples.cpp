@@ -2,13 +2,13 @@
 // The samples of BERT and T5 beside those that megatron-core 0.12.0 with NumPy 1.26.4 made of the same dataset, with a
 // tokenizer of 120 tokens in which every third from 42 to 99 goes on with a word. Sums are over every number of every
 // item.
-#include "accrue/run/bert_dataset.h"
-#include "accrue/run/t5_dataset.h"
+#include "accrue/run/data/bert_dataset.h"
+#include "accrue/run/data/t5_dataset.h"
 
 #include <QTemporaryDir>
 #include <QTest>
 
-#include "accrue/run/indexed_dataset_builder.h"
+#include "accrue/run/data/indexed_dataset_builder.h"
 #include "support/test_program.h"
 
 namespace test_sentence_samples {

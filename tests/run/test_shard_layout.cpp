@@ -7,8 +7,8 @@
 #include <numeric>
 #include <random>
 
-#include "accrue/run/model_share.h"
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/model_share.h"
+#include "accrue/run/cost/shard_layout.h"
 #include "engine/run/cost/memory_estimate.h"
 #include "parameter_totals.h"
 #include "support/table.h"

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <set>
 
-#include "accrue/run/choice_names.h"
-#include "accrue/run/spec_fields.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/fields/spec_io.h"
 #include "support/table.h"
 #include "support/test_program.h"
 

@@ -7,8 +7,8 @@
 
 #include <fstream>
 
-#include "accrue/run/spec_fields.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/fields/spec_io.h"
 #include "support/table.h"
 #include "support/test_program.h"
 

@@ -6,10 +6,10 @@
 #include <QJsonObject>
 #include <QTest>
 
-#include "accrue/run/preflight.h"
-#include "accrue/run/sha256.h"
-#include "accrue/run/spec_fields.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/base/sha256.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/preflight/preflight.h"
 #include "support/places.h"
 #include "support/test_program.h"
 

@@ -8,9 +8,9 @@
 #include <optional>
 #include <random>
 
-#include "accrue/run/compare.h"
-#include "accrue/run/log_import.h"
-#include "accrue/run/run_store.h"
+#include "accrue/run/logs/log_import.h"
+#include "accrue/run/record/compare.h"
+#include "accrue/run/record/run_store.h"
 #include "support/fuzz_inputs.h"
 #include "support/losses_of.h"
 #include "support/table.h"

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "accrue/run/tensorboard_file.h"
+#include "accrue/run/record/tensorboard_file.h"
 #include "support/test_program.h"
 
 namespace test_tensorboard_file {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Indexed datasets from text, by the library and by `accrue-run data`.
-#include "accrue/run/text_dataset.h"
+#include "accrue/run/data/text_dataset.h"
 
 #include <zlib.h>
 
@@ -11,8 +11,8 @@
 #include <QTemporaryDir>
 #include <QTest>
 
-#include "accrue/run/indexed_dataset.h"
-#include "accrue/run/system_error.h"
+#include "accrue/run/base/system_error.h"
+#include "accrue/run/data/indexed_dataset.h"
 #include "support/indexed_corpus.h"
 #include "support/programs.h"
 #include "support/table.h"

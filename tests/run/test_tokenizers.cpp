@@ -10,8 +10,8 @@
 #include <map>
 #include <random>
 
-#include "accrue/run/indexed_dataset.h"
-#include "accrue/run/text_dataset.h"
+#include "accrue/run/data/indexed_dataset.h"
+#include "accrue/run/data/text_dataset.h"
 #include "support/fuzz_inputs.h"
 #include "support/indexed_corpus.h"
 #include "support/programs.h"

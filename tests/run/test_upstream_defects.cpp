@@ -2,10 +2,10 @@
 // What the originals would do otherwise with a plan, in its numbers.
 #include <QTest>
 
-#include "accrue/run/choice_names.h"
-#include "accrue/run/preflight.h"
-#include "accrue/run/spec_io.h"
-#include "accrue/run/upstream_defects.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/preflight/preflight.h"
+#include "accrue/run/whatif/upstream_defects.h"
 #include "support/test_program.h"
 
 namespace test_upstream_defects {

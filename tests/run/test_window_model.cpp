@@ -6,7 +6,7 @@
 // them have to say the same, on 10,000 random shapes.
 #include <QTest>
 
-#include "accrue/run/window_ends.h"
+#include "accrue/run/window/window_ends.h"
 #include "support/test_program.h"
 #include "window_model.h"
 

@@ -5,7 +5,7 @@
 
 #include <ctime>
 
-#include "accrue/run/dialect_comparison.h"
+#include "accrue/run/whatif/dialect_comparison.h"
 #include "support/test_program.h"
 #include "window_model.h"
 #include "window_transition.h"

@@ -9,8 +9,8 @@
 #include <sstream>
 #include <utility>
 
-#include "accrue/run/accumulation_window.h"
-#include "accrue/run/choice_names.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/window/accumulation_window.h"
 
 namespace accrue::window_model {
 

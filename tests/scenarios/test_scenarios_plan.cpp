@@ -2,8 +2,8 @@
 // What the scenarios say of plans: letters, divisors, schedules, findings. No training.
 #include <QTest>
 
-#include "accrue/run/preflight.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/preflight/preflight.h"
 #include "scenarios/scenario.h"
 #include "support/places.h"
 #include "support/test_program.h"

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/index_array.h"
-#include "accrue/run/indexed_dataset_builder.h"
-#include "accrue/run/sha256.h"
+#include "accrue/run/base/sha256.h"
+#include "accrue/run/data/index_array.h"
+#include "accrue/run/data/indexed_dataset_builder.h"
 
 namespace accrue::test {
 

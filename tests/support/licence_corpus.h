@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/dataset_sidecar.h"
-#include "accrue/run/indexed_dataset_builder.h"
+#include "accrue/run/data/dataset_sidecar.h"
+#include "accrue/run/data/indexed_dataset_builder.h"
 
 namespace accrue::test {
 

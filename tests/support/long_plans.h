@@ -6,7 +6,7 @@
 #include <QTest>
 #include <vector>
 
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_io.h"
 
 namespace accrue::test {
 

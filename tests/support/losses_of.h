@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <map>
 
-#include "accrue/run/compare.h"
+#include "accrue/run/record/compare.h"
 
 namespace accrue::test {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/shard_layout.h"
 
 namespace accrue::test {
 

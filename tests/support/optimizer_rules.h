@@ -15,7 +15,7 @@
 #include "accrue/optim/hybrid_adam.h"
 #include "accrue/optim/lamb.h"
 #include "accrue/optim/lars.h"
-#include "accrue/run/run_spec.h"
+#include "accrue/run/fields/spec.h"
 
 namespace accrue::test {
 

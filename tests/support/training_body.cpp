@@ -9,9 +9,9 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "accrue/run/event_codec.h"
-#include "accrue/run/preflight.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/events/event_codec.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/preflight/preflight.h"
 #include "accrue/train/trainer.h"
 #include "support/joined_rank.h"
 

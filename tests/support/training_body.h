@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/run_event.h"
-#include "accrue/run/run_order.h"
+#include "accrue/run/events/run_event.h"
+#include "accrue/run/preflight/run_order.h"
 #include "support/rank_harness.h"
 
 namespace accrue::test {

@@ -7,7 +7,7 @@
 #include <string>
 #include <type_traits>
 
-#include "accrue/run/accumulation_window.h"
+#include "accrue/run/window/accumulation_window.h"
 
 /// Fields that are not named are 0.
 inline accrue::WindowPosition made_position(const std::map<std::string, std::int64_t>& fields) {

@@ -8,10 +8,10 @@
 #include <set>
 #include <vector>
 
-#include "accrue/run/accumulation_window.h"
-#include "accrue/run/lr_curve.h"
-#include "accrue/run/run_event.h"
-#include "accrue/run/run_plan.h"
+#include "accrue/run/events/run_event.h"
+#include "accrue/run/plan/run_plan.h"
+#include "accrue/run/window/accumulation_window.h"
+#include "accrue/run/window/lr_curve.h"
 
 namespace accrue::test {
 

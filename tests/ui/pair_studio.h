@@ -9,7 +9,7 @@
 #include <QTest>
 #include <cstdint>
 
-#include "accrue/run/run_store.h"
+#include "accrue/run/record/run_store.h"
 #include "live/companion_run.h"
 #include "studio_fixture.h"
 #include "widgets/message_bar.h"

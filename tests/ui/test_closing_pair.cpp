@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "accrue/run/host_command.h"
+#include "accrue/run/events/host_command.h"
 #include "live/close_guard.h"
 #include "live/detached_run.h"
 #include "pair_studio.h"

@@ -5,7 +5,7 @@
 #include <QTemporaryDir>
 #include <fstream>
 
-#include "accrue/run/text_dataset.h"
+#include "accrue/run/data/text_dataset.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
 

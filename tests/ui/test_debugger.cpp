@@ -6,7 +6,7 @@
 #include <QScrollBar>
 #include <QTableWidget>
 
-#include "accrue/run/lr_curve.h"
+#include "accrue/run/window/lr_curve.h"
 #include "kit/number_text.h"
 #include "live/accumulation_panel.h"
 #include "live/gradient_pool.h"

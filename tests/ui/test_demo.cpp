@@ -4,7 +4,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
-#include "accrue/run/run_store.h"
+#include "accrue/run/record/run_store.h"
 #include "support/programs.h"
 #include "support/test_program.h"
 

@@ -15,8 +15,8 @@
 #include <QTemporaryDir>
 #include <QToolButton>
 
-#include "accrue/run/code_export.h"
-#include "accrue/run/tensorboard_file.h"
+#include "accrue/run/export/code_export.h"
+#include "accrue/run/record/tensorboard_file.h"
 #include "exchange/figure_dialog.h"
 #include "runs/run_notebook.h"
 #include "runs/run_table_model.h"

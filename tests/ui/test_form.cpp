@@ -10,7 +10,7 @@
 #include <map>
 #include <set>
 
-#include "accrue/run/megatron_fields.h"
+#include "accrue/run/megatron/megatron_fields.h"
 #include "form_fixture.h"
 #include "kit/text.h"
 #include "kit/text_scale.h"

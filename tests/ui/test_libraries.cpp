@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "accrue/run/run_order.h"
+#include "accrue/run/preflight/run_order.h"
 #include "document/spec_files.h"
 #include "series/run_text.h"
 #include "setup/finding_note.h"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 
-#include "accrue/run/run_store.h"
+#include "accrue/run/record/run_store.h"
 #include "made_run.h"
 #include "runs/run_library.h"
 #include "support/test_program.h"

@@ -12,8 +12,8 @@
 #include <QTest>
 #include <fstream>
 
-#include "accrue/run/run_store.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/record/run_store.h"
 #include "run/host_fixture.h"
 #include "support/programs.h"
 #include "support/test_program.h"

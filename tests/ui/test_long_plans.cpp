@@ -5,7 +5,7 @@
 #include <QSignalSpy>
 #include <QTest>
 
-#include "accrue/run/preflight.h"
+#include "accrue/run/preflight/preflight.h"
 #include "document/preflight_runner.h"
 #include "document/spec_document.h"
 #include "series/plan_outline.h"

@@ -7,7 +7,7 @@
 #include <QTableWidget>
 #include <QTemporaryDir>
 
-#include "accrue/run/iso_batch.h"
+#include "accrue/run/whatif/iso_batch.h"
 #include "plan/memory_bar.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"

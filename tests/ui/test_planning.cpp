@@ -10,8 +10,8 @@
 #include <QTemporaryDir>
 #include <numeric>
 
-#include "accrue/run/iso_batch.h"
-#include "accrue/run/rank_cost.h"
+#include "accrue/run/cost/rank_cost.h"
+#include "accrue/run/whatif/iso_batch.h"
 #include "kit/number_text.h"
 #include "kit/text.h"
 #include "plan/memory_bar.h"

@@ -5,7 +5,7 @@
 #include <QDockWidget>
 #include <QScrollArea>
 
-#include "accrue/run/plugins.h"
+#include "accrue/run/whatif/plugins.h"
 #include "plan/memory_bar.h"
 #include "plan/plugin_card.h"
 #include "plan/plugin_matrix.h"

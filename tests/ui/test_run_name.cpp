@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QTest>
 
-#include "accrue/run/loss_difference.h"
+#include "accrue/run/fields/loss_difference.h"
 #include "series/run_name.h"
 #include "support/test_program.h"
 

@@ -7,7 +7,7 @@
 #include <QTest>
 #include <memory>
 
-#include "accrue/run/run_store.h"
+#include "accrue/run/record/run_store.h"
 #include "made_run.h"
 #include "runs/run_filter.h"
 #include "runs/run_library.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <random>
 
-#include "accrue/run/run_store.h"
+#include "accrue/run/record/run_store.h"
 #include "kit/number_text.h"
 #include "made_run.h"
 #include "runs/run_table_model.h"

@@ -17,7 +17,7 @@
 #include <QTreeView>
 #include <QTreeWidget>
 
-#include "accrue/run/bug_gallery.h"
+#include "accrue/run/whatif/bug_gallery.h"
 #include "live/run_queue.h"
 #include "made_run.h"
 #include "plots/difference_plot.h"

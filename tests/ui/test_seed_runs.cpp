@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/data_facts.h"
+#include "accrue/run/facts/data_facts.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
 

@@ -9,7 +9,7 @@
 #include <QTreeView>
 #include <fstream>
 
-#include "accrue/run/run_order.h"
+#include "accrue/run/preflight/run_order.h"
 #include "live/run_actions.h"
 #include "live/status_row.h"
 #include "made_run.h"

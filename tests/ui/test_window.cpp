@@ -14,9 +14,9 @@
 #include <fstream>
 #include <map>
 
-#include "accrue/run/event_reader.h"
-#include "accrue/run/run_order.h"
-#include "accrue/run/run_store.h"
+#include "accrue/run/events/event_reader.h"
+#include "accrue/run/preflight/run_order.h"
+#include "accrue/run/record/run_store.h"
 #include "document/spec_files.h"
 #include "live/close_guard.h"
 #include "plots/plot_area.h"
@@ -247,8 +247,8 @@ class TestWindow : public QObject {
     studio.press(Qt::Key_F5);
     QTRY_VERIFY_WITH_TIMEOUT(!bar->text().contains(QStringLiteral("F5 trains it")), patience_ms);
     QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::running, patience_ms);
-    studio.window->findChild<WindowFiles*>()->openPreset(QStringLiteral("ten-batches.accrue"),
-                                                         QStringLiteral("Ten batches"));
+    studio.window->findChild<SpecFiles*>()->openPreset(QStringLiteral("ten-batches.accrue"),
+                                                       QStringLiteral("Ten batches"));
     QCOMPARE(bar->text(),
              QStringLiteral("Ten batches is open. It can be trained once the run that is live has ended."));
     // The demo has to wait as well, until the run has ended.

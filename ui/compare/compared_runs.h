@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "accrue/run/run_plan.h"
+#include "accrue/run/plan/run_plan.h"
 
 namespace accrue::ui {
 

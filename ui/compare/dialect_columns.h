@@ -6,7 +6,7 @@
 #include <QString>
 #include <vector>
 
-#include "accrue/run/dialect_comparison.h"
+#include "accrue/run/whatif/dialect_comparison.h"
 
 namespace accrue::ui {
 

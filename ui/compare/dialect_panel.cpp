@@ -14,7 +14,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "accrue/run/choice_names.h"
+#include "accrue/run/fields/choice_names.h"
 #include "dialect_strip.h"
 #include "document/findings_model.h"
 #include "document/spec_document.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "accrue/run/dialect_comparison.h"
+#include "accrue/run/whatif/dialect_comparison.h"
 #include "variants.h"
 
 class QAction;

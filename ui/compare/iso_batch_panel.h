@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "accrue/run/iso_batch.h"
+#include "accrue/run/whatif/iso_batch.h"
 #include "variants.h"
 
 class QComboBox;

@@ -16,7 +16,7 @@ class RunLibrary;
 class RunQueue;
 class RunsPanel;
 class TrainingCommands;
-class WindowFiles;
+class SpecFiles;
 
 /// The commands on two runs: comparing them, and training the set-up as the focused run's partner.
 class PairCommands : public QObject {
@@ -30,7 +30,7 @@ class PairCommands : public QObject {
     PreflightRunner* preflight;
     RunLibrary* library;
     RunsPanel* runs;
-    WindowFiles* files;
+    SpecFiles* files;
     TrainingCommands* training;
     PlotArea* plots;
     MessageBar* bar;

@@ -5,7 +5,7 @@
 
 #include "compare_sheet.h"
 #include "kit/actions.h"
-#include "kit/raise_window.h"
+#include "kit/raise.h"
 #include "plots/plot_area.h"
 #include "runs/run_library.h"
 #include "runs/runs_panel.h"

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "accrue/run/megatron_lowering.h"
-#include "accrue/run/pair_share.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/megatron/megatron_lowering.h"
+#include "accrue/run/plan/pair_share.h"
 #include "document/library_probe.h"
 #include "document/preflight_runner.h"
 #include "document/spec_files.h"

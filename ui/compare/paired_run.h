@@ -4,7 +4,7 @@
 #include <QObject>
 #include <QPointer>
 
-#include "accrue/run/preflight.h"
+#include "accrue/run/preflight/preflight.h"
 #include "kit/job_runner.h"
 #include "series/run_series.h"
 
@@ -18,7 +18,7 @@ class RunControl;
 class RunLibrary;
 class RunQueue;
 class RunsPanel;
-class WindowFiles;
+class SpecFiles;
 
 /// Training of the set-up as the partner of the focused run: same seed, same order of samples, at most one key changed.
 /// So the difference of the two losses is the effect of that key, and exactly 0 without a change. The focused run is
@@ -34,7 +34,7 @@ class PairedRun : public QObject {
     PreflightRunner* preflight;
     RunLibrary* library;
     RunsPanel* runs;
-    WindowFiles* files;
+    SpecFiles* files;
     PairGuide* guide;
     MessageBar* bar;
   };

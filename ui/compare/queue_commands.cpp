@@ -7,7 +7,7 @@
 #include "document/preflight_runner.h"
 #include "document/spec_document.h"
 #include "kit/actions.h"
-#include "kit/raise_window.h"
+#include "kit/raise.h"
 #include "live/run_control.h"
 #include "live/run_queue.h"
 #include "queue_message.h"

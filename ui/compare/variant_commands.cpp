@@ -4,7 +4,7 @@
 #include "dialect_panel.h"
 #include "iso_batch_panel.h"
 #include "kit/actions.h"
-#include "kit/raise_window.h"
+#include "kit/raise.h"
 #include "live/run_control.h"
 #include "live/run_queue.h"
 #include "live/training_commands.h"

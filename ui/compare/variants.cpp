@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "accrue/run/choice_names.h"
-#include "accrue/run/megatron_lowering.h"
-#include "accrue/run/preflight.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/megatron/megatron_lowering.h"
+#include "accrue/run/preflight/preflight.h"
 #include "document/findings_model.h"
 #include "kit/number_text.h"
 #include "kit/text.h"

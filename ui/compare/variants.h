@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "accrue/run/dialect_comparison.h"
-#include "accrue/run/iso_batch.h"
-#include "accrue/run/optimizer_comparison.h"
+#include "accrue/run/whatif/dialect_comparison.h"
+#include "accrue/run/whatif/iso_batch.h"
+#include "accrue/run/whatif/optimizer_comparison.h"
 #include "compared_runs.h"
 #include "document/plan_follower.h"
 

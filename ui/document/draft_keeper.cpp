@@ -10,7 +10,7 @@
 #include <array>
 #include <utility>
 
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_io.h"
 #include "spec_document.h"
 
 namespace accrue::ui {

@@ -8,8 +8,8 @@
 #include <memory>
 #include <optional>
 
-#include "accrue/run/run_spec.h"
-#include "accrue/run/sample_lock.h"
+#include "accrue/run/fields/sample_lock.h"
+#include "accrue/run/fields/spec.h"
 
 class QLockFile;
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
 #include "kit/text.h"
 #include "series/run_text.h"
 

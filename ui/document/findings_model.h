@@ -5,7 +5,7 @@
 #include <QAbstractListModel>
 #include <vector>
 
-#include "accrue/run/findings.h"
+#include "accrue/run/fields/findings.h"
 
 namespace accrue::ui {
 

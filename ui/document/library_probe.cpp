@@ -3,7 +3,7 @@
 
 #include <system_error>
 
-#include "accrue/run/probe_plugins.h"
+#include "accrue/run/host/probe_plugins.h"
 #include "kit/text.h"
 
 namespace accrue::ui {

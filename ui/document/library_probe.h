@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/plugin_facts.h"
-#include "accrue/run/run_spec.h"
+#include "accrue/run/fields/spec.h"
+#include "accrue/run/megatron/plugin_facts.h"
 
 namespace accrue::ui {
 

@@ -10,9 +10,9 @@
 #include <optional>
 #include <vector>
 
-#include "accrue/run/data_facts.h"
-#include "accrue/run/host_facts.h"
-#include "accrue/run/plugin_facts.h"
+#include "accrue/run/facts/data_facts.h"
+#include "accrue/run/facts/host_facts.h"
+#include "accrue/run/megatron/plugin_facts.h"
 #include "kit/job_runner.h"
 
 namespace accrue::ui {

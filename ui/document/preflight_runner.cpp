@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/data_facts.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/facts/data_facts.h"
+#include "accrue/run/fields/spec_fields.h"
 #include "library_probe.h"
 #include "series/engine_bridge.h"
 #include "spec_document.h"

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/host_facts.h"
-#include "accrue/run/megatron_lowering.h"
-#include "accrue/run/preflight.h"
+#include "accrue/run/facts/host_facts.h"
+#include "accrue/run/megatron/megatron_lowering.h"
+#include "accrue/run/preflight/preflight.h"
 #include "kit/job_runner.h"
 #include "series/plan_outline.h"
 

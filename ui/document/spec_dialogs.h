@@ -9,7 +9,7 @@ namespace accrue::ui {
 
 enum class UnsavedAnswer { save, discard, cancel };
 
-/// Questions of WindowFiles. Empty: cancelled.
+/// Questions of SpecFiles. Empty: cancelled.
 class SpecDialogs {
  public:
   virtual ~SpecDialogs() = default;

@@ -10,8 +10,8 @@
 #include <array>
 #include <utility>
 
-#include "accrue/run/megatron_lowering.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/megatron/megatron_lowering.h"
 
 namespace accrue::ui {
 

@@ -14,12 +14,12 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/findings.h"
-#include "accrue/run/plugin_facts.h"
-#include "accrue/run/result.h"
-#include "accrue/run/run_spec.h"
-#include "accrue/run/sample_lock.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/fields/findings.h"
+#include "accrue/run/fields/sample_lock.h"
+#include "accrue/run/fields/spec.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/megatron/plugin_facts.h"
 
 namespace accrue::ui {
 

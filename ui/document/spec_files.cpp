@@ -9,8 +9,8 @@
 #include <QWidget>
 #include <utility>
 
-#include "accrue/run/megatron_lowering.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/megatron/megatron_lowering.h"
 #include "runs/run_library.h"
 #include "spec_dialogs.h"
 #include "spec_document.h"
@@ -27,14 +27,14 @@ QString textOf(const std::vector<Finding>& findings) {
   for (const Finding& finding : findings)
     if (finding.severity == Severity::error) lines.append(QString::fromStdString(finding.text()));
   if (lines.size() > 5)
-    lines = lines.mid(0, 5) << WindowFiles::tr("and %n more", nullptr, static_cast<int>(lines.size()) - 5);
+    lines = lines.mid(0, 5) << SpecFiles::tr("and %n more", nullptr, static_cast<int>(lines.size()) - 5);
   return lines.join(QLatin1Char('\n'));
 }
 
 }  // namespace
 
-WindowFiles::WindowFiles(SpecDocument* document, RunLibrary* library, SpecDialogs* dialogs, QSettings* settings,
-                         QWidget* window)
+SpecFiles::SpecFiles(SpecDocument* document, RunLibrary* library, SpecDialogs* dialogs, QSettings* settings,
+                     QWidget* window)
     : QObject(window), document_(document), library_(library), dialogs_(dialogs), settings_(settings), window_(window) {
   connect(document_, &SpecDocument::fileChanged, this, [this] {
     built_in_ = false;
@@ -42,7 +42,7 @@ WindowFiles::WindowFiles(SpecDocument* document, RunLibrary* library, SpecDialog
   });
 }
 
-bool WindowFiles::mayReplace() {
+bool SpecFiles::mayReplace() {
   if (!document_->isModified()) return true;
   if (built_in_) {
     set_aside_ = {document_->spec(), document_->displayName(), document_->sampleLock()};
@@ -61,7 +61,7 @@ bool WindowFiles::mayReplace() {
   return false;
 }
 
-void WindowFiles::bringBack() {
+void SpecFiles::bringBack() {
   const SetAside edits = set_aside_;  // replacing the document may set other edits aside
   if (!mayReplace()) return;
   document_->restore(edits.spec, edits.name, {}, {});
@@ -70,17 +70,17 @@ void WindowFiles::bringBack() {
   Q_EMIT documentOpened();
 }
 
-void WindowFiles::newSpec() {
+void SpecFiles::newSpec() {
   if (!mayReplace()) return;
   document_->reset(RunSpec{}, tr("Untitled"));
   Q_EMIT documentOpened();
 }
 
-bool WindowFiles::openDemo() {
+bool SpecFiles::openDemo() {
   return openPreset(QStringLiteral("demo.accrue"), tr("Demo"));
 }
 
-bool WindowFiles::openPreset(const QString& resource, const QString& name) {
+bool SpecFiles::openPreset(const QString& resource, const QString& name) {
   if (!mayReplace()) return false;
   QFile file(QStringLiteral(":/presets/%1").arg(resource));
   if (!file.open(QIODevice::ReadOnly)) {
@@ -98,7 +98,7 @@ bool WindowFiles::openPreset(const QString& resource, const QString& name) {
   return true;
 }
 
-bool WindowFiles::openText(const QString& text, const QString& name) {
+bool SpecFiles::openText(const QString& text, const QString& name) {
   const SpecReading reading = parse_spec(text.toStdString(), name.toStdString());
   if (!reading.ok()) {
     Q_EMIT failed(textOf(reading.findings));
@@ -110,17 +110,17 @@ bool WindowFiles::openText(const QString& text, const QString& name) {
   return true;
 }
 
-void WindowFiles::askAndOpen() {
+void SpecFiles::askAndOpen() {
   const QString path = dialogs_->openSpec(window_, lastFolder());
   if (!path.isEmpty()) openPath(path);
 }
 
-void WindowFiles::askAndOpenRun() {
+void SpecFiles::askAndOpenRun() {
   const QString path = dialogs_->openRunFolder(window_, library_->runsDir());
   if (!path.isEmpty()) openPath(path);
 }
 
-void WindowFiles::openPath(const QString& path) {
+void SpecFiles::openPath(const QString& path) {
   if (QFileInfo(path).isDir()) {
     library_->open(path);
     return;
@@ -148,15 +148,15 @@ void WindowFiles::openPath(const QString& path) {
   Q_EMIT documentOpened();
 }
 
-void WindowFiles::load(const RunSeries& run) {
+void SpecFiles::load(const RunSeries& run) {
   take(run, run.givenName());
 }
 
-void WindowFiles::clone(const RunSeries& run) {
+void SpecFiles::clone(const RunSeries& run) {
   take(run, tr("Copy of %1").arg(run.givenName()));
 }
 
-void WindowFiles::take(const RunSeries& run, const QString& name) {
+void SpecFiles::take(const RunSeries& run, const QString& name) {
   if (!run.spec()) return;
   if (!document_->lockedKeys().holder.isEmpty()) {
     document_->setSpec(without_lowered(*run.spec()), tr("Use the spec of %1").arg(run.name()));
@@ -170,7 +170,7 @@ void WindowFiles::take(const RunSeries& run, const QString& name) {
   Q_EMIT documentOpened();
 }
 
-bool WindowFiles::save() {
+bool SpecFiles::save() {
   if (document_->filePath().isEmpty()) return saveAs();
   if (const auto saved = document_->save(); !saved) {
     Q_EMIT failed(QString::fromStdString(saved.error().text()));
@@ -180,7 +180,7 @@ bool WindowFiles::save() {
   return true;
 }
 
-bool WindowFiles::saveAs() {
+bool SpecFiles::saveAs() {
   const QString suggested = document_->filePath().isEmpty()
                                 ? QDir(lastFolder()).filePath(QStringLiteral("%1.accrue").arg(document_->displayName()))
                                 : document_->filePath();
@@ -194,11 +194,11 @@ bool WindowFiles::saveAs() {
   return true;
 }
 
-QStringList WindowFiles::recentFiles() const {
+QStringList SpecFiles::recentFiles() const {
   return settings_->value(QLatin1String(recent_key)).toStringList();
 }
 
-void WindowFiles::remember(const QString& path) {
+void SpecFiles::remember(const QString& path) {
   const QString absolute = QFileInfo(path).absoluteFilePath();
   QStringList files = recentFiles();
   files.removeAll(absolute);
@@ -208,11 +208,11 @@ void WindowFiles::remember(const QString& path) {
   Q_EMIT recentChanged();
 }
 
-QString WindowFiles::lastFolder() const {
+QString SpecFiles::lastFolder() const {
   return settings_->value(QLatin1String(folder_key), QDir::homePath()).toString();
 }
 
-void WindowFiles::fillPresetMenu(QMenu* menu) {
+void SpecFiles::fillPresetMenu(QMenu* menu) {
   menu->clear();
   for (const QString& resource : QDir(QStringLiteral(":/presets")).entryList({QStringLiteral("*.accrue")})) {
     QFile file(QStringLiteral(":/presets/%1").arg(resource));
@@ -226,7 +226,7 @@ void WindowFiles::fillPresetMenu(QMenu* menu) {
   }
 }
 
-void WindowFiles::fillRecentMenu(QMenu* menu) {
+void SpecFiles::fillRecentMenu(QMenu* menu) {
   menu->clear();
   for (const QString& file : recentFiles()) {
     QAction* action = menu->addAction(QFileInfo(file).fileName());

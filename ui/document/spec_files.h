@@ -6,9 +6,9 @@
 #include <QStringList>
 #include <vector>
 
-#include "accrue/run/findings.h"
-#include "accrue/run/run_spec.h"
-#include "accrue/run/sample_lock.h"
+#include "accrue/run/fields/findings.h"
+#include "accrue/run/fields/sample_lock.h"
+#include "accrue/run/fields/spec.h"
 
 class QMenu;
 class QSettings;
@@ -27,13 +27,13 @@ inline bool hasSuffix(const QString& path, const char* suffix) {
 }
 
 /// Commands of the File menu: opens and saves specs and run folders, and keeps the list of recent ones.
-class WindowFiles : public QObject {
+class SpecFiles : public QObject {
   Q_OBJECT
 
  public:
   static constexpr int recent_limit = 10;
 
-  WindowFiles(SpecDocument* document, RunLibrary* library, SpecDialogs* dialogs, QSettings* settings, QWidget* window);
+  SpecFiles(SpecDocument* document, RunLibrary* library, SpecDialogs* dialogs, QSettings* settings, QWidget* window);
 
   void newSpec();
   /// Opens the built-in demo as a new document; false (and a message) if it cannot be read.

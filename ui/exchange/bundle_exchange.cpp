@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/bundle.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/export/bundle.h"
+#include "accrue/run/fields/spec_io.h"
 #include "document/spec_document.h"
 #include "document/spec_files.h"
 #include "exchange_dialogs.h"

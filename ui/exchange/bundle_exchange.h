@@ -19,7 +19,7 @@ class RunLibrary;
 class RunNotebook;
 class RunSeries;
 class SpecDocument;
-class WindowFiles;
+class SpecFiles;
 struct BundleRow;
 class Actions;
 
@@ -28,7 +28,7 @@ struct BundleParts {
   SpecDocument* document = nullptr;
   RunLibrary* library = nullptr;
   RunNotebook* notebook = nullptr;
-  WindowFiles* files = nullptr;
+  SpecFiles* files = nullptr;
   ExchangeDialogs* dialogs = nullptr;
   MessageBar* messages = nullptr;
   ExchangeJobs* jobs = nullptr;

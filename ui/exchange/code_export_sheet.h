@@ -5,7 +5,7 @@
 #include <QPointer>
 #include <optional>
 
-#include "accrue/run/code_export.h"
+#include "accrue/run/export/code_export.h"
 
 class QComboBox;
 class QLabel;

@@ -4,17 +4,17 @@
 #include <QDir>
 #include <QWidget>
 
-#include "accrue/run/chrome_trace.h"
-#include "accrue/run/log_import.h"
-#include "accrue/run/log_reader.h"
-#include "accrue/run/tensorboard_export.h"
+#include "accrue/run/export/chrome_trace.h"
+#include "accrue/run/export/tensorboard_export.h"
+#include "accrue/run/logs/log_import.h"
+#include "accrue/run/logs/log_reader.h"
 #include "code_export_sheet.h"
 #include "document/spec_document.h"
 #include "document/spec_files.h"
 #include "exchange_jobs.h"
 #include "kit/actions.h"
 #include "kit/file_dialogs.h"
-#include "kit/raise_window.h"
+#include "kit/raise.h"
 #include "runs/run_library.h"
 #include "runs/runs_panel.h"
 #include "series/run_series.h"

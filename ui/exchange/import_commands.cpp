@@ -11,13 +11,13 @@
 
 namespace accrue::ui {
 
-ImportCommands::ImportCommands(const Actions& actions, WindowFiles* files, Exchange* exchange, BundleExchange* bundles,
+ImportCommands::ImportCommands(const Actions& actions, SpecFiles* files, Exchange* exchange, BundleExchange* bundles,
                                FileDialogs* dialogs, QWidget* window)
     : QObject(window) {
   const auto import = [exchange, bundles](const QString& file) {
     hasSuffix(file, ".accrue-bundle") ? bundles->importBundle(file) : exchange->importCurves(file);
   };
-  connect(files, &WindowFiles::importRequested, this, import);
+  connect(files, &SpecFiles::importRequested, this, import);
   connect(actions[Command::importFile], &QAction::triggered, this, [import, dialogs, window] {
     const QString file = dialogs->openFile(window, tr("Import a bundle or a log"), QDir::homePath(),
                                            tr("Bundles and logs of other tools (*.accrue-bundle *.csv *.tsv "

@@ -9,14 +9,14 @@ class Actions;
 class BundleExchange;
 class Exchange;
 class FileDialogs;
-class WindowFiles;
+class SpecFiles;
 
 /// Imports a file, chosen or dropped on the window: a bundle, or the curves of another tool.
 class ImportCommands : public QObject {
   Q_OBJECT
 
  public:
-  ImportCommands(const Actions& actions, WindowFiles* files, Exchange* exchange, BundleExchange* bundles,
+  ImportCommands(const Actions& actions, SpecFiles* files, Exchange* exchange, BundleExchange* bundles,
                  FileDialogs* dialogs, QWidget* window);
 };
 

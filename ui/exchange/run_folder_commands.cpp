@@ -7,7 +7,7 @@
 #include <QGuiApplication>
 #include <QUrl>
 
-#include "accrue/run/run_order.h"
+#include "accrue/run/preflight/run_order.h"
 #include "document/library_probe.h"
 #include "kit/actions.h"
 #include "runs/runs_panel.h"

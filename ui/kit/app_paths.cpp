@@ -6,7 +6,7 @@
 #include <QCoreApplication>
 #include <QDir>
 
-#include "accrue/run/run_store.h"
+#include "accrue/run/record/run_store.h"
 
 namespace accrue::ui {
 

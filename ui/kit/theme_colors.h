@@ -8,7 +8,7 @@
 #include <QString>
 #include <array>
 
-#include "accrue/run/run_state.h"
+#include "accrue/run/events/run_state.h"
 
 namespace accrue::ui {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <map>
 
-#include "accrue/run/run_state.h"
+#include "accrue/run/events/run_state.h"
 #include "series/run_series.h"
 
 class QGridLayout;

@@ -3,7 +3,7 @@
 // library. No command of the Run menu reaches it, but it is held, continued and ended with its partner.
 #pragma once
 
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 #include "hosted_run.h"
 #include "series/engine_bridge.h"
 

@@ -3,7 +3,7 @@
 
 #include <QString>
 
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 #include "series/engine_bridge.h"
 
 namespace accrue::ui {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "accrue/run/run_event.h"
+#include "accrue/run/events/run_event.h"
 
 namespace accrue::ui {
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <set>
 
-#include "accrue/run/run_state.h"
+#include "accrue/run/events/run_state.h"
 
 namespace accrue::ui {
 

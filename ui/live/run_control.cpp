@@ -4,9 +4,9 @@
 #include <utility>
 #include <variant>
 
-#include "accrue/run/plugin_facts.h"
-#include "accrue/run/run_order.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/megatron/plugin_facts.h"
+#include "accrue/run/preflight/run_order.h"
 #include "document/library_probe.h"
 #include "document/preflight_runner.h"
 #include "document/spec_document.h"

@@ -9,10 +9,10 @@
 #include <optional>
 #include <vector>
 
-#include "accrue/run/branch.h"
-#include "accrue/run/findings.h"
-#include "accrue/run/result.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/fields/findings.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/record/branch.h"
 #include "document/spec_document.h"
 #include "held_phases.h"
 #include "hosted_run.h"

@@ -4,9 +4,9 @@
 #include <QObject>
 #include <vector>
 
-#include "accrue/run/findings.h"
-#include "accrue/run/result.h"
-#include "accrue/run/run_state.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/events/run_state.h"
+#include "accrue/run/fields/findings.h"
 
 namespace accrue::ui {
 

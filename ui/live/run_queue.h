@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "accrue/run/run_plan.h"
+#include "accrue/run/plan/run_plan.h"
 #include "document/spec_document.h"
 
 namespace accrue::ui {

@@ -4,7 +4,7 @@
 #include <QElapsedTimer>
 #include <QWidget>
 
-#include "accrue/run/run_state.h"
+#include "accrue/run/events/run_state.h"
 
 class QLabel;
 

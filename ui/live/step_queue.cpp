@@ -3,7 +3,7 @@
 
 #include <variant>
 
-#include "accrue/run/run_state.h"
+#include "accrue/run/events/run_state.h"
 
 namespace accrue::ui {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "accrue/run/run_event.h"
+#include "accrue/run/events/run_event.h"
 #include "series/engine_bridge.h"
 
 namespace accrue::ui {

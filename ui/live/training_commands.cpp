@@ -4,7 +4,7 @@
 #include <QKeySequence>
 #include <algorithm>
 
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
 #include "document/spec_document.h"
 #include "kit/actions.h"
 #include "kit/text.h"

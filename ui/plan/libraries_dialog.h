@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/plugin_facts.h"
+#include "accrue/run/megatron/plugin_facts.h"
 #include "kit/job_runner.h"
 
 class QDialogButtonBox;

@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "accrue/run/run_order.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/preflight/run_order.h"
 #include "document/findings_model.h"
 #include "document/library_probe.h"
 #include "document/preflight_runner.h"
@@ -42,7 +42,7 @@ LibraryDesk::LibraryDesk(const Parts& parts)
       parts_(parts),
       memory_(new LibraryMemory(parts.document, parts.preflight, parts.settings, this)) {
   connect(parts_.control, &RunControl::librariesMissed, this, &LibraryDesk::offer);
-  connect(parts_.files, &WindowFiles::runTaken, this, &LibraryDesk::takeRecorded);
+  connect(parts_.files, &SpecFiles::runTaken, this, &LibraryDesk::takeRecorded);
 }
 
 void LibraryDesk::choose() {

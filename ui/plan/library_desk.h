@@ -7,8 +7,8 @@
 #include <functional>
 #include <vector>
 
-#include "accrue/run/plugin_facts.h"
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/megatron/plugin_facts.h"
 #include "kit/job_runner.h"
 #include "live/run_control.h"
 
@@ -25,7 +25,7 @@ class PreflightRunner;
 class RunLibrary;
 class RunSeries;
 class SpecDocument;
-class WindowFiles;
+class SpecFiles;
 struct LibraryQuestion;
 
 /// Choice of plug-in libraries by the user: for the set-up, and for a run whose libraries have moved.
@@ -38,7 +38,7 @@ class LibraryDesk : public QObject {
     PreflightRunner* preflight;
     RunControl* control;
     RunLibrary* library;
-    WindowFiles* files;
+    SpecFiles* files;
     FileDialogs* dialogs;
     QSettings* settings;
     MessageBar* bar;

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "accrue/run/plan_check.h"
-#include "accrue/run/rank_cost.h"
+#include "accrue/run/cost/rank_cost.h"
+#include "accrue/run/record/plan_check.h"
 
 namespace accrue::ui {
 

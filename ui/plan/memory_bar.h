@@ -6,7 +6,7 @@
 #include <QWidget>
 #include <optional>
 
-#include "accrue/run/rank_cost.h"
+#include "accrue/run/cost/rank_cost.h"
 
 class QPainter;
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "accrue/run/pipeline_timeline.h"
+#include "accrue/run/window/pipeline_timeline.h"
 #include "kit/job_runner.h"
 
 namespace accrue::ui {

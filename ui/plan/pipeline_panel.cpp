@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "accrue/run/accumulation_knobs.h"
+#include "accrue/run/fields/accumulation_knobs.h"
 #include "canvas/plot_header.h"
 #include "document/preflight_runner.h"
 #include "document/spec_document.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/pipeline_timeline.h"
+#include "accrue/run/window/pipeline_timeline.h"
 #include "kit/theme_colors.h"
 
 namespace accrue::ui {

@@ -10,9 +10,9 @@
 #include <numeric>
 #include <optional>
 
-#include "accrue/run/accumulation_knobs.h"
-#include "accrue/run/forecast.h"
-#include "accrue/run/sample_lock.h"
+#include "accrue/run/fields/accumulation_knobs.h"
+#include "accrue/run/fields/sample_lock.h"
+#include "accrue/run/plan/forecast.h"
 #include "document/preflight_runner.h"
 #include "document/spec_document.h"
 #include "kit/number_text.h"

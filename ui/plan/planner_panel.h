@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "accrue/run/rank_cost.h"
-#include "accrue/run/run_spec.h"
+#include "accrue/run/cost/rank_cost.h"
+#include "accrue/run/fields/spec.h"
 
 class QLabel;
 class QSlider;

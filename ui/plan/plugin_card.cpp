@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
 #include "document/preflight_runner.h"
 #include "document/spec_document.h"
 #include "kit/number_text.h"

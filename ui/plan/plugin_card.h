@@ -5,9 +5,9 @@
 #include <QWidget>
 #include <optional>
 
-#include "accrue/run/megatron_lowering.h"
-#include "accrue/run/plugins.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/megatron/megatron_lowering.h"
+#include "accrue/run/whatif/plugins.h"
 
 class QGridLayout;
 class QLabel;

@@ -3,7 +3,7 @@
 
 #include <QWidget>
 
-#include "accrue/run/plugins.h"
+#include "accrue/run/whatif/plugins.h"
 
 namespace accrue::ui {
 

@@ -8,8 +8,8 @@
 #include <QScrollBar>
 #include <QVBoxLayout>
 
-#include "accrue/run/forecast.h"
-#include "accrue/run/megatron_lowering.h"
+#include "accrue/run/megatron/megatron_lowering.h"
+#include "accrue/run/plan/forecast.h"
 #include "document/preflight_runner.h"
 #include "document/spec_document.h"
 #include "kit/number_text.h"

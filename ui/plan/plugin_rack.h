@@ -4,7 +4,7 @@
 #include <QWidget>
 #include <vector>
 
-#include "accrue/run/plugins.h"
+#include "accrue/run/whatif/plugins.h"
 #include "document/plan_follower.h"
 
 class QLabel;

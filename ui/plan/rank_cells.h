@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "accrue/run/rank_cost.h"
-#include "accrue/run/rank_grid.h"
+#include "accrue/run/cost/rank_cost.h"
+#include "accrue/run/cost/rank_grid.h"
 #include "series/rank_status.h"
 
 namespace accrue::ui {

@@ -6,7 +6,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "accrue/run/forecast.h"
+#include "accrue/run/plan/forecast.h"
 #include "document/preflight_runner.h"
 #include "kit/number_text.h"
 #include "kit/text.h"

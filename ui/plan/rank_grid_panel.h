@@ -5,7 +5,7 @@
 #include <QWidget>
 #include <optional>
 
-#include "accrue/run/run_plan.h"
+#include "accrue/run/plan/run_plan.h"
 #include "series/run_series.h"
 
 class QLabel;

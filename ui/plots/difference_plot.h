@@ -4,7 +4,7 @@
 #include <QWidget>
 #include <vector>
 
-#include "accrue/run/curve_comparison.h"
+#include "accrue/run/record/curve_comparison.h"
 #include "kit/clock.h"
 
 namespace accrue::ui {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/run_event.h"
+#include "accrue/run/events/run_event.h"
 #include "kit/clock.h"
 
 namespace accrue::ui {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/rank_grid.h"
-#include "accrue/run/run_event.h"
+#include "accrue/run/cost/rank_grid.h"
+#include "accrue/run/events/run_event.h"
 #include "lane.h"
 
 namespace accrue::ui {

@@ -12,7 +12,7 @@
 #include <deque>
 #include <vector>
 
-#include "accrue/run/run_event.h"
+#include "accrue/run/events/run_event.h"
 
 namespace accrue::ui {
 

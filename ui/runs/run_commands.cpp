@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "kit/actions.h"
-#include "kit/raise_window.h"
+#include "kit/raise.h"
 #include "run_library.h"
 #include "run_notebook.h"
 #include "run_notes_sheet.h"

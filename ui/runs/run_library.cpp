@@ -12,10 +12,10 @@
 #include <map>
 #include <utility>
 
-#include "accrue/run/checkpoint_mark.h"
-#include "accrue/run/event_reader.h"
-#include "accrue/run/run_order.h"
-#include "accrue/run/run_store.h"
+#include "accrue/run/events/event_reader.h"
+#include "accrue/run/preflight/run_order.h"
+#include "accrue/run/record/run_store.h"
+#include "accrue/run/window/checkpoint_mark.h"
 #include "series/event_pump.h"
 
 namespace accrue::ui {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "accrue/run/loss_difference.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/loss_difference.h"
+#include "accrue/run/fields/spec_fields.h"
 #include "runs_panel.h"
 #include "series/run_series.h"
 #include "widgets/message_bar.h"

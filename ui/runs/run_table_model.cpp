@@ -6,7 +6,7 @@
 #include <limits>
 #include <string_view>
 
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
 #include "kit/number_text.h"
 #include "kit/text.h"
 #include "series/run_name.h"

@@ -6,7 +6,7 @@
 #include <QFileInfo>
 #include <utility>
 
-#include "accrue/run/run_store.h"
+#include "accrue/run/record/run_store.h"
 #include "run_library.h"
 
 namespace accrue::ui {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <variant>
 
-#include "accrue/run/engine_host.h"
+#include "accrue/run/host/engine_host.h"
 
 namespace accrue::ui {
 

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/plugin_facts.h"
-#include "accrue/run/result.h"
-#include "accrue/run/run_plan.h"
-#include "accrue/run/run_state.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/events/run_state.h"
+#include "accrue/run/megatron/plugin_facts.h"
+#include "accrue/run/plan/run_plan.h"
 #include "event_pump.h"
 
 namespace accrue {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <numeric>
 
-#include "accrue/run/lamp.h"
+#include "accrue/run/events/lamp.h"
 #include "kit/no_value.h"
 #include "kit/number_text.h"
 #include "run_text.h"

@@ -4,7 +4,7 @@
 
 #include <QString>
 
-#include "accrue/run/run_event.h"
+#include "accrue/run/events/run_event.h"
 
 namespace accrue::ui {
 

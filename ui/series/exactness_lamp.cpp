@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "exactness_lamp.h"
 
-#include "accrue/run/lamp.h"
+#include "accrue/run/events/lamp.h"
 #include "kit/number_text.h"
 #include "kit/text.h"
 

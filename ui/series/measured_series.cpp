@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "accrue/run/run_state.h"
-#include "accrue/run/run_store.h"
+#include "accrue/run/events/run_state.h"
+#include "accrue/run/record/run_store.h"
 #include "kit/no_value.h"
 #include "kit/text.h"
 

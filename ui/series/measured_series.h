@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "accrue/run/run_event.h"
+#include "accrue/run/events/run_event.h"
 #include "kit/clock.h"
 #include "points/metric.h"
 #include "points/micro_step_join.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "accrue/run/lr_curve.h"
-#include "accrue/run/window_ends.h"
+#include "accrue/run/window/lr_curve.h"
+#include "accrue/run/window/window_ends.h"
 
 namespace accrue::ui {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/run_plan.h"
+#include "accrue/run/plan/run_plan.h"
 #include "kit/clock.h"
 
 namespace accrue::ui {

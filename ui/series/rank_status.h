@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/run_event.h"
-#include "accrue/run/run_plan.h"
+#include "accrue/run/events/run_event.h"
+#include "accrue/run/plan/run_plan.h"
 
 namespace accrue::ui {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
 #include "kit/number_text.h"
 #include "kit/text.h"
 #include "run_series.h"

@@ -8,7 +8,7 @@
 #include <QStringList>
 #include <vector>
 
-#include "accrue/run/sample_spread.h"
+#include "accrue/run/record/sample_spread.h"
 
 namespace accrue::ui {
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
 #include "kit/text.h"
 #include "run_text.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/run_spec.h"
+#include "accrue/run/fields/spec.h"
 
 namespace accrue::ui {
 

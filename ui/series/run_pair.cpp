@@ -5,7 +5,7 @@
 #include <QObject>
 #include <cmath>
 
-#include "accrue/run/curve_parting.h"
+#include "accrue/run/record/curve_parting.h"
 #include "kit/no_value.h"
 #include "kit/number_text.h"
 #include "kit/text.h"

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "accrue/run/curve_comparison.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/record/curve_comparison.h"
 #include "kit/clock.h"
 
 namespace accrue::ui {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "accrue/run/run_store.h"
+#include "accrue/run/record/run_store.h"
 #include "kit/text.h"
 
 namespace accrue::ui {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/run_event.h"
-#include "accrue/run/run_state.h"
+#include "accrue/run/events/run_event.h"
+#include "accrue/run/events/run_state.h"
 #include "exactness_lamp.h"
 
 namespace accrue {

@@ -4,9 +4,9 @@
 #include <QFileInfo>
 #include <algorithm>
 
-#include "accrue/run/choice_names.h"
-#include "accrue/run/run_store.h"
-#include "accrue/run/steps_record.h"
+#include "accrue/run/events/steps_record.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/record/run_store.h"
 #include "kit/number_text.h"
 #include "kit/text.h"
 

@@ -14,10 +14,10 @@
 #include <optional>
 #include <vector>
 
-#include "accrue/run/plan_check.h"
-#include "accrue/run/run_event.h"
-#include "accrue/run/run_plan.h"
-#include "accrue/run/run_state.h"
+#include "accrue/run/events/run_event.h"
+#include "accrue/run/events/run_state.h"
+#include "accrue/run/plan/run_plan.h"
+#include "accrue/run/record/plan_check.h"
 #include "kit/job_runner.h"
 #include "measured_series.h"
 #include "plan_outline.h"

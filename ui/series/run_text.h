@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "accrue/run/run_state.h"
-#include "accrue/run/spec_fields.h"
-#include "accrue/run/step_phase.h"
+#include "accrue/run/events/run_state.h"
+#include "accrue/run/events/step_phase.h"
+#include "accrue/run/fields/spec_fields.h"
 
 namespace accrue::ui {
 

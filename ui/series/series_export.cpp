@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-#include "accrue/run/non_finite.h"
+#include "accrue/run/base/non_finite.h"
 #include "kit/no_value.h"
 #include "points/smoothing.h"
 #include "run_name.h"

@@ -7,8 +7,8 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "accrue/run/forecast.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/plan/forecast.h"
 #include "document/findings_model.h"
 #include "kit/number_text.h"
 #include "kit/text.h"

@@ -5,7 +5,7 @@
 #include <QWidget>
 #include <optional>
 
-#include "accrue/run/preflight.h"
+#include "accrue/run/preflight/preflight.h"
 #include "series/plan_outline.h"
 
 class QLabel;

@@ -5,7 +5,7 @@
 #include <QCheckBox>
 #include <QComboBox>
 
-#include "accrue/run/choice_names.h"
+#include "accrue/run/fields/choice_names.h"
 #include "choice_notes_delegate.h"
 #include "kit/text.h"
 #include "kit/theme.h"

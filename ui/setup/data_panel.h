@@ -4,7 +4,7 @@
 #include <QWidget>
 #include <optional>
 
-#include "accrue/run/corpus_report.h"
+#include "accrue/run/facts/corpus_report.h"
 #include "kit/job_runner.h"
 
 class QLabel;

@@ -5,7 +5,7 @@
 #include <QObject>
 #include <QString>
 
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
 
 class QWidget;
 

@@ -9,7 +9,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "accrue/run/program.h"
+#include "accrue/run/base/program.h"
 #include "document/spec_document.h"
 #include "field_row.h"
 #include "field_section.h"

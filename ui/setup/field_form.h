@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/findings.h"
-#include "accrue/run/megatron_lowering.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/findings.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/megatron/megatron_lowering.h"
 
 class QAction;
 class QLabel;

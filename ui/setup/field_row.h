@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/findings.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/findings.h"
+#include "accrue/run/fields/spec_fields.h"
 
 class QAction;
 class QGridLayout;

@@ -8,7 +8,7 @@ namespace accrue::ui {
 
 class Actions;
 class MessageBar;
-class WindowFiles;
+class SpecFiles;
 
 /// The File menu's commands on specs and run folders, the menus of recent files and presets, and what is said of files.
 class FileCommands : public QObject {
@@ -16,7 +16,7 @@ class FileCommands : public QObject {
 
  public:
   /// The menu bar has been filled.
-  FileCommands(const Actions& actions, WindowFiles* files, MessageBar* bar, QMainWindow* window);
+  FileCommands(const Actions& actions, SpecFiles* files, MessageBar* bar, QMainWindow* window);
 };
 
 }  // namespace accrue::ui

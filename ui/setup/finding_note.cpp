@@ -7,7 +7,7 @@
 #include <QPushButton>
 #include <algorithm>
 
-#include "accrue/run/megatron_fields.h"
+#include "accrue/run/megatron/megatron_fields.h"
 #include "document/findings_model.h"
 #include "kit/theme.h"
 

@@ -4,8 +4,8 @@
 #include <QWidget>
 #include <vector>
 
-#include "accrue/run/findings.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/findings.h"
+#include "accrue/run/fields/spec_fields.h"
 
 class QLabel;
 class QPushButton;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "accrue/run/megatron_fields.h"
+#include "accrue/run/megatron/megatron_fields.h"
 #include "kit/text.h"
 
 namespace accrue::ui {

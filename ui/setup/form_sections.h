@@ -6,7 +6,7 @@
 #include <QString>
 #include <string_view>
 
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
 
 namespace accrue::ui {
 

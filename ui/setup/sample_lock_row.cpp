@@ -7,7 +7,7 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
-#include "accrue/run/sample_lock.h"
+#include "accrue/run/fields/sample_lock.h"
 #include "document/preflight_runner.h"
 #include "document/spec_document.h"
 #include "kit/number_text.h"

@@ -7,7 +7,7 @@
 #include <QLineEdit>
 #include <QScopedValueRollback>
 
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_io.h"
 #include "document/findings_model.h"
 #include "kit/theme.h"
 

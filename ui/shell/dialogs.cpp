@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
 #include "exchange/figure_dialog.h"
 #include "kit/text.h"
 

@@ -20,7 +20,7 @@ namespace accrue::ui {
 
 Documents::Documents(const Actions& actions, const Parts& parts, QObject* parent)
     : QObject(parent), actions_(actions), parts_(parts) {
-  connect(parts_.files, &WindowFiles::documentOpened, this, &Documents::show);
+  connect(parts_.files, &SpecFiles::documentOpened, this, &Documents::show);
   connect(actions_[Command::closeSpec], &QAction::triggered, this, &Documents::close);
   connect(actions_[Command::demo], &QAction::triggered, this, &Documents::runDemo);
   connect(parts_.control, &RunControl::ended, this, [this] {
@@ -31,20 +31,20 @@ Documents::Documents(const Actions& actions, const Parts& parts, QObject* parent
 
 void Documents::connectStartPage() {
   StartPage* start = parts_.centre->start();
-  WindowFiles* files = parts_.files;
+  SpecFiles* files = parts_.files;
   connect(start, &StartPage::lessonRequested, parts_.lessons, &LessonDesk::openFirst);
   connect(start, &StartPage::galleryRequested, actions_[Command::bugGallery], &QAction::trigger);
   connect(start, &StartPage::demoRequested, this, &Documents::runDemo);
-  connect(start, &StartPage::openRequested, files, &WindowFiles::askAndOpen);
-  connect(start, &StartPage::newRequested, files, &WindowFiles::newSpec);
-  connect(start, &StartPage::fileRequested, files, &WindowFiles::openPath);
+  connect(start, &StartPage::openRequested, files, &SpecFiles::askAndOpen);
+  connect(start, &StartPage::newRequested, files, &SpecFiles::newSpec);
+  connect(start, &StartPage::fileRequested, files, &SpecFiles::openPath);
   connect(start, &StartPage::presetRequested, this, [this, files](const QString& resource, const QString& name) {
     const bool opened = files->openPreset(resource, name);
     if (opened && resource == QLatin1String("ten-batches.accrue")) actions_[Command::compareDialects]->trigger();
   });
   connect(start, &StartPage::runsRequested, this, &Documents::runsWanted);
   const auto show_recent = [start, files] { start->setRecentFiles(files->recentFiles()); };
-  connect(files, &WindowFiles::recentChanged, start, show_recent);
+  connect(files, &SpecFiles::recentChanged, start, show_recent);
   show_recent();
 }
 

@@ -14,7 +14,7 @@ class RunsPanel;
 struct Draft;
 class SetupPanel;
 class SpecDocument;
-class WindowFiles;
+class SpecFiles;
 
 /// Opens and closes documents: shows the right page, opens what the start page offers, and offers edits that were kept
 /// from an earlier window.
@@ -25,7 +25,7 @@ class Documents : public QObject {
   struct Parts {
     SpecDocument* document;
     RunControl* control;
-    WindowFiles* files;
+    SpecFiles* files;
     DraftKeeper* drafts;
     LessonDesk* lessons;
     RunsPanel* runs;

@@ -15,20 +15,20 @@ struct Arrangement {
   double left_share, right_share, bottom_share;
 };
 
-Arrangement arrangementOf(WindowLayout layout) {
+Arrangement arrangementOf(DockLayout layout) {
   const auto names = [](std::initializer_list<const char*> docks) {
     QStringList list;
     for (const char* dock : docks) list << QLatin1String(dock);
     return list;
   };
   switch (layout) {
-    case WindowLayout::compare:
+    case DockLayout::compare:
       return {{}, {}, names({"eventsDock", "runsDock"}), 0.0, 0.0, 0.42};
-    case WindowLayout::debug:
+    case DockLayout::debug:
       return {{}, names({"ranksDock", "windowDock"}), names({"eventsDock", "pipelineDock"}), 0.0, 0.36, 0.36};
-    case WindowLayout::lesson:
+    case DockLayout::lesson:
       return {names({"setupDock"}), names({"windowDock"}), {}, 0.3, 0.28, 0.0};
-    case WindowLayout::studio:
+    case DockLayout::studio:
       break;
   }
   return {};
@@ -36,8 +36,8 @@ Arrangement arrangementOf(WindowLayout layout) {
 
 }  // namespace
 
-void applyLayout(QMainWindow* window, WindowLayout layout) {
-  if (layout == WindowLayout::studio) return;
+void applyLayout(QMainWindow* window, DockLayout layout) {
+  if (layout == DockLayout::studio) return;
   const Arrangement wanted = arrangementOf(layout);
   const QStringList shown = wanted.left + wanted.right + wanted.bottom;
   for (QDockWidget* dock : window->findChildren<QDockWidget*>()) dock->setVisible(shown.contains(dock->objectName()));

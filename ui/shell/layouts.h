@@ -6,10 +6,10 @@
 
 namespace accrue::ui {
 
-enum class WindowLayout { studio, compare, debug, lesson };
+enum class DockLayout { studio, compare, debug, lesson };
 
 /// From the default layout on, while no lesson is open: hides the docks that a layout has no use for, and gives the
 /// others their room.
-void applyLayout(QMainWindow* window, WindowLayout layout);
+void applyLayout(QMainWindow* window, DockLayout layout);
 
 }  // namespace accrue::ui

@@ -36,7 +36,7 @@
 #include "live/close_messages.h"
 #include "live/companion_run.h"
 #include "live/inspector_panel.h"
-#include "live/joined_spec.h"
+#include "live/joined_set_up.h"
 #include "live/run_control.h"
 #include "live/run_messages.h"
 #include "live/run_queue.h"
@@ -74,7 +74,7 @@
 #include "teach/lesson_player.h"
 #include "teach/narrator.h"
 #include "view_commands.h"
-#include "window_memory.h"
+#include "view_memory.h"
 
 namespace accrue::ui {
 
@@ -90,7 +90,7 @@ MainWindow::MainWindow(const StudioParts& parts)
       events_(new EventsPanel(parts.library->log(), this)),
       lesson_player_(new LessonPlayer(parts.document, parts.control, this)),
       status_(new StatusRow(this)),
-      files_(new WindowFiles(parts.document, parts.library, parts.dialogs, parts.settings, this)),
+      files_(new SpecFiles(parts.document, parts.library, parts.dialogs, parts.settings, this)),
       queue_(new RunQueue(parts.control, this)),
       companion_(new CompanionRun(parts.control, parts.library, this)),
       close_guard_(new CloseGuard(parts.control->bridgeOptions(), parts.dialogs, parts.settings, this)),
@@ -191,7 +191,7 @@ void MainWindow::addDocuments() {
   MessageBar* bar = centre_->messages();
   new EditCommands(actions_, parts_.document, setup_, this);
   new FileCommands(actions_, files_, bar, this);
-  new JoinedSpec(parts_.control, parts_.document, files_, bar, this);
+  new JoinedSetUp(parts_.control, parts_.document, files_, bar, this);
   documents_ = new Documents(
       actions_, {parts_.document, parts_.control, files_, drafts_, lessons_, runs_, setup_, centre_}, this);
   connect(documents_, &Documents::runsWanted, this, [this] {
@@ -251,7 +251,7 @@ void MainWindow::addExchange() {
 }
 
 void MainWindow::restoreLayout() {
-  if (!restoreWindow(this, centre_->plots(), setup_->form(), *parts_.settings)) view_->resetLayout();
+  if (!restoreView(this, centre_->plots(), setup_->form(), *parts_.settings)) view_->resetLayout();
   const QSignalBlocker quiet(actions_[Command::fullScreen]);
   actions_[Command::fullScreen]->setChecked(isFullScreen());
 }
@@ -328,7 +328,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
   view_->leavePresenter();
   lessons_->leave();
   drafts_->keep();
-  saveWindow(*this, *centre_->plots(), *setup_->form(), *parts_.settings);
+  saveView(*this, *centre_->plots(), *setup_->form(), *parts_.settings);
   event->accept();
   Q_EMIT closed();
 }

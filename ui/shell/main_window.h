@@ -36,7 +36,7 @@ class StatusRow;
 class Theme;
 class TrainingCommands;
 class ViewCommands;
-class WindowFiles;
+class SpecFiles;
 
 /// The parts that the window uses; all outlive it.
 struct StudioParts {
@@ -51,7 +51,7 @@ struct StudioParts {
 };
 
 /// The window. It makes the features of the studio and arranges what they bring: panels in docks, and commands, which
-/// they connect themselves. It holds no run logic (RunControl) and no document logic (SpecDocument, WindowFiles).
+/// they connect themselves. It holds no run logic (RunControl) and no document logic (SpecDocument, SpecFiles).
 class MainWindow : public QMainWindow {
   Q_OBJECT
 
@@ -64,7 +64,7 @@ class MainWindow : public QMainWindow {
 
   const Actions& actions() const { return actions_; }
   PlotArea* plots() const;
-  WindowFiles* files() const { return files_; }
+  SpecFiles* files() const { return files_; }
   CloseGuard* closeGuard() const { return close_guard_; }
   /// Opens a spec or a run folder.
   void openPath(const QString& path);
@@ -114,7 +114,7 @@ class MainWindow : public QMainWindow {
   LessonPlayer* lesson_player_;
   LessonDesk* lessons_ = nullptr;
   StatusRow* status_;
-  WindowFiles* files_;
+  SpecFiles* files_;
   RunQueue* queue_;
   CompanionRun* companion_;
   CloseGuard* close_guard_;

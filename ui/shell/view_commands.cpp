@@ -29,7 +29,7 @@ ViewCommands::ViewCommands(const Actions& actions, const Parts& parts, QMainWind
     window->setWindowState(window->windowState().setFlag(Qt::WindowFullScreen, on));  // maximised again afterwards
   });
   connect(actions.layouts(), &QActionGroup::triggered, this,
-          [this](QAction* action) { showLayout(static_cast<WindowLayout>(action->data().toInt())); });
+          [this](QAction* action) { showLayout(static_cast<DockLayout>(action->data().toInt())); });
   connect(size_, &ViewSize::presenting, parts_.centre->plots(), &PlotArea::setKeyShown);
   // Its button is no place for the focus.
   connect(size_, &ViewSize::presenting, parts_.centre, &CentrePage::focusShown);
@@ -52,13 +52,13 @@ void ViewCommands::leavePresenter() {
 }
 
 void ViewCommands::resetLayout() {
-  showLayout(parts_.lessons->isOpen() ? WindowLayout::lesson : WindowLayout::studio);
+  showLayout(parts_.lessons->isOpen() ? DockLayout::lesson : DockLayout::studio);
 }
 
-void ViewCommands::showLayout(WindowLayout layout) {
+void ViewCommands::showLayout(DockLayout layout) {
   size_->leavePresenter();
   size_->forgetDockSizes();
-  if (parts_.lessons->isOpen() && layout == WindowLayout::lesson) return parts_.lessons->arrange();
+  if (parts_.lessons->isOpen() && layout == DockLayout::lesson) return parts_.lessons->arrange();
   placeDocks();
   applyLayout(window_, layout);
 }

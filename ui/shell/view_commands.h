@@ -15,7 +15,7 @@ class Docks;
 class LessonDesk;
 class Theme;
 class ViewSize;
-enum class WindowLayout;
+enum class DockLayout;
 
 /// The View menu: layouts, panes, the size of text, themes, full screen.
 class ViewCommands : public QObject {
@@ -33,7 +33,7 @@ class ViewCommands : public QObject {
   ViewCommands(const Actions& actions, const Parts& parts, QMainWindow* window);
 
   void resetLayout();
-  void showLayout(WindowLayout layout);
+  void showLayout(DockLayout layout);
   /// Before the layout is saved, which is the user's own.
   void leavePresenter();
 

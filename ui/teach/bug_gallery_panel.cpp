@@ -8,8 +8,8 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "accrue/run/bug_gallery.h"
-#include "accrue/run/choice_names.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/whatif/bug_gallery.h"
 #include "document/spec_document.h"
 #include "document/spec_files.h"
 #include "kit/text.h"
@@ -21,7 +21,7 @@
 
 namespace accrue::ui {
 
-BugGalleryPanel::BugGalleryPanel(SpecDocument* document, RunControl* control, RunLibrary* library, WindowFiles* files,
+BugGalleryPanel::BugGalleryPanel(SpecDocument* document, RunControl* control, RunLibrary* library, SpecFiles* files,
                                  QWidget* parent)
     : QWidget(parent),
       document_(document),

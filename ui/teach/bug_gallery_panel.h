@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "accrue/run/run_spec.h"
+#include "accrue/run/fields/spec.h"
 
 class QDockWidget;
 class QLabel;
@@ -21,7 +21,7 @@ class RunControl;
 class RunLibrary;
 class RunSeries;
 class SpecDocument;
-class WindowFiles;
+class SpecFiles;
 
 /// The bug gallery: fifteen bugs, each with its symptom, a run that shows it, its detector, and a fix with one click.
 /// The run with the bug and the fixed one are drawn over each other.
@@ -29,7 +29,7 @@ class BugGalleryPanel : public QWidget {
   Q_OBJECT
 
  public:
-  BugGalleryPanel(SpecDocument* document, RunControl* control, RunLibrary* library, WindowFiles* files,
+  BugGalleryPanel(SpecDocument* document, RunControl* control, RunLibrary* library, SpecFiles* files,
                   QWidget* parent = nullptr);
   DockPanel dock();
 
@@ -59,7 +59,7 @@ class BugGalleryPanel : public QWidget {
   SpecDocument* document_;
   RunControl* control_;
   RunLibrary* library_;
-  WindowFiles* files_;
+  SpecFiles* files_;
   QListWidget* list_;
   QLabel* symptom_;
   QLabel* detector_;

@@ -6,8 +6,8 @@
 #include <QSignalBlocker>
 #include <QVBoxLayout>
 
-#include "accrue/run/spec_io.h"
-#include "accrue/run/upstream_defects.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/whatif/upstream_defects.h"
 #include "document/preflight_runner.h"
 #include "document/spec_document.h"
 #include "kit/text.h"

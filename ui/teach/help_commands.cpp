@@ -6,13 +6,13 @@
 #include <QMessageBox>
 #include <QSysInfo>
 
-#include "accrue/run/version.h"
+#include "accrue/run/base/version.h"
 #include "differences_sheet.h"
 #include "document/preflight_runner.h"
 #include "glossary_sheet.h"
 #include "kit/actions.h"
 #include "kit/number_text.h"
-#include "kit/raise_window.h"
+#include "kit/raise.h"
 #include "live/run_control.h"
 #include "manual_sheet.h"
 #include "series/run_text.h"

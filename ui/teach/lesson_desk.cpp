@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
 #include "document/spec_files.h"
 #include "kit/actions.h"
 #include "kit/theme.h"
@@ -52,15 +52,15 @@ LessonDesk::LessonDesk(LessonPlayer* player, LessonPanel* panel, const LessonDes
   connect(panel_, &LessonPanel::chosen, this, &LessonDesk::openFile);
   connect(player_, &LessonPlayer::begun, this, &LessonDesk::begin);
   connect(player_, &LessonPlayer::closed, this, &LessonDesk::restore);
-  connect(player_, &LessonPlayer::stepChanged, parts_.files, &WindowFiles::markBuiltIn);
+  connect(player_, &LessonPlayer::stepChanged, parts_.files, &SpecFiles::markBuiltIn);
   connect(player_, &LessonPlayer::stepChanged, this, &LessonDesk::enableActions);
   connect(player_, &LessonPlayer::failed, this, &LessonDesk::say);
   connect(player_, &LessonPlayer::editRefused, this, &LessonDesk::sayRefused);
   connect(player_, &LessonPlayer::stepChanged, this, &LessonDesk::withdrawRefusal);
   connect(player_, &LessonPlayer::stepChanged, this, &LessonDesk::showField);
-  connect(parts_.files, &WindowFiles::lessonRequested, this, &LessonDesk::openFile);
+  connect(parts_.files, &SpecFiles::lessonRequested, this, &LessonDesk::openFile);
   // Another document ends the lesson, whose form would hide that document's fields.
-  connect(parts_.files, &WindowFiles::documentOpened, this, [this] { player_->close(); });
+  connect(parts_.files, &SpecFiles::documentOpened, this, [this] { player_->close(); });
   connect(player_, &LessonPlayer::judged, this, &LessonDesk::keepDone);
   const PlotArea* plots = parts_.plots;
   player_->setClock(clockKey(plots->clock()));

@@ -25,14 +25,14 @@ class MessageBar;
 class PlotArea;
 class RunSeries;
 class RunsPanel;
-class WindowFiles;
+class SpecFiles;
 class Actions;
 
 /// Parts of the window that a lesson rearranges; all outlive it.
 struct LessonDeskParts {
   QMainWindow* window = nullptr;
   const Actions* actions = nullptr;
-  WindowFiles* files = nullptr;
+  SpecFiles* files = nullptr;
   MessageBar* messages = nullptr;
   PlotArea* plots = nullptr;
   FieldForm* form = nullptr;

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/lesson_check.h"
-#include "accrue/run/run_spec.h"
-#include "accrue/run/sample_lock.h"
+#include "accrue/run/fields/sample_lock.h"
+#include "accrue/run/fields/spec.h"
+#include "accrue/run/lesson/lesson_check.h"
 #include "kit/job_runner.h"
 
 namespace accrue::ui {

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "accrue/run/run_state.h"
+#include "accrue/run/events/run_state.h"
 
 class QAction;
 class QSettings;

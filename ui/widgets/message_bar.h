@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "accrue/run/run_state.h"
+#include "accrue/run/events/run_state.h"
 
 class QBoxLayout;
 class QLabel;

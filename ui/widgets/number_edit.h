@@ -7,7 +7,7 @@
 #include <QString>
 #include <optional>
 
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
 
 namespace accrue::ui {
 

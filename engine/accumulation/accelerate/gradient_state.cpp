@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <ostream>
 
-#include "accrue/run/run_spec.h"
+#include "accrue/run/fields/spec.h"
 
 namespace accrue::accelerate {
 namespace {

@@ -15,7 +15,7 @@
 #include <system_error>
 #include <vector>
 
-#include "accrue/run/sync_path.h"
+#include "accrue/run/base/sync_path.h"
 #include "checkpoint/checkpoint_folders.h"
 
 namespace accrue::accelerate {

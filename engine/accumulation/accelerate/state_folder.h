@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "accrue/comm/communicator.h"
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 
 namespace accrue::accelerate {
 

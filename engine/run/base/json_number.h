@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "accrue/run/non_finite.h"
+#include "accrue/run/base/non_finite.h"
 #include "json_text.h"
 
 namespace accrue {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "accrue/run/sha256.h"
+#include "accrue/run/base/sha256.h"
 #include "json_text.h"
 
 namespace accrue {

@@ -9,8 +9,8 @@
 
 #include <cerrno>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/system_error.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/base/system_error.h"
 
 namespace accrue {
 

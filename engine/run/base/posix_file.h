@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "accrue/run/result.h"
-#include "accrue/run/sync_path.h"
-#include "accrue/run/system_error.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/base/sync_path.h"
+#include "accrue/run/base/system_error.h"
 
 namespace accrue {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/printable.h"
+#include "accrue/run/base/printable.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 
 #include <iterator>
 

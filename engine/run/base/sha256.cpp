@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SHA-256 from OpenSSL's libcrypto: a library of the distribution, with security updates, and fast on every CPU.
-#include "accrue/run/sha256.h"
+#include "accrue/run/base/sha256.h"
 
 #include <openssl/evp.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/standard_streams.h"
+#include "accrue/run/base/standard_streams.h"
 
 #include <fcntl.h>
 #include <unistd.h>

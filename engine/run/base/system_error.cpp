@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/system_error.h"
+#include "accrue/run/base/system_error.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>

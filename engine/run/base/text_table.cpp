@@ -7,7 +7,7 @@
 #include <charconv>
 #include <utility>
 
-#include "accrue/run/utf8.h"
+#include "accrue/run/base/utf8.h"
 #include "trimmed.h"
 
 namespace accrue {

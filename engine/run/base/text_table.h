@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 
 namespace accrue {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/utf8.h"
+#include "accrue/run/base/utf8.h"
 
 namespace accrue {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/version.h"
+#include "accrue/run/base/version.h"
 
 #include <string_view>
 

@@ -17,7 +17,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "accrue/run/model_share.h"
+#include "accrue/run/cost/model_share.h"
 #include "memory_estimate.h"
 
 namespace accrue {

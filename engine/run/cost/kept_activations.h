@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "accrue/run/run_spec.h"
+#include "accrue/run/fields/spec.h"
 
 namespace accrue {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "accrue/run/rank_cost.h"
+#include "accrue/run/cost/rank_cost.h"
 
 namespace accrue {
 

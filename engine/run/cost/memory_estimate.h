@@ -2,8 +2,8 @@
 // Predicted memory of one rank.
 #pragma once
 
-#include "accrue/run/accumulation_knobs.h"
-#include "accrue/run/rank_cost.h"
+#include "accrue/run/cost/rank_cost.h"
+#include "accrue/run/fields/accumulation_knobs.h"
 
 namespace accrue {
 

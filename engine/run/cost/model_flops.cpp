@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/model_flops.h"
+#include "accrue/run/cost/model_flops.h"
 
-#include "accrue/run/model_share.h"
+#include "accrue/run/cost/model_share.h"
 
 namespace accrue {
 

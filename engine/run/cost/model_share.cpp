@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/model_share.h"
+#include "accrue/run/cost/model_share.h"
 
 #include <algorithm>
 #include <functional>
 #include <numeric>
 
-#include "accrue/run/choice_names.h"
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/shard_layout.h"
+#include "accrue/run/fields/choice_names.h"
 
 namespace accrue {
 namespace {

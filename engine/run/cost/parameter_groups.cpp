@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/parameter_groups.h"
+#include "accrue/run/cost/parameter_groups.h"
 
 #include <algorithm>
 
-#include "accrue/run/model_share.h"
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/model_share.h"
+#include "accrue/run/cost/shard_layout.h"
 
 namespace accrue {
 namespace {

@@ -5,8 +5,8 @@
 #include <functional>
 #include <numeric>
 
-#include "accrue/run/model_share.h"
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/model_share.h"
+#include "accrue/run/cost/shard_layout.h"
 #include "parameter_totals.h"
 
 namespace accrue {

@@ -3,7 +3,7 @@
 // of one micro-batch, in 16 bit and with dropout, and the operations of forward and backward.
 #pragma once
 
-#include "accrue/run/run_spec.h"
+#include "accrue/run/fields/spec.h"
 
 namespace accrue {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/rank_cost.h"
+#include "accrue/run/cost/rank_cost.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "accrue/run/model_share.h"
-#include "accrue/run/pipeline_schedule.h"
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/model_share.h"
+#include "accrue/run/cost/shard_layout.h"
+#include "accrue/run/window/pipeline_schedule.h"
 #include "kept_activations.h"
 #include "memory_estimate.h"
 #include "parameter_totals.h"

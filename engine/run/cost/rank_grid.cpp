@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/rank_grid.h"
+#include "accrue/run/cost/rank_grid.h"
 
 #include <algorithm>
 
-#include "accrue/run/model_share.h"
-#include "accrue/run/name_of.h"
+#include "accrue/run/base/name_of.h"
+#include "accrue/run/cost/model_share.h"
 
 namespace accrue {
 

@@ -3,7 +3,7 @@
 // bucket, a range of this space, is complete as early as possible. Offsets are multiples of 16 elements (a cache line
 // of float32), which costs at most 15 elements per parameter. Buckets are cut anywhere and have equal size, so a large
 // embedding does not become one large bucket.
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/shard_layout.h"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "accrue/run/model_share.h"
+#include "accrue/run/cost/model_share.h"
 #include "kept_activations.h"
 #include "memory_estimate.h"
 #include "window_length.h"

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "accrue/run/rank_cost.h"
+#include "accrue/run/cost/rank_cost.h"
 
 namespace accrue {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/bert_dataset.h"
+#include "accrue/run/data/bert_dataset.h"
 
 #include <deque>
 

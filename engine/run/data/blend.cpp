@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/blend.h"
+#include "accrue/run/data/blend.h"
 
 #include <fmt/format.h>
 

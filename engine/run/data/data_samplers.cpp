@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/data_samplers.h"
+#include "accrue/run/data/data_samplers.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "accrue/run/torch_random.h"
+#include "accrue/run/data/torch_random.h"
 
 namespace accrue {
 namespace {

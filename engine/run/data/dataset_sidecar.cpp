@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/dataset_sidecar.h"
+#include "accrue/run/data/dataset_sidecar.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/dataset_splits.h"
+#include "accrue/run/data/dataset_splits.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/name_of.h"
+#include "accrue/run/base/name_of.h"
 #include "numpy_sum.h"
 
 namespace accrue {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "accrue/run/indexed_dataset_builder.h"
-#include "accrue/run/text_dataset.h"
+#include "accrue/run/data/indexed_dataset_builder.h"
+#include "accrue/run/data/text_dataset.h"
 
 namespace accrue {
 

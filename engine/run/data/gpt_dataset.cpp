@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/gpt_dataset.h"
+#include "accrue/run/data/gpt_dataset.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/gpt_index.h"
+#include "accrue/run/data/gpt_index.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "accrue/run/numpy_random.h"
+#include "accrue/run/data/numpy_random.h"
 #include "posix_file.h"
 
 namespace accrue {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/index_array.h"
+#include "accrue/run/data/index_array.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "accrue/run/mapped_file.h"
+#include "accrue/run/data/mapped_file.h"
 #include "index_layout.h"
 #include "part_file.h"
 #include "posix_file.h"

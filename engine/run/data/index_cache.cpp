@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/index_cache.h"
+#include "accrue/run/data/index_cache.h"
 
 #include <fmt/format.h>
 

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "accrue/run/indexed_dataset.h"
+#include "accrue/run/data/indexed_dataset.h"
 
 namespace accrue {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/indexed_dataset.h"
+#include "accrue/run/data/indexed_dataset.h"
 
 #include <fmt/format.h>
 
 #include <limits>
 
-#include "accrue/run/counted.h"
+#include "accrue/run/base/counted.h"
 #include "index_layout.h"
 #include "posix_file.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/indexed_dataset_builder.h"
+#include "accrue/run/data/indexed_dataset_builder.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/mapped_file.h"
+#include "accrue/run/data/mapped_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

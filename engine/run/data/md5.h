@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 
 namespace accrue {
 

@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "accrue/run/counted.h"
+#include "accrue/run/base/counted.h"
 #include "posix_file.h"
 
 namespace accrue {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/sentence_index.h"
+#include "accrue/run/data/sentence_index.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <random>
 #include <span>
 
-#include "accrue/run/counted.h"
+#include "accrue/run/base/counted.h"
 
 namespace accrue {
 namespace {

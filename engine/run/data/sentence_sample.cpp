@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "accrue/run/index_array.h"
+#include "accrue/run/data/index_array.h"
 
 namespace accrue {
 

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "accrue/run/indexed_dataset.h"
-#include "accrue/run/special_tokens.h"
-#include "accrue/run/token_masking.h"
+#include "accrue/run/data/indexed_dataset.h"
+#include "accrue/run/data/special_tokens.h"
+#include "accrue/run/data/token_masking.h"
 
 namespace accrue {
 

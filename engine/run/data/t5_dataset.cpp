@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/t5_dataset.h"
+#include "accrue/run/data/t5_dataset.h"
 
 #include <fmt/format.h>
 

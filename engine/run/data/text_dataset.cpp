@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/text_dataset.h"
+#include "accrue/run/data/text_dataset.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -11,8 +11,8 @@
 #include <optional>
 #include <utility>
 
-#include "accrue/run/indexed_dataset_builder.h"
-#include "accrue/run/sha256.h"
+#include "accrue/run/base/sha256.h"
+#include "accrue/run/data/indexed_dataset_builder.h"
 #include "document_writer.h"
 #include "json_lines.h"
 #include "json_text.h"

@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "accrue/run/system_error.h"
-#include "accrue/run/utf8.h"
+#include "accrue/run/base/system_error.h"
+#include "accrue/run/base/utf8.h"
 #include "foreign_file.h"
 
 namespace accrue {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/token_masking.h"
+#include "accrue/run/data/token_masking.h"
 
 #include <algorithm>
 #include <cmath>

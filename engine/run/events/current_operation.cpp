@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/current_operation.h"
+#include "accrue/run/events/current_operation.h"
 
 #include <algorithm>
 #include <array>
 
-#include "accrue/run/rank_grid.h"
+#include "accrue/run/cost/rank_grid.h"
 
 namespace accrue {
 namespace {

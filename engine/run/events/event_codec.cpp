@@ -4,7 +4,7 @@
 // shortest digits that read back the same. The reader checks size and depth on the bytes, then lets nlohmann-json build
 // the line and walks the field list. Non-finite numbers are the strings "nan", "inf", "-inf". Cost: one DOM per line;
 // arrays dominate it.
-#include "accrue/run/event_codec.h"
+#include "accrue/run/events/event_codec.h"
 
 #include <fmt/format.h>
 

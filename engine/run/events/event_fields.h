@@ -8,7 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "accrue/run/run_event.h"
+#include "accrue/run/events/run_event.h"
 
 namespace accrue::event_fields {
 

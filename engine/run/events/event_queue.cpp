@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Problem: a busy studio must neither block the supervisor nor use unbounded memory. Solution: a full queue drops only
 // events that the run folder has in full and that a picture does not need.
-#include "accrue/run/event_queue.h"
+#include "accrue/run/events/event_queue.h"
 
 #include <algorithm>
 #include <iterator>

@@ -2,7 +2,7 @@
 // Problem: the same lines arrive from a socket in pieces, from a finished file and from a growing one, and any may be
 // damaged. Solution: one reader that keeps an unfinished line, skips and counts what it cannot read, and notices jumps
 // in a rank's numbering; no input stops it.
-#include "accrue/run/event_reader.h"
+#include "accrue/run/events/event_reader.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,8 +12,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/event_codec.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/events/event_codec.h"
 #include "json_limits.h"
 #include "posix_file.h"
 

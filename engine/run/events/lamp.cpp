@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/lamp.h"
+#include "accrue/run/events/lamp.h"
 
 #include <algorithm>
 
-#include "accrue/run/name_of.h"
+#include "accrue/run/base/name_of.h"
 
 namespace accrue {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/rank_command.h"
+#include "accrue/run/events/rank_command.h"
 
 #include <fmt/format.h>
 

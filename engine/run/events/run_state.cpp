@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/run_state.h"
+#include "accrue/run/events/run_state.h"
 
-#include "accrue/run/name_of.h"
+#include "accrue/run/base/name_of.h"
 
 namespace accrue {
 

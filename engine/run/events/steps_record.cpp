@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/steps_record.h"
+#include "accrue/run/events/steps_record.h"
 
 #include <variant>
 

@@ -12,10 +12,10 @@
 #include <map>
 #include <utility>
 
-#include "accrue/run/bundle.h"
-#include "accrue/run/run_store.h"
-#include "accrue/run/sha256.h"
-#include "accrue/run/sync_path.h"
+#include "accrue/run/base/sha256.h"
+#include "accrue/run/base/sync_path.h"
+#include "accrue/run/export/bundle.h"
+#include "accrue/run/record/run_store.h"
 #include "bundle_archive.h"
 #include "bundle_manifest.h"
 #include "posix_file.h"

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "accrue/run/run_order.h"
-#include "accrue/run/version.h"
+#include "accrue/run/base/version.h"
+#include "accrue/run/preflight/run_order.h"
 #include "bundle_archive.h"
 #include "json_text.h"
 #include "lower_case.h"

@@ -2,7 +2,7 @@
 // Spans on one track must nest or be disjoint. Overlapping collectives do neither, so each goes to the first free track
 // of its axis. The k-th operation of a name along an axis, within one micro-step, is the same collective on every rank
 // of the group.
-#include "accrue/run/chrome_trace.h"
+#include "accrue/run/export/chrome_trace.h"
 
 #include <fmt/format.h>
 
@@ -14,8 +14,8 @@
 #include <tuple>
 #include <vector>
 
-#include "accrue/run/event_reader.h"
-#include "accrue/run/run_store.h"
+#include "accrue/run/events/event_reader.h"
+#include "accrue/run/record/run_store.h"
 #include "chrome_trace_file.h"
 
 namespace accrue {

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "accrue/run/version.h"
+#include "accrue/run/base/version.h"
 #include "posix_file.h"
 
 namespace accrue {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 #include "json_text.h"
 
 namespace accrue {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/code_export.h"
+#include "accrue/run/export/code_export.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <sstream>
 
-#include "accrue/run/choice_names.h"
-#include "accrue/run/version.h"
+#include "accrue/run/base/version.h"
+#include "accrue/run/fields/choice_names.h"
 #include "export_rules.h"
 #include "json_text.h"
 #include "other_formats.h"

@@ -2,7 +2,7 @@
 // Source of the keys: DeepSpeed's configuration reference (docs/_pages/config-json.md).
 #include <algorithm>
 
-#include "accrue/run/choice_names.h"
+#include "accrue/run/fields/choice_names.h"
 #include "export_rules.h"
 #include "json_text.h"
 #include "other_formats.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/export_file.h"
+#include "accrue/run/export/export_file.h"
 
 #include "posix_file.h"
 

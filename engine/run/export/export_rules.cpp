@@ -9,11 +9,11 @@
 #include <set>
 #include <string>
 
-#include "accrue/run/choice_names.h"
-#include "accrue/run/dataset_sidecar.h"
-#include "accrue/run/lr_curve.h"
-#include "accrue/run/megatron_lowering.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/data/dataset_sidecar.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/megatron/megatron_lowering.h"
+#include "accrue/run/window/lr_curve.h"
 
 namespace accrue::export_detail {
 

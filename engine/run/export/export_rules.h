@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/code_export.h"
+#include "accrue/run/export/code_export.h"
 
 namespace accrue::export_detail {
 

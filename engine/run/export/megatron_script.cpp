@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "accrue/run/choice_names.h"
-#include "accrue/run/indexed_corpus.h"
+#include "accrue/run/facts/indexed_corpus.h"
+#include "accrue/run/fields/choice_names.h"
 #include "export_rules.h"
 #include "other_formats.h"
 

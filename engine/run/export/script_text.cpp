@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "accrue/run/choice_names.h"
-#include "accrue/run/model_loss.h"
-#include "accrue/run/parameter_groups.h"
+#include "accrue/run/cost/parameter_groups.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/fields/model_loss.h"
 #include "export_rules.h"
 #include "python_literal.h"
 

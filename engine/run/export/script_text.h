@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "accrue/run/code_export.h"
+#include "accrue/run/export/code_export.h"
 #include "script_template.h"
 
 namespace accrue::export_detail {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/tensorboard_export.h"
+#include "accrue/run/export/tensorboard_export.h"
 
 #include <ctime>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "accrue/run/compare.h"
-#include "accrue/run/run_store.h"
-#include "accrue/run/tensorboard_file.h"
-#include "accrue/run/tensorboard_scalars.h"
+#include "accrue/run/record/compare.h"
+#include "accrue/run/record/run_store.h"
+#include "accrue/run/record/tensorboard_file.h"
+#include "accrue/run/record/tensorboard_scalars.h"
 
 namespace accrue {
 

@@ -7,9 +7,9 @@
 #include <cerrno>
 #include <chrono>
 
-#include "accrue/run/indexed_dataset.h"
-#include "accrue/run/kept_index.h"
-#include "accrue/run/mapped_file.h"
+#include "accrue/run/data/indexed_dataset.h"
+#include "accrue/run/data/mapped_file.h"
+#include "accrue/run/facts/kept_index.h"
 #include "posix_file.h"
 
 namespace accrue {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 #include "content_hash.h"
 
 namespace accrue {

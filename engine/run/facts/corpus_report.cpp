@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/corpus_report.h"
+#include "accrue/run/facts/corpus_report.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "accrue/run/indexed_samples.h"
+#include "accrue/run/facts/indexed_samples.h"
 
 namespace accrue {
 namespace {

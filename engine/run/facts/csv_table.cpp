@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // One pass over the text. The whole table is in memory, in doubles: CSV is for data that people look at; larger sets
 // are token files.
-#include "accrue/run/csv_table.h"
+#include "accrue/run/facts/csv_table.h"
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <set>
 
-#include "accrue/run/counted.h"
+#include "accrue/run/base/counted.h"
 #include "foreign_file.h"
 #include "posix_file.h"
 #include "text_table.h"

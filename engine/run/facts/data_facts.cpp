@@ -2,7 +2,7 @@
 // Counting without loading: a text or token file is read once, in blocks, for its hash and its largest token; its size
 // gives the samples. For indexed datasets headers and parts are read (indexed_corpus.h). The hash is XXH3-128, which
 // runs at memory speed. It detects a changed file; it does not protect against a forger.
-#include "accrue/run/data_facts.h"
+#include "accrue/run/facts/data_facts.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -19,12 +19,12 @@
 #include <memory>
 #include <span>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/csv_table.h"
-#include "accrue/run/data_split.h"
-#include "accrue/run/indexed_corpus.h"
-#include "accrue/run/model_loss.h"
-#include "accrue/run/sample_places.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/data/data_split.h"
+#include "accrue/run/facts/csv_table.h"
+#include "accrue/run/facts/indexed_corpus.h"
+#include "accrue/run/facts/sample_places.h"
+#include "accrue/run/fields/model_loss.h"
 #include "content_hash.h"
 #include "foreign_file.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Facts of this host from the kernel's files. Any file may be missing or have another format; an unavailable fact keeps
 // its default and does not fail a run.
-#include "accrue/run/host_facts.h"
+#include "accrue/run/facts/host_facts.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -12,8 +12,8 @@
 #include <string_view>
 #include <utility>
 
-#include "accrue/run/program.h"
-#include "accrue/run/version.h"
+#include "accrue/run/base/program.h"
+#include "accrue/run/base/version.h"
 #include "host_sources.h"
 #include "json_text.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "accrue/run/host_facts.h"
+#include "accrue/run/facts/host_facts.h"
 
 namespace accrue::host_detail {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/indexed_corpus.h"
+#include "accrue/run/facts/indexed_corpus.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <cmath>
 #include <limits>
 
-#include "accrue/run/blend.h"
-#include "accrue/run/counted.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/data/blend.h"
 #include "corpus_hash.h"
 #include "indexed_requests.h"
 #include "window_length.h"

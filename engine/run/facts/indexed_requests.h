@@ -2,9 +2,9 @@
 // Requests of a spec to the samplers of BERT and T5.
 #pragma once
 
-#include "accrue/run/bert_dataset.h"
-#include "accrue/run/indexed_corpus.h"
-#include "accrue/run/t5_dataset.h"
+#include "accrue/run/data/bert_dataset.h"
+#include "accrue/run/data/t5_dataset.h"
+#include "accrue/run/facts/indexed_corpus.h"
 
 namespace accrue {
 

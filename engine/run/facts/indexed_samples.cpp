@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/indexed_samples.h"
+#include "accrue/run/facts/indexed_samples.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/kept_index.h"
+#include "accrue/run/facts/kept_index.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

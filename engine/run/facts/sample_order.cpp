@@ -2,12 +2,12 @@
 // The permutation is a balanced Feistel network over the smallest even number of bits that holds the size. An index
 // outside the size passes through again until it is inside (at most about four times on average). It is a bijection for
 // any round function, so no sample is lost or repeated in an epoch.
-#include "accrue/run/sample_order.h"
+#include "accrue/run/facts/sample_order.h"
 
 #include <algorithm>
 #include <bit>
 
-#include "accrue/run/mix64.h"
+#include "accrue/run/base/mix64.h"
 
 namespace accrue {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Spelling of every choice of a spec. Names are snake_case, except for spellings fixed by the spec format. Each list is
 // in enum order, up to the last value that a spec can name.
-#include "accrue/run/choice_names.h"
+#include "accrue/run/fields/choice_names.h"
 
 namespace accrue {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A finding as one line in the compiler format, which editors and terminals make clickable.
-#include "accrue/run/findings.h"
+#include "accrue/run/fields/findings.h"
 
-#include "accrue/run/name_of.h"
+#include "accrue/run/base/name_of.h"
 
 namespace accrue {
 

@@ -2,9 +2,9 @@
 // Answers questions about the knobs that several places ask, once.
 #include <algorithm>
 
-#include "accrue/run/accumulation_knobs.h"
-#include "accrue/run/choice_names.h"
-#include "accrue/run/run_spec.h"
+#include "accrue/run/fields/accumulation_knobs.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/fields/spec.h"
 
 namespace accrue {
 

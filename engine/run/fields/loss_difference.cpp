@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/loss_difference.h"
+#include "accrue/run/fields/loss_difference.h"
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 
-#include "accrue/run/model_loss.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/model_loss.h"
+#include "accrue/run/fields/spec_fields.h"
 
 namespace accrue {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "accrue/run/accumulation_knobs.h"
-#include "accrue/run/choice_names.h"
-#include "accrue/run/run_spec.h"
+#include "accrue/run/fields/accumulation_knobs.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/fields/spec.h"
 
 namespace accrue {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/sample_lock.h"
+#include "accrue/run/fields/sample_lock.h"
 
 #include <algorithm>
 #include <array>
 #include <limits>
 
-#include "accrue/run/accumulation_knobs.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/accumulation_knobs.h"
+#include "accrue/run/fields/spec_fields.h"
 
 namespace accrue {
 

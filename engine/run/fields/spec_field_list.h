@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/choice_names.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/fields/spec_fields.h"
 
 namespace accrue::field_detail {
 

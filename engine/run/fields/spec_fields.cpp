@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole field table, in the order of a spec file. spec_fields_<section>.cpp has the rows of each section. Built
 // once, on first use, and never changed.
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
 
 #include <fmt/format.h>
 

@@ -14,7 +14,7 @@
 #include <system_error>
 #include <tuple>
 
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
 #include "missing_keys.h"
 #include "spec_text.h"
 #include "toml_prescan.h"

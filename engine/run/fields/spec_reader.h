@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_io.h"
 
 namespace accrue::spec_detail {
 

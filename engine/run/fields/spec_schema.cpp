@@ -2,9 +2,9 @@
 // The field table as a JSON Schema, for editors that complete and check TOML.
 #include <cmath>
 
-#include "accrue/run/name_of.h"
-#include "accrue/run/spec_fields.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/base/name_of.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/fields/spec_io.h"
 #include "json_text.h"
 
 namespace accrue {

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "accrue/run/name_of.h"
-#include "accrue/run/non_finite.h"
+#include "accrue/run/base/name_of.h"
+#include "accrue/run/base/non_finite.h"
 #include "missing_keys.h"
 
 namespace accrue::spec_detail {

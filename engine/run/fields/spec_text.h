@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "accrue/run/findings.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/findings.h"
+#include "accrue/run/fields/spec_fields.h"
 
 namespace accrue::spec_detail {
 

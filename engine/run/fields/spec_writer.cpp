@@ -3,8 +3,8 @@
 // specs with the same meaning have the same text.
 #include <algorithm>
 
-#include "accrue/run/spec_fields.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/fields/spec_io.h"
 #include "spec_text.h"
 
 namespace accrue {

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <string>
 
-#include "accrue/run/utf8.h"
+#include "accrue/run/base/utf8.h"
 
 namespace accrue::spec_detail {
 

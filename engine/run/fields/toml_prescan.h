@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "accrue/run/findings.h"
+#include "accrue/run/fields/findings.h"
 
 namespace accrue::spec_detail {
 

@@ -2,7 +2,7 @@
 // The studio and the command line use the same supervisor, which must neither block them nor share its state with them.
 // So each run has one engine thread, which owns every descriptor and every process. Commands go in through a mailbox,
 // events come out through the queue, and the state is an atomic copy: only the mailbox needs a lock.
-#include "accrue/run/engine_host.h"
+#include "accrue/run/host/engine_host.h"
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -12,15 +12,15 @@
 
 #include <algorithm>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/data_facts.h"
-#include "accrue/run/findings.h"
-#include "accrue/run/megatron_lowering.h"
-#include "accrue/run/monotonic_clock.h"
-#include "accrue/run/run_limits.h"
-#include "accrue/run/sha256.h"
-#include "accrue/run/spec_fields.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/base/monotonic_clock.h"
+#include "accrue/run/base/sha256.h"
+#include "accrue/run/facts/data_facts.h"
+#include "accrue/run/fields/findings.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/host/run_limits.h"
+#include "accrue/run/megatron/megatron_lowering.h"
 #include "engine_host_impl.h"
 #include "posix_file.h"
 #include "run_folder.h"

@@ -6,10 +6,10 @@
 #include <deque>
 #include <utility>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/event_reader.h"
-#include "accrue/run/host_command.h"
-#include "accrue/run/run_store.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/events/event_reader.h"
+#include "accrue/run/events/host_command.h"
+#include "accrue/run/record/run_store.h"
 #include "engine_host_impl.h"
 
 namespace accrue {

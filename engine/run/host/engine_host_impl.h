@@ -10,7 +10,7 @@
 #include <span>
 #include <thread>
 
-#include "accrue/run/engine_host.h"
+#include "accrue/run/host/engine_host.h"
 #include "rank_process.h"
 #include "run_session.h"
 

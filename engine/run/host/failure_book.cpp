@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "accrue/run/counted.h"
+#include "accrue/run/base/counted.h"
 
 namespace accrue {
 namespace {

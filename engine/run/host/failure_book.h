@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/child_process.h"
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/process/child_process.h"
 
 namespace accrue {
 

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 
 namespace accrue {
 

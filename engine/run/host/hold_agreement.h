@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/rank_command.h"
-#include "accrue/run/run_event.h"
+#include "accrue/run/events/rank_command.h"
+#include "accrue/run/events/run_event.h"
 
 namespace accrue {
 

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "accrue/run/accumulation_window.h"
-#include "accrue/run/choice_names.h"
-#include "accrue/run/inside_windows.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/window/accumulation_window.h"
+#include "accrue/run/window/inside_windows.h"
 
 namespace accrue {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "accrue/run/run_plan.h"
-#include "accrue/run/step_phase.h"
+#include "accrue/run/events/step_phase.h"
+#include "accrue/run/plan/run_plan.h"
 
 namespace accrue {
 

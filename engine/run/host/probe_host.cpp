@@ -14,9 +14,9 @@
 #include <filesystem>
 #include <optional>
 
-#include "accrue/run/child_process.h"
-#include "accrue/run/host_facts.h"
-#include "accrue/run/probe_plugins.h"
+#include "accrue/run/facts/host_facts.h"
+#include "accrue/run/host/probe_plugins.h"
+#include "accrue/run/process/child_process.h"
 
 namespace accrue {
 

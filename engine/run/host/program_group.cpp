@@ -4,7 +4,7 @@
 // at a port of 127.0.0.1, reserved by a socket that is bound but does not listen. The kernel gives the port to no one
 // else, yet rank 0, which sets SO_REUSEADDR as stores do, can listen on it. One guard process ends them if this program
 // is killed (see program_guard).
-#include "accrue/run/program_group.h"
+#include "accrue/run/host/program_group.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 #include <string_view>
 #include <utility>
 
-#include "accrue/run/child_process.h"
+#include "accrue/run/process/child_process.h"
 #include "posix_file.h"
 #include "program_guard.h"
 #include "rank_environment.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/child_process.h"
-#include "accrue/run/guard_programs.h"
+#include "accrue/run/host/guard_programs.h"
+#include "accrue/run/process/child_process.h"
 
 namespace accrue {
 

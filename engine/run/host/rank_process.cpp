@@ -15,8 +15,8 @@
 #include <string_view>
 #include <utility>
 
-#include "accrue/run/rank_program.h"
-#include "accrue/run/system_error.h"
+#include "accrue/run/base/system_error.h"
+#include "accrue/run/host/rank_program.h"
 #include "rank_environment.h"
 
 namespace accrue {

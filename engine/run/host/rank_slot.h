@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "accrue/run/event_reader.h"
-#include "accrue/run/rank_command.h"
+#include "accrue/run/events/event_reader.h"
+#include "accrue/run/events/rank_command.h"
 #include "rank_process.h"
 
 namespace accrue {

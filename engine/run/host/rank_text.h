@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/rank_grid.h"
-#include "accrue/run/run_event.h"
+#include "accrue/run/cost/rank_grid.h"
+#include "accrue/run/events/run_event.h"
 
 namespace accrue {
 

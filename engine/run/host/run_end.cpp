@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/run_state.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/events/run_state.h"
 
 namespace accrue {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/checkpoint_mark.h"
-#include "accrue/run/run_event.h"
+#include "accrue/run/events/run_event.h"
+#include "accrue/run/window/checkpoint_mark.h"
 #include "failure_book.h"
 #include "stop_ladder.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/run_keeper.h"
+#include "accrue/run/host/run_keeper.h"
 
 #include <thread>
 #include <utility>
 
-#include "accrue/run/host_facts.h"
-#include "accrue/run/sha256.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/base/sha256.h"
+#include "accrue/run/facts/host_facts.h"
+#include "accrue/run/fields/spec_io.h"
 #include "run_folder.h"
 #include "run_session.h"
 

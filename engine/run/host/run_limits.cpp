@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/run_limits.h"
+#include "accrue/run/host/run_limits.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 
-#include "accrue/run/counted.h"
+#include "accrue/run/base/counted.h"
 #include "memory_estimate.h"
 #include "posix_file.h"
 

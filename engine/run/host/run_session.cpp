@@ -13,10 +13,10 @@
 #include <iterator>
 #include <utility>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/host_facts.h"
-#include "accrue/run/leftovers.h"
-#include "accrue/run/version.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/base/version.h"
+#include "accrue/run/facts/host_facts.h"
+#include "accrue/run/record/leftovers.h"
 #include "run_folder.h"
 
 namespace accrue {

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/host_command.h"
-#include "accrue/run/run_state.h"
-#include "accrue/run/run_store.h"
-#include "accrue/run/run_tally.h"
+#include "accrue/run/events/host_command.h"
+#include "accrue/run/events/run_state.h"
+#include "accrue/run/record/run_store.h"
+#include "accrue/run/record/run_tally.h"
 #include "control_channel.h"
 #include "failure_book.h"
 #include "folder_watch.h"

@@ -3,9 +3,9 @@
 // kill does not.
 #include <fmt/format.h>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/inside_windows.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/window/inside_windows.h"
 #include "hold_places.h"
 #include "run_session.h"
 

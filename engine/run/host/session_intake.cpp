@@ -5,8 +5,8 @@
 
 #include <utility>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/steps_record.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/events/steps_record.h"
 #include "run_session.h"
 
 namespace accrue {

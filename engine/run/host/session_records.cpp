@@ -3,8 +3,8 @@
 // a crash could undo.
 #include <fmt/format.h>
 
-#include "accrue/run/checkpoint_mark.h"
-#include "accrue/run/monotonic_clock.h"
+#include "accrue/run/base/monotonic_clock.h"
+#include "accrue/run/window/checkpoint_mark.h"
 #include "run_folder.h"
 #include "run_session.h"
 

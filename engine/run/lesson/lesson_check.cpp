@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/lesson_check.h"
+#include "accrue/run/lesson/lesson_check.h"
 
 #include <fmt/format.h>
 
@@ -8,10 +8,10 @@
 #include <limits>
 #include <optional>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/curve_comparison.h"
-#include "accrue/run/lamp.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/events/lamp.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/record/curve_comparison.h"
 
 namespace accrue {
 

@@ -7,9 +7,9 @@
 #include <iterator>
 #include <optional>
 
-#include "accrue/run/lesson.h"
-#include "accrue/run/spec_fields.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/lesson/lesson.h"
 #include "toml_parser.h"
 #include "toml_prescan.h"
 

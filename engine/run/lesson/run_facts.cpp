@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/run_facts.h"
+#include "accrue/run/lesson/run_facts.h"
 
 #include <algorithm>
 #include <variant>
 
-#include "accrue/run/event_reader.h"
-#include "accrue/run/run_store.h"
+#include "accrue/run/events/event_reader.h"
+#include "accrue/run/record/run_store.h"
 #include "json_text.h"
 
 namespace accrue {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/counted.h"
+#include "accrue/run/base/counted.h"
 #include "json_number.h"
 #include "json_text.h"
 #include "log_text.h"

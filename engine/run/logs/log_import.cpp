@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/log_import.h"
+#include "accrue/run/logs/log_import.h"
 
 #include <fmt/format.h>
 
@@ -12,10 +12,10 @@
 #include <span>
 #include <utility>
 
-#include "accrue/run/run_store.h"
-#include "accrue/run/sha256.h"
-#include "accrue/run/spec_io.h"
-#include "accrue/run/version.h"
+#include "accrue/run/base/sha256.h"
+#include "accrue/run/base/version.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/record/run_store.h"
 #include "log_text.h"
 #include "lower_case.h"
 #include "posix_file.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/log_reader.h"
+#include "accrue/run/logs/log_reader.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "accrue/run/mapped_file.h"
+#include "accrue/run/data/mapped_file.h"
 #include "foreign_file.h"
 #include "json_log.h"
 #include "log_text.h"

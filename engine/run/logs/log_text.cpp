@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "accrue/run/utf8.h"
+#include "accrue/run/base/utf8.h"
 #include "foreign_file.h"
 
 namespace accrue {

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "accrue/run/result.h"
-#include "accrue/run/run_log.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/logs/run_log.h"
 
 namespace accrue {
 

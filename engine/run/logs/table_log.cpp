@@ -10,7 +10,7 @@
 #include <span>
 #include <utility>
 
-#include "accrue/run/counted.h"
+#include "accrue/run/base/counted.h"
 #include "log_text.h"
 #include "lower_case.h"
 #include "scalar_rows.h"

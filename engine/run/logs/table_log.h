@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "accrue/run/result.h"
-#include "accrue/run/run_log.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/logs/run_log.h"
 
 namespace accrue {
 

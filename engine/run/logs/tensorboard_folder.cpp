@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "accrue/run/mapped_file.h"
+#include "accrue/run/data/mapped_file.h"
 #include "foreign_file.h"
 #include "log_text.h"
 #include "lower_case.h"

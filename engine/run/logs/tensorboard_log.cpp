@@ -9,8 +9,8 @@
 #include <cmath>
 #include <optional>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/tensorboard_file.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/record/tensorboard_file.h"
 #include "log_text.h"
 
 namespace accrue {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/accelerate_config.h"
+#include "accrue/run/megatron/accelerate_config.h"
 
 #include <algorithm>
 #include <array>
@@ -8,9 +8,9 @@
 #include <set>
 #include <tuple>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/megatron_fields.h"
-#include "accrue/run/megatron_lowering.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/megatron/megatron_fields.h"
+#include "accrue/run/megatron/megatron_lowering.h"
 #include "megatron_values.h"
 #include "spec_text.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schema of other_megatron_args: one row per argument, and the reader of "name = value".
-#include "accrue/run/megatron_arguments.h"
+#include "accrue/run/megatron/megatron_arguments.h"
 
 #include <algorithm>
 #include <set>
 
-#include "accrue/run/megatron_fields.h"
+#include "accrue/run/megatron/megatron_fields.h"
 #include "megatron_values.h"
 #include "missing_keys.h"
 #include "spec_text.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/megatron_blend.h"
+#include "accrue/run/megatron/megatron_blend.h"
 
 #include "megatron_values.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The 43 fields and the origins of their values.
-#include "accrue/run/megatron_fields.h"
+#include "accrue/run/megatron/megatron_fields.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "accrue/run/name_of.h"
+#include "accrue/run/base/name_of.h"
 #include "megatron_rules.h"
 #include "megatron_values.h"
 #include "spec_text.h"

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // One pass over the fields sets every key. Lengths in updates become samples here, by the samples of a full update.
-#include "accrue/run/megatron_lowering.h"
+#include "accrue/run/megatron/megatron_lowering.h"
 
 #include <algorithm>
 #include <limits>
 #include <utility>
 
-#include "accrue/run/batch_size.h"
-#include "accrue/run/choice_names.h"
-#include "accrue/run/data_split.h"
-#include "accrue/run/megatron_blend.h"
+#include "accrue/run/data/data_split.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/megatron/megatron_blend.h"
+#include "accrue/run/window/batch_size.h"
 #include "megatron_consumers.h"
 #include "megatron_rules.h"
 #include "megatron_values.h"

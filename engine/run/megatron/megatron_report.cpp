@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "accrue/run/megatron_lowering.h"
+#include "accrue/run/megatron/megatron_lowering.h"
 #include "json_text.h"
 #include "spec_text.h"
 

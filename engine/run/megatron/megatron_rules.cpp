@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "accrue/run/choice_names.h"
+#include "accrue/run/fields/choice_names.h"
 #include "spec_text.h"
 
 namespace accrue {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/megatron_fields.h"
+#include "accrue/run/megatron/megatron_fields.h"
 
 namespace accrue {
 

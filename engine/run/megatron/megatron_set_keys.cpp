@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "accrue/run/megatron_lowering.h"
+#include "accrue/run/megatron/megatron_lowering.h"
 #include "megatron_rules.h"
 #include "megatron_values.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
 
 namespace accrue::megatron_detail {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/plugin_facts.h"
+#include "accrue/run/megatron/plugin_facts.h"
 
 #include <algorithm>
 #include <array>
@@ -8,10 +8,10 @@
 #include <string_view>
 #include <utility>
 
-#include "accrue/run/megatron_fields.h"
-#include "accrue/run/run_spec.h"
-#include "accrue/run/sha256.h"
-#include "accrue/run/system_error.h"
+#include "accrue/run/base/sha256.h"
+#include "accrue/run/base/system_error.h"
+#include "accrue/run/fields/spec.h"
+#include "accrue/run/megatron/megatron_fields.h"
 #include "json_text.h"
 #include "spec_text.h"
 

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/last_batches.h"
-#include "accrue/run/name_of.h"
-#include "accrue/run/run_plan.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/base/name_of.h"
+#include "accrue/run/plan/last_batches.h"
+#include "accrue/run/plan/run_plan.h"
 
 namespace accrue {
 

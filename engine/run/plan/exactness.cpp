@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/exactness.h"
+#include "accrue/run/plan/exactness.h"
 
 #include <cmath>
 #include <iterator>
 
-#include "accrue/run/name_of.h"
+#include "accrue/run/base/name_of.h"
 
 namespace accrue {
 

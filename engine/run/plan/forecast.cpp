@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/forecast.h"
+#include "accrue/run/plan/forecast.h"
 
 namespace accrue {
 

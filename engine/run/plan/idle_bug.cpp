@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/idle_bug.h"
+#include "accrue/run/plan/idle_bug.h"
 
 #include <algorithm>
 
-#include "accrue/run/counted.h"
+#include "accrue/run/base/counted.h"
 
 namespace accrue {
 

@@ -2,13 +2,13 @@
 // The window describes every micro-step; here the last few before an end are read together: whether they make an
 // update, wait, remain, or were never fetched. Sentences count batches from 1.
 
-#include "accrue/run/last_batches.h"
+#include "accrue/run/plan/last_batches.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "accrue/run/name_of.h"
+#include "accrue/run/base/name_of.h"
 
 namespace accrue {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/overlap.h"
+#include "accrue/run/plan/overlap.h"
 
-#include "accrue/run/choice_names.h"
+#include "accrue/run/fields/choice_names.h"
 
 namespace accrue {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/pair_share.h"
+#include "accrue/run/plan/pair_share.h"
 
 #include <algorithm>
 
-#include "accrue/run/rank_grid.h"
+#include "accrue/run/cost/rank_grid.h"
 
 namespace accrue {
 

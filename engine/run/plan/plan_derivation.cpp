@@ -7,11 +7,11 @@
 #include <cmath>
 #include <numeric>
 
-#include "accrue/run/forecast.h"
-#include "accrue/run/indexed_corpus.h"
-#include "accrue/run/model_share.h"
-#include "accrue/run/pipeline_schedule.h"
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/model_share.h"
+#include "accrue/run/cost/shard_layout.h"
+#include "accrue/run/facts/indexed_corpus.h"
+#include "accrue/run/plan/forecast.h"
+#include "accrue/run/window/pipeline_schedule.h"
 #include "memory_estimate.h"
 #include "parameter_totals.h"
 #include "window_length.h"

@@ -3,7 +3,7 @@
 // numbers.
 #pragma once
 
-#include "accrue/run/run_plan.h"
+#include "accrue/run/plan/run_plan.h"
 
 namespace accrue {
 

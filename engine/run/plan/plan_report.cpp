@@ -2,13 +2,13 @@
 // A plan as text: label, number, and the same number in other units.
 #include <fmt/format.h>
 
-#include "accrue/run/choice_names.h"
-#include "accrue/run/counted.h"
-#include "accrue/run/forecast.h"
-#include "accrue/run/inside_windows.h"
-#include "accrue/run/overlap.h"
-#include "accrue/run/parameter_groups.h"
-#include "accrue/run/run_plan.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/cost/parameter_groups.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/plan/forecast.h"
+#include "accrue/run/plan/overlap.h"
+#include "accrue/run/plan/run_plan.h"
+#include "accrue/run/window/inside_windows.h"
 #include "kept_activations.h"
 #include "posix_file.h"
 #include "published_forms.h"

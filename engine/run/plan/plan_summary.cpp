@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan_summary.h"
 
-#include "accrue/run/choice_names.h"
-#include "accrue/run/forecast.h"
-#include "accrue/run/parameter_groups.h"
+#include "accrue/run/cost/parameter_groups.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/plan/forecast.h"
 #include "json_text.h"
 
 namespace accrue {

@@ -2,7 +2,7 @@
 // The derived numbers of a plan as one JSON object.
 #pragma once
 
-#include "accrue/run/run_plan.h"
+#include "accrue/run/plan/run_plan.h"
 #include "json_text.h"
 
 namespace accrue {

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "accrue/run/pipeline_schedule.h"
+#include "accrue/run/window/pipeline_schedule.h"
 
 namespace accrue {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/run_plan.h"
+#include "accrue/run/plan/run_plan.h"
 
 namespace accrue {
 

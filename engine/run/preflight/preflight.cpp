@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A list of checks: each covers one subject and adds its findings, so that one pass shows everything. There are three
 // phases: single values, their combinations, and (only without errors) the plan itself.
-#include "accrue/run/preflight.h"
+#include "accrue/run/preflight/preflight.h"
 
 #include <algorithm>
 #include <cctype>
 #include <optional>
 
-#include "accrue/run/megatron_lowering.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/megatron/megatron_lowering.h"
 #include "plan_derivation.h"
 #include "preflight_checks.h"
 #include "spec_text.h"

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <functional>
 
-#include "accrue/run/checkpoint_mark.h"
-#include "accrue/run/counted.h"
-#include "accrue/run/overlap.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/plan/overlap.h"
+#include "accrue/run/window/checkpoint_mark.h"
 #include "preflight_checks.h"
 #include "spec_text.h"
 #include "window_length.h"

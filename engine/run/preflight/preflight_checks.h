@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/choice_names.h"
-#include "accrue/run/preflight.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/preflight/preflight.h"
 
 namespace accrue::preflight_detail {
 

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <optional>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/data_split.h"
-#include "accrue/run/indexed_corpus.h"
-#include "accrue/run/model_loss.h"
-#include "accrue/run/text_dataset.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/data/data_split.h"
+#include "accrue/run/data/text_dataset.h"
+#include "accrue/run/facts/indexed_corpus.h"
+#include "accrue/run/fields/model_loss.h"
 #include "plan_derivation.h"
 #include "preflight_checks.h"
 #include "spec_text.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of the model and of the run's end.
-#include "accrue/run/counted.h"
-#include "accrue/run/model_loss.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/fields/model_loss.h"
 #include "memory_estimate.h"
 #include "parameter_totals.h"
 #include "preflight_checks.h"

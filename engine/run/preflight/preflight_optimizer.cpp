@@ -3,9 +3,9 @@
 // match, and exclusions of a schedule in samples.
 #include <algorithm>
 
-#include "accrue/run/parameter_groups.h"
-#include "accrue/run/shard_layout.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/cost/parameter_groups.h"
+#include "accrue/run/cost/shard_layout.h"
+#include "accrue/run/fields/spec_fields.h"
 #include "preflight_checks.h"
 #include "spec_text.h"
 

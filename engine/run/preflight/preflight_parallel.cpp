@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/inside_windows.h"
-#include "accrue/run/model_share.h"
-#include "accrue/run/pipeline_schedule.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/cost/model_share.h"
+#include "accrue/run/window/inside_windows.h"
+#include "accrue/run/window/pipeline_schedule.h"
 #include "preflight_checks.h"
 #include "window_length.h"
 

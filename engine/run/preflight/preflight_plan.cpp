@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "accrue/run/counted.h"
-#include "accrue/run/forecast.h"
-#include "accrue/run/idle_bug.h"
-#include "accrue/run/model_share.h"
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/cost/model_share.h"
+#include "accrue/run/cost/shard_layout.h"
+#include "accrue/run/plan/forecast.h"
+#include "accrue/run/plan/idle_bug.h"
 #include "kept_activations.h"
 #include "memory_estimate.h"
 #include "parameter_totals.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "accrue/run/pipeline_schedule.h"
+#include "accrue/run/window/pipeline_schedule.h"
 #include "preflight_checks.h"
 #include "window_length.h"
 

@@ -2,17 +2,17 @@
 // plan.json holds the inputs of a plan (the spec's text, the facts of the data, the choices for the host) and, for
 // readers, its results. A rank derives the results again from the inputs. All inputs are checked first, since the file
 // may be damaged or forged.
-#include "accrue/run/run_order.h"
+#include "accrue/run/preflight/run_order.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
 
-#include "accrue/run/checkpoint_mark.h"
-#include "accrue/run/choice_names.h"
-#include "accrue/run/spec_fields.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/window/checkpoint_mark.h"
 #include "json_seal.h"
 #include "json_text.h"
 #include "plan_derivation.h"

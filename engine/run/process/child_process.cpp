@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parent-death signals are not used, because they fire when the spawning thread ends.
-#include "accrue/run/child_process.h"
+#include "accrue/run/process/child_process.h"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "accrue/run/system_error.h"
+#include "accrue/run/base/system_error.h"
 #include "spawn_watch.h"
 
 extern char** environ;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/owned_fd.h"
+#include "accrue/run/process/owned_fd.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "accrue/run/system_error.h"
+#include "accrue/run/base/system_error.h"
 
 namespace accrue {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/branch.h"
+#include "accrue/run/record/branch.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <array>
 #include <string_view>
 
-#include "accrue/run/compare.h"
-#include "accrue/run/indexed_corpus.h"
-#include "accrue/run/model_share.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/cost/model_share.h"
+#include "accrue/run/facts/indexed_corpus.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/record/compare.h"
 #include "indexed_requests.h"
 #include "posix_file.h"
 #include "run_folder.h"

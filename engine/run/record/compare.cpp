@@ -2,13 +2,13 @@
 // Runs with different windows report at different updates; they share the number of samples seen. Each run is compared
 // with the first at equal samples, or at equal updates if a log lacks them. So nothing is interpolated and every
 // difference is real.
-#include "accrue/run/compare.h"
+#include "accrue/run/record/compare.h"
 
 #include <algorithm>
 
-#include "accrue/run/event_reader.h"
-#include "accrue/run/loss_difference.h"
-#include "accrue/run/steps_record.h"
+#include "accrue/run/events/event_reader.h"
+#include "accrue/run/events/steps_record.h"
+#include "accrue/run/fields/loss_difference.h"
 #include "json_number.h"
 #include "json_text.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/curve_comparison.h"
+#include "accrue/run/record/curve_comparison.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-#include "accrue/run/curve_parting.h"
+#include "accrue/run/record/curve_parting.h"
 
 namespace accrue {
 namespace {

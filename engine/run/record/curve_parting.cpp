@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/curve_parting.h"
+#include "accrue/run/record/curve_parting.h"
 
 #include <algorithm>
 #include <cmath>

@@ -14,8 +14,8 @@
 #include <string>
 #include <string_view>
 
-#include "accrue/run/event_codec.h"
-#include "accrue/run/run_event.h"
+#include "accrue/run/events/event_codec.h"
+#include "accrue/run/events/run_event.h"
 #include "json_limits.h"
 
 namespace accrue {

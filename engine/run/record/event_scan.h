@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <map>
 
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 
 namespace accrue {
 

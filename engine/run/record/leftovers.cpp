@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/leftovers.h"
+#include "accrue/run/record/leftovers.h"
 
 #include <system_error>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/plan_check.h"
+#include "accrue/run/record/plan_check.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "accrue/run/forecast.h"
+#include "accrue/run/plan/forecast.h"
 #include "posix_file.h"
 
 namespace accrue {

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "accrue/run/leftovers.h"
+#include "accrue/run/record/leftovers.h"
 #include "posix_file.h"
 
 namespace accrue {

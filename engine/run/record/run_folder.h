@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <string>
 
-#include "accrue/run/checkpoint_mark.h"
-#include "accrue/run/result.h"
-#include "accrue/run/run_plan.h"
-#include "accrue/run/run_store.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/plan/run_plan.h"
+#include "accrue/run/record/run_store.h"
+#include "accrue/run/window/checkpoint_mark.h"
 
 namespace accrue {
 

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "accrue/run/monotonic_clock.h"
-#include "accrue/run/run_store.h"
-#include "accrue/run/spec_fields.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/base/monotonic_clock.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/record/run_store.h"
 #include "posix_file.h"
 #include "run_folder.h"
 

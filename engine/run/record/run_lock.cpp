@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/run_lock.h"
+#include "accrue/run/record/run_lock.h"
 
 #include <fcntl.h>
 #include <poll.h>

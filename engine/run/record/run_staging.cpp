@@ -11,8 +11,8 @@
 #include <string>
 #include <utility>
 
-#include "accrue/run/run_store.h"
-#include "accrue/run/sync_path.h"
+#include "accrue/run/base/sync_path.h"
+#include "accrue/run/record/run_store.h"
 #include "posix_file.h"
 
 namespace accrue {

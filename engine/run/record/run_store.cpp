@@ -4,7 +4,7 @@
 // and state change (a power cut loses a second), and an flock on run.lock that the ranks inherit, which the kernel
 // releases when the last of them ends. Cost: one write call per event, and 64 MiB kept in reserve so that a full disk
 // still has space for the last events. The reserve is an unnamed file, so it cannot be left behind.
-#include "accrue/run/run_store.h"
+#include "accrue/run/record/run_store.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -20,7 +20,7 @@
 #include <random>
 #include <utility>
 
-#include "accrue/run/event_codec.h"
+#include "accrue/run/events/event_codec.h"
 #include "event_scan.h"
 #include "posix_file.h"
 #include "run_folder.h"

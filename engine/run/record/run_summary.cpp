@@ -13,13 +13,13 @@
 #include <limits>
 #include <optional>
 
-#include "accrue/run/choice_names.h"
-#include "accrue/run/counted.h"
-#include "accrue/run/event_reader.h"
-#include "accrue/run/run_store.h"
-#include "accrue/run/sha256.h"
-#include "accrue/run/spec_fields.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/base/counted.h"
+#include "accrue/run/base/sha256.h"
+#include "accrue/run/events/event_reader.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/record/run_store.h"
 #include "json_number.h"
 #include "json_seal.h"
 #include "json_text.h"

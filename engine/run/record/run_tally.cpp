@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/run_tally.h"
+#include "accrue/run/record/run_tally.h"
 
 #include <utility>
 
-#include "accrue/run/lamp.h"
-#include "accrue/run/run_state.h"
+#include "accrue/run/events/lamp.h"
+#include "accrue/run/events/run_state.h"
 
 namespace accrue {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/sample_spread.h"
+#include "accrue/run/record/sample_spread.h"
 
 #include <algorithm>
 #include <cmath>

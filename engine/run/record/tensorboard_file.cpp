@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/tensorboard_file.h"
+#include "accrue/run/record/tensorboard_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/tensorboard_scalars.h"
+#include "accrue/run/record/tensorboard_scalars.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/tensorboard_writer.h"
+#include "accrue/run/record/tensorboard_writer.h"
 
 #include <cstdio>
 #include <utility>
 
-#include "accrue/run/printable.h"
-#include "accrue/run/tensorboard_scalars.h"
+#include "accrue/run/base/printable.h"
+#include "accrue/run/record/tensorboard_scalars.h"
 
 namespace accrue {
 

@@ -2,7 +2,7 @@
 // The runs of the gallery are as small as a bug allows. Most train on sequences of unequal length: 21 of them, two at a
 // time on two ranks, so an epoch ends with a short window whose last batch is short too; or 16 of these, which fill
 // their windows. The others train on a table.
-#include "accrue/run/bug_gallery.h"
+#include "accrue/run/whatif/bug_gallery.h"
 
 #include <iterator>
 

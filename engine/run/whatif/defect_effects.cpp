@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
-#include "accrue/run/choice_names.h"
-#include "accrue/run/forecast.h"
-#include "accrue/run/megatron_arguments.h"
-#include "accrue/run/megatron_lowering.h"
-#include "accrue/run/model_share.h"
+#include "accrue/run/cost/model_share.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/megatron/megatron_arguments.h"
+#include "accrue/run/megatron/megatron_lowering.h"
+#include "accrue/run/plan/forecast.h"
 #include "memory_estimate.h"
 #include "published_forms.h"
 #include "spec_text.h"

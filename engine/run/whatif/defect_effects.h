@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "accrue/run/upstream_defects.h"
+#include "accrue/run/whatif/upstream_defects.h"
 
 namespace accrue {
 

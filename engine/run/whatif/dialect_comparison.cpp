@@ -2,13 +2,13 @@
 // A comparison is five preflights of one spec, and for each plan the micro-steps in which dialects differ: the first
 // ones, those around the end of an epoch, and the last. They are found by seeking, so a long run costs no more than a
 // short one. Nothing here knows a dialect's rules; the window does.
-#include "accrue/run/dialect_comparison.h"
+#include "accrue/run/whatif/dialect_comparison.h"
 
 #include <algorithm>
 
-#include "accrue/run/choice_names.h"
-#include "accrue/run/name_of.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/base/name_of.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/fields/spec_fields.h"
 
 namespace accrue {
 

@@ -2,9 +2,9 @@
 // A comparison of dialects as text for people and as JSON for programs.
 #include <fmt/format.h>
 
-#include "accrue/run/choice_names.h"
-#include "accrue/run/dialect_comparison.h"
-#include "accrue/run/name_of.h"
+#include "accrue/run/base/name_of.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/whatif/dialect_comparison.h"
 #include "json_text.h"
 
 namespace accrue {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/iso_batch.h"
+#include "accrue/run/whatif/iso_batch.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "accrue/run/sample_lock.h"
+#include "accrue/run/fields/sample_lock.h"
 
 namespace accrue {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/optimizer_comparison.h"
+#include "accrue/run/whatif/optimizer_comparison.h"
 
 #include <utility>
 #include <variant>
 
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/spec_fields.h"
 
 namespace accrue {
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/plugins.h"
+#include "accrue/run/whatif/plugins.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "accrue/run/forecast.h"
-#include "accrue/run/model_share.h"
-#include "accrue/run/name_of.h"
-#include "accrue/run/preflight.h"
-#include "accrue/run/spec_io.h"
+#include "accrue/run/base/name_of.h"
+#include "accrue/run/cost/model_share.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/plan/forecast.h"
+#include "accrue/run/preflight/preflight.h"
 
 namespace accrue {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/upstream_defects.h"
+#include "accrue/run/whatif/upstream_defects.h"
 
 #include <fmt/format.h>
 
-#include "accrue/run/choice_names.h"
-#include "accrue/run/spec_fields.h"
+#include "accrue/run/fields/choice_names.h"
+#include "accrue/run/fields/spec_fields.h"
 #include "defect_effects.h"
 #include "json_text.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // WindowTransition moves a position by one micro-step and describes it. next() adds the size of the window, which needs
 // a look ahead, by walking on from a copy.
-#include "accrue/run/accumulation_window.h"
+#include "accrue/run/window/accumulation_window.h"
 
 #include <algorithm>
 #include <stdexcept>
 
-#include "accrue/run/name_of.h"
+#include "accrue/run/base/name_of.h"
 #include "window_transition.h"
 #include "window_walk.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/batch_size.h"
+#include "accrue/run/window/batch_size.h"
 
 #include <algorithm>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/checkpoint_mark.h"
+#include "accrue/run/window/checkpoint_mark.h"
 
 #include <charconv>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/lr_curve.h"
+#include "accrue/run/window/lr_curve.h"
 
 #include <algorithm>
 #include <cmath>

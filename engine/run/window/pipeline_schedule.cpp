@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/pipeline_schedule.h"
+#include "accrue/run/window/pipeline_schedule.h"
 
 #include <algorithm>
 #include <optional>
@@ -8,7 +8,7 @@
 #include <string>
 #include <tuple>
 
-#include "accrue/run/name_of.h"
+#include "accrue/run/base/name_of.h"
 
 namespace accrue {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/pipeline_threads.h"
+#include "accrue/run/window/pipeline_threads.h"
 
 #include <algorithm>
 
-#include "accrue/run/pipeline_timeline.h"
+#include "accrue/run/window/pipeline_timeline.h"
 
 namespace accrue {
 namespace {

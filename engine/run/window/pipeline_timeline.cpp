@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/pipeline_timeline.h"
+#include "accrue/run/window/pipeline_timeline.h"
 
 #include <algorithm>
 #include <limits>

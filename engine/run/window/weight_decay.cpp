@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/weight_decay.h"
+#include "accrue/run/window/weight_decay.h"
 
 #include <algorithm>
 #include <cmath>

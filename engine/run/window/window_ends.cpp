@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accrue/run/window_ends.h"
+#include "accrue/run/window/window_ends.h"
 
 #include "window_walk.h"
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "accrue/run/batch_size.h"
-#include "accrue/run/run_spec.h"
+#include "accrue/run/fields/spec.h"
+#include "accrue/run/window/batch_size.h"
 
 namespace accrue {
 

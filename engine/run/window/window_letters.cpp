@@ -4,7 +4,7 @@
 // hook advances the schedule after every micro-step. The others step, advance the schedule and then clear.
 #include <string>
 
-#include "accrue/run/accumulation_window.h"
+#include "accrue/run/window/accumulation_window.h"
 
 namespace accrue {
 

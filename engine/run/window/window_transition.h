@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "accrue/run/accumulation_window.h"
+#include "accrue/run/window/accumulation_window.h"
 
 namespace accrue {
 

@@ -11,8 +11,8 @@
 #include <ctime>
 #include <utility>
 
-#include "accrue/run/event_codec.h"
-#include "accrue/run/monotonic_clock.h"
+#include "accrue/run/base/monotonic_clock.h"
+#include "accrue/run/events/event_codec.h"
 
 namespace fake_rank {
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 #include <thread>
 
-#include "accrue/run/rank_command.h"
-#include "accrue/run/run_event.h"
+#include "accrue/run/events/rank_command.h"
+#include "accrue/run/events/run_event.h"
 
 namespace fake_rank {
 

@@ -15,8 +15,8 @@
 #include <string_view>
 #include <utility>
 
-#include "accrue/run/lr_curve.h"
-#include "accrue/run/sha256.h"
+#include "accrue/run/base/sha256.h"
+#include "accrue/run/window/lr_curve.h"
 
 namespace fake_rank {
 namespace {

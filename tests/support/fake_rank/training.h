@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "accrue/run/accumulation_window.h"
-#include "accrue/run/run_order.h"
+#include "accrue/run/preflight/run_order.h"
+#include "accrue/run/window/accumulation_window.h"
 #include "channel.h"
 #include "script.h"
 #include "world.h"

@@ -16,7 +16,7 @@
 
 #include "accrue/accumulation/accumulation_driver.h"
 #include "accrue/accumulation/any_optimizer.h"
-#include "accrue/run/accumulation_knobs.h"
+#include "accrue/run/fields/accumulation_knobs.h"
 
 namespace accrue {
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "accrue/comm/grad_sync.h"
-#include "accrue/run/accumulation_window.h"
+#include "accrue/run/window/accumulation_window.h"
 
 namespace accrue {
 

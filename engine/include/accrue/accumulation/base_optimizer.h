@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/accumulation_window.h"
+#include "accrue/run/window/accumulation_window.h"
 
 namespace accrue {
 

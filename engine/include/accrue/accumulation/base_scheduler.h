@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "accrue/accumulation/base_optimizer.h"
-#include "accrue/run/lr_curve.h"
+#include "accrue/run/window/lr_curve.h"
 
 namespace accrue {
 

@@ -11,7 +11,7 @@
 
 #include "accrue/accumulation/accumulating.h"
 #include "accrue/accumulation/batch_source.h"
-#include "accrue/run/accumulation_window.h"
+#include "accrue/run/window/accumulation_window.h"
 
 namespace accrue::colossalai {
 

@@ -25,9 +25,9 @@
 #include "accrue/checkpoint/tensor_slice.h"
 #include "accrue/comm/communicator.h"
 #include "accrue/comm/mesh.h"
-#include "accrue/run/accumulation_window.h"
-#include "accrue/run/checkpoint_mark.h"
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/window/accumulation_window.h"
+#include "accrue/run/window/checkpoint_mark.h"
 
 namespace accrue {
 

@@ -8,9 +8,9 @@
 #include <functional>
 #include <vector>
 
-#include "accrue/run/model_share.h"
-#include "accrue/run/result.h"
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/cost/model_share.h"
+#include "accrue/run/cost/shard_layout.h"
 
 namespace accrue {
 

@@ -26,8 +26,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "accrue/run/collective_purpose.h"
-#include "accrue/run/rank_grid.h"
+#include "accrue/run/cost/rank_grid.h"
+#include "accrue/run/events/collective_purpose.h"
 
 namespace accrue {
 

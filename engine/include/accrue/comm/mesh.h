@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "accrue/comm/rendezvous.h"
-#include "accrue/run/rank_grid.h"
+#include "accrue/run/cost/rank_grid.h"
 
 namespace accrue {
 

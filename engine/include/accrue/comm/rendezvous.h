@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "accrue/comm/communicator.h"
-#include "accrue/run/result.h"
-#include "accrue/run/run_spec.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/fields/spec.h"
 
 namespace accrue {
 

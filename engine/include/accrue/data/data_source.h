@@ -9,9 +9,9 @@
 #include <span>
 
 #include "accrue/models/batch.h"
-#include "accrue/run/data_facts.h"
-#include "accrue/run/result.h"
-#include "accrue/run/run_spec.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/facts/data_facts.h"
+#include "accrue/run/fields/spec.h"
 
 namespace accrue {
 

@@ -34,9 +34,9 @@
 #include "accrue/megatron/megatron_lm_plugin.h"
 #include "accrue/megatron/registry.h"
 #include "accrue/megatron/timers.h"
-#include "accrue/run/data_samplers.h"
-#include "accrue/run/lr_curve.h"
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/data/data_samplers.h"
+#include "accrue/run/window/lr_curve.h"
 
 namespace accrue::megatron {
 

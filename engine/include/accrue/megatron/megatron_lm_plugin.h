@@ -5,7 +5,7 @@
 //   plugin.tp_degree = 2;
 //   plugin.num_micro_batches = 4;
 //
-// Fields that hold numbers, words and flags are those of a spec (megatron_spec.h). A class or function, which a spec
+// Fields that hold numbers, words and flags are those of a spec (megatron_keys.h). A class or function, which a spec
 // can only name, is given here as what it is, under the same name; or it is named, and stands in a Registry.
 // Thread: a value; the functions in it are called on the training thread. Source: accelerate v1.9.0,
 // utils/dataclasses.py and utils/megatron_lm.py.
@@ -22,8 +22,8 @@
 
 #include "accrue/megatron/step_keywords.h"
 #include "accrue/megatron/train_step.h"
-#include "accrue/run/megatron_fields.h"
-#include "accrue/run/megatron_spec.h"
+#include "accrue/run/fields/megatron_keys.h"
+#include "accrue/run/megatron/megatron_fields.h"
 
 namespace accrue::megatron {
 

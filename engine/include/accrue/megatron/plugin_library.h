@@ -15,8 +15,8 @@
 #include <filesystem>
 
 #include "accrue/megatron/registry.h"
-#include "accrue/run/result.h"
-#include "accrue/run/version.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/base/version.h"
 
 namespace accrue::megatron {
 

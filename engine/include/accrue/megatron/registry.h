@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "accrue/megatron/megatron_lm_plugin.h"
-#include "accrue/run/plugin_facts.h"
+#include "accrue/run/megatron/plugin_facts.h"
 
 namespace accrue::megatron {
 

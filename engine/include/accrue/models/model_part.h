@@ -13,8 +13,8 @@
 
 #include "accrue/models/batch.h"
 #include "accrue/parallel/tensor_axis.h"
-#include "accrue/run/model_share.h"
-#include "accrue/run/run_spec.h"
+#include "accrue/run/cost/model_share.h"
+#include "accrue/run/fields/spec.h"
 
 namespace accrue {
 

@@ -28,8 +28,8 @@
 
 #include "accrue/comm/communicator.h"
 #include "accrue/comm/grad_sync.h"
-#include "accrue/run/accumulation_knobs.h"
-#include "accrue/run/shard_layout.h"
+#include "accrue/run/cost/shard_layout.h"
+#include "accrue/run/fields/accumulation_knobs.h"
 
 namespace accrue {
 

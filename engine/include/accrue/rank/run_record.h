@@ -24,7 +24,7 @@
 #include <string>
 
 #include "accrue/comm/rendezvous.h"
-#include "accrue/run/run_event.h"
+#include "accrue/run/events/run_event.h"
 
 namespace accrue {
 

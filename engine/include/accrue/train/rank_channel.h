@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "accrue/run/current_operation.h"
-#include "accrue/run/run_event.h"
+#include "accrue/run/events/current_operation.h"
+#include "accrue/run/events/run_event.h"
 
 namespace accrue {
 

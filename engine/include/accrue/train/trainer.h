@@ -6,8 +6,8 @@
 #include <string>
 
 #include "accrue/comm/mesh.h"
-#include "accrue/run/result.h"
-#include "accrue/run/run_order.h"
+#include "accrue/run/base/result.h"
+#include "accrue/run/preflight/run_order.h"
 #include "accrue/train/rank_channel.h"
 
 namespace accrue {

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "accrue/run/accumulation_window.h"
+#include "accrue/run/window/accumulation_window.h"
 
 namespace accrue {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "accrue/accumulation/accelerate/accelerated_optimizer.h"
-#include "accrue/run/accumulation_window.h"
+#include "accrue/run/window/accumulation_window.h"
 
 namespace accrue::accelerate {
 

@@ -41,7 +41,7 @@
 #include "accrue/accumulation/accelerate/prepared_loader.h"
 #include "accrue/accumulation/autocast_scope.h"
 #include "accrue/parallel/distributed_data_parallel.h"
-#include "accrue/run/result.h"
+#include "accrue/run/base/result.h"
 
 namespace accrue::accelerate {
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "accrue/run/accumulation_knobs.h"
+#include "accrue/run/fields/accumulation_knobs.h"
 
 namespace accrue::accelerate {
 

@@ -32,7 +32,7 @@
 #include "accrue/accumulation/accelerate/source_pieces.h"
 #include "accrue/accumulation/batch_source.h"
 #include "accrue/comm/communicator.h"
-#include "accrue/run/sample_order.h"
+#include "accrue/run/facts/sample_order.h"
 
 namespace accrue::accelerate {
 

@@ -19,7 +19,7 @@
 #include "accrue/accumulation/accelerate/batch_rows.h"
 #include "accrue/accumulation/batch_source.h"
 #include "accrue/comm/communicator.h"
-#include "accrue/run/accumulation_knobs.h"
+#include "accrue/run/fields/accumulation_knobs.h"
 
 namespace accrue::accelerate {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "accrue/accumulation/base_scheduler.h"
-#include "accrue/run/accumulation_window.h"
+#include "accrue/run/window/accumulation_window.h"
 
 namespace accrue::mmengine {
 

@@ -14,7 +14,7 @@ namespace accrue::ui {
 namespace {
 
 constexpr int answer_ms = 1000;
-constexpr qsizetype message_limit = 64 * 1024;
+constexpr qsizetype message_limit = qsizetype{64} * 1024;
 
 /// Socket paths hold 107 bytes and displays may have long names, so a short digest replaces the display.
 QString displayKey() {

@@ -13,7 +13,7 @@
 
 namespace accrue::cli {
 
-inline constexpr std::size_t max_yaml_bytes = 64 * 1024;
+inline constexpr std::size_t max_yaml_bytes = std::size_t{64} * 1024;
 
 /// Returns values of the top level and of one level of blocks ("block.key"), integers in decimal as YAML 1.1 reads
 /// them; skips a byte-order mark. Also reads JSON of one object. Refused by name (config): text that is not YAML, a

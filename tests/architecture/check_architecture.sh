@@ -45,6 +45,8 @@ check_includes() {
     breach torch-umbrella "torch/torch.h takes 18 s a file: include what is used"
   files '^engine/run/[a-z]+/include/.*\.h$' | search '#include [<"](nlohmann|fmt|spdlog|toml|openssl|CLI)' |
     breach private-parsers "headers of accrue_run need the standard library only"
+  files '^engine/run/[a-z]+/include/' | grep -vE '^engine/run/([a-z]+)/include/accrue/run/\1/[a-z0-9_]+\.h$' |
+    breach room-in-path "a public header of engine/run/ROOM is ROOM/include/accrue/run/ROOM/x.h, so that an include names the room"
 }
 
 # What each part of the engine may include of the others; every part may include itself and accrue/run.
@@ -88,6 +90,8 @@ check_ui_rooms() {
     later=${later#"$room"} later=${later#|}
     [ -z "$later" ] || files "^ui/$room/" | search "$include(ui/)?($later)/"
   done | breach ui-arrows "ui/CMakeLists.txt names the rooms of ui in order; these includes point to a later one"
+  files '^ui/[^/]*/[^/]*\.(h|cpp)$' | cut -d/ -f1,2 | sort | uniq -c | awk '$1 > 40 { print $2 ": " $1 " files" }' |
+    breach ui-room-size "a room of ui has at most 40 files: what it holds are two subjects"
 }
 
 check_terminal() {

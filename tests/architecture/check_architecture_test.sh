@@ -31,12 +31,14 @@ put engine/comm/angle.cpp "$apache" '#include <accrue/train/trainer.h>'
 put engine/comm/relative.cpp "$apache" '#include "../train/training.h"'
 put engine/empty.cpp && : >"$work/engine/empty.cpp"
 put engine/models/umbrella.cpp "$apache" '#include <torch/torch.h>'
-put engine/run/plan/include/accrue/run/parser.h "$apache" '#include <nlohmann/json.hpp>'
+put engine/run/plan/include/accrue/run/plan/parser.h "$apache" '#include <nlohmann/json.hpp>'
+put engine/run/plan/include/accrue/run/cost/elsewhere.h "$apache"
 put engine/comm/upward.cpp "$apache" '#include "accrue/train/trainer.h"'
 put engine/novel/part.cpp "$apache"
 put ui/kit/upward.cpp "$gpl" '#include "shell/main_window.h"'
 put ui/plots/relative.cpp "$gpl" '#include "../shell/main_window.h"'
 put ui/attic/window.cpp "$gpl"
+for number in $(seq 41); do put "ui/kit/part_$number.cpp" "$gpl"; done
 put ui/first_host.cpp "$gpl" '#include "accrue/run/host/engine_host.h"'
 put ui/second_host.cpp "$gpl" '#include "accrue/run/host/engine_host.h"'
 put engine/unlicensed.cpp 'int x;'
@@ -61,12 +63,14 @@ expect engine-arrows engine/comm/angle.cpp
 expect engine-arrows engine/comm/relative.cpp
 expect licence engine/empty.cpp
 expect torch-umbrella engine/models/umbrella.cpp
-expect private-parsers engine/run/plan/include/accrue/run/parser.h
+expect private-parsers engine/run/plan/include/accrue/run/plan/parser.h
+expect room-in-path engine/run/plan/include/accrue/run/cost/elsewhere.h
 expect engine-arrows engine/comm/upward.cpp
 expect engine-parts engine/novel/part.cpp
 expect ui-arrows ui/kit/upward.cpp
 expect ui-arrows ui/plots/relative.cpp
 expect ui-parts ui/attic/window.cpp
+expect ui-room-size ui/kit
 expect one-host ui/second_host.cpp
 expect licence engine/unlicensed.cpp
 expect licence ui/permissive.cpp

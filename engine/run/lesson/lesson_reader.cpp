@@ -17,7 +17,7 @@ namespace accrue {
 
 namespace {
 
-constexpr std::size_t max_lesson_bytes = 128 * 1024;
+constexpr std::size_t max_lesson_bytes = std::size_t{128} * 1024;
 constexpr std::array panels = {"window", "ranks", "data", "runs", "pipeline", "planner"};
 constexpr std::array clocks = {"micro_step", "update", "sample", "token", "epoch", "seconds", "compute_seconds"};
 constexpr std::array lights = {"exact", "close", "not exact"};

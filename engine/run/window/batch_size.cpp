@@ -9,7 +9,8 @@ namespace {
 
 /// As a real number.
 double samples_per_increment(const RampUp& ramp) {
-  return static_cast<double>(ramp.samples) / static_cast<double>((ramp.full - ramp.first) / ramp.increment);
+  const std::int64_t increments = (ramp.full - ramp.first) / ramp.increment;
+  return static_cast<double>(ramp.samples) / static_cast<double>(increments);
 }
 
 std::int64_t increments_after(const RampUp& ramp, std::int64_t samples) {

@@ -16,7 +16,7 @@ namespace accrue {
 struct SpecField;
 
 /// Maximum size of a spec. Larger ones are refused before parsing, because nested TOML can exhaust a parser's stack.
-inline constexpr std::size_t max_spec_bytes = 64 * 1024;
+inline constexpr std::size_t max_spec_bytes = std::size_t{64} * 1024;
 
 /// Place of a key's value in the text; line 0 if --set replaced it.
 struct KeyPosition {

@@ -85,8 +85,10 @@ std::vector<double> proportions_of(std::vector<double> rates) {
 LambdaLR::Factor step_factor(std::int64_t step_size, double gamma) {
   if (step_size < 1)
     throw std::invalid_argument("StepLR: step_size is " + std::to_string(step_size) + "; it is at least 1");
-  return
-      [step_size, gamma](std::int64_t position) { return std::pow(gamma, static_cast<double>(position / step_size)); };
+  return [step_size, gamma](std::int64_t position) {
+    const std::int64_t steps = position / step_size;
+    return std::pow(gamma, static_cast<double>(steps));
+  };
 }
 
 }  // namespace

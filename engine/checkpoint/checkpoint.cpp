@@ -186,7 +186,7 @@ bool only_refuses(const Error& error) {
 }
 
 /// Returns the first error that ends the search, else the first that refuses the candidate.
-std::optional<Error> verdict(std::vector<Statement> statements) {
+std::optional<Error> verdict(const std::vector<Statement>& statements) {
   std::vector<Statement> final_ones = statements;
   for (Statement& statement : final_ones)
     if (!statement.ok && only_refuses(statement.error())) statement.ok = 1;

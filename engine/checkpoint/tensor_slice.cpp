@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <utility>
 
 namespace accrue {
 namespace {
@@ -66,8 +67,10 @@ bool TensorSlice::is_whole() const {
 }
 
 TensorSlice whole_slice(std::vector<std::int64_t> shape) {
-  TensorSlice slice{.shape = shape, .offset = std::vector<std::int64_t>(shape.size(), 0), .extent = shape, .range = {}};
-  slice.range.size = product(shape);
+  const std::size_t dims = shape.size();
+  TensorSlice slice{
+      .shape = shape, .offset = std::vector<std::int64_t>(dims, 0), .extent = std::move(shape), .range = {}};
+  slice.range.size = product(slice.shape);
   return slice;
 }
 
@@ -94,7 +97,7 @@ TensorSlice slice_of(const ParameterShare& share) {
 bool same_tensor(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
   if (a.size() > b.size()) return same_tensor(b, a);
   if (a.size() == b.size()) return a == b;
-  return a.size() > 0 && a.size() + 1 == b.size() && a.front() == b[0] * b[1] &&
+  return !a.empty() && a.size() + 1 == b.size() && a.front() == b[0] * b[1] &&
          std::equal(a.begin() + 1, a.end(), b.begin() + 2);
 }
 

@@ -109,12 +109,13 @@ std::unique_ptr<PendingCall> ShmMail::receive(at::Tensor tensor, std::size_t fro
 
 std::unique_ptr<PendingCall> ShmMail::post(Way way, at::Tensor tensor, std::size_t peer, MessageLabel label) {
   void* data = way == Way::in ? tensor.mutable_data_ptr() : const_cast<void*>(tensor.const_data_ptr());
+  const std::size_t bytes = tensor.nbytes();
   auto letter = std::make_shared<Letter>(Letter{.way = way,
                                                 .peer = peer,
                                                 .label = label,
-                                                .tensor = tensor,
+                                                .tensor = std::move(tensor),
                                                 .data = static_cast<std::byte*>(data),
-                                                .bytes = tensor.nbytes()});
+                                                .bytes = bytes});
   {
     const std::lock_guard lock(mutex_);
     if (control_.broken()) control_.report_culprit(text_of(*letter));

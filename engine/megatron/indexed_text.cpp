@@ -95,7 +95,7 @@ DatasetIdentity identity_of(const std::string& prefix, const Request& request,
                            .sequence_length = request.model.context,
                            .split = {},
                            .tokenizer = request.tokenizer,
-                           .masking = std::move(masking),
+                           .masking = masking,
                            .corpus = {}};
   if (!request.loader.data_path.empty()) identity.split = request.loader.split;
   return identity;

@@ -50,7 +50,7 @@ std::optional<Dtype> half_type(const AcceleratorOptions& options, const Resolved
 /// Masks and counts, which are buffers of other types, stay what they are; Module::to() would cast them as well.
 void cast_floats(torch::nn::Module& module, at::ScalarType type) {
   for (const auto& tensors : {module.parameters(), module.buffers()})
-    for (at::Tensor each : tensors)
+    for (const at::Tensor& each : tensors)
       if (each.is_floating_point()) each.set_data(each.to(type));
 }
 

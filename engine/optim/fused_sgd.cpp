@@ -2,6 +2,7 @@
 #include "accrue/optim/fused_sgd.h"
 
 #include <memory>
+#include <utility>
 
 #include "accrue/optim/param_state.h"
 #include "optim/torch_updates.h"
@@ -21,7 +22,7 @@ void check_fused_sgd(const FusedSGDOptions& by) {
 }  // namespace
 
 FusedSGD::FusedSGD(const std::vector<torch::optim::OptimizerParamGroup>& groups, FusedSGDOptions defaults)
-    : ArchivedOptimizer(groups, std::make_unique<FusedSGDOptions>(defaults)) {
+    : ArchivedOptimizer(groups, std::make_unique<FusedSGDOptions>(std::move(defaults))) {
   check_groups<FusedSGDOptions>(*this, "FusedSGD", check_fused_sgd);
 }
 

@@ -379,7 +379,7 @@ void DistributedDataParallel::State::settle_reached() {
 }
 
 DistributedDataParallel::DistributedDataParallel(torch::nn::Module& module, Communicator& axis,
-                                                 DataParallelOptions options) {
+                                                 const DataParallelOptions& options) {
   Replica replica = replica_of(module);
   verify_replicas(replica.everything, describe(options), axis);
   check(replica, options);
@@ -390,7 +390,9 @@ DistributedDataParallel::DistributedDataParallel(torch::nn::Module& module, Comm
 
 DistributedDataParallel::~DistributedDataParallel() {
   // The last window of a program: no later backward can report it. If an exception is in flight, it was reported.
-  if (std::uncaught_exceptions() == 0 && state_->any_stepped_without_finish()) TORCH_WARN(forgotten_finish);
+  if (std::uncaught_exceptions() == 0 && state_->any_stepped_without_finish()) {
+    TORCH_WARN(forgotten_finish);
+  }
   state_->release_parameters();
 }
 

@@ -39,7 +39,7 @@ Result<void> write_model_file(const fs::path& folder, const NamedTensors& tensor
 at::Tensor numbers_of(const std::string& hash) {
   at::Tensor numbers = at::zeros({64}, at::kLong);
   for (std::size_t i = 0; i < std::min<std::size_t>(hash.size(), 64); ++i)
-    numbers.mutable_data_ptr<std::int64_t>()[i] = hash[i];
+    numbers.mutable_data_ptr<std::int64_t>()[i] = static_cast<unsigned char>(hash[i]);
   return numbers;
 }
 

@@ -6,6 +6,7 @@
 
 #include "accrue/run/cost/rank_grid.h"
 #include "accrue/run/facts/sample_order.h"
+#include "accrue/run/fields/choice_names.h"
 #include "accrue/run/window/lr_curve.h"
 #include "accrue/run/window/weight_decay.h"
 #include "support/test_program.h"
@@ -83,7 +84,7 @@ class TestCurvesAndOrder : public QObject {
       QCOMPARE(usual, DecayTail::exponential);
   }
   void no_curve_ever_exceeds_its_peak_or_goes_below_zero() {
-    for (int kind = 0; kind <= int(ScheduleKind::exponential); ++kind)
+    for (int kind = 0; kind < int(choice_names<ScheduleKind>().size()); ++kind)
       for (std::int64_t position = 0; position < 400; ++position) {
         const double lr = lr_at(curve(ScheduleKind(kind), 0.5, 30, 300), position);
         QVERIFY(lr >= 0.0 && lr <= 0.5);

@@ -7,6 +7,7 @@
 #include <QTest>
 
 #include "accrue/run/base/sha256.h"
+#include "accrue/run/fields/choice_names.h"
 #include "accrue/run/fields/spec_fields.h"
 #include "accrue/run/fields/spec_io.h"
 #include "accrue/run/preflight/preflight.h"
@@ -75,7 +76,8 @@ class TestSpecWriter : public QObject {
     QCOMPARE(field("accumulation", "steps")["minimum"].toInt(), 1);
     QCOMPARE(field("accumulation", "steps")["default"].toInt(), 4);
     QCOMPARE(field("optimizer", "lr")["exclusiveMinimum"].toDouble(-1), 0.0);
-    QCOMPARE(field("schedule", "kind")["enum"].toArray().size(), 6);
+    QCOMPARE(field("schedule", "kind")["enum"].toArray().size(),
+             static_cast<qsizetype>(choice_names<ScheduleKind>().size()));
     QVERIFY(field("accumulation", "tail")["description"].toString().startsWith("K2."));
     QCOMPARE(field("data", "x")["items"].toObject()["type"].toString(), QString("array"));
   }

@@ -103,6 +103,13 @@ class TestRunTable : public QObject {
     QCOMPARE(stateSentence(run, RunState::finished), QStringLiteral("by you after update 15; saved, Resume continues"));
   }
 
+  void a_stop_says_by_whom() {
+    RunSeries run(QStringLiteral("run-0"), 0);
+    run.append(
+        {{supervisor_rank, 0, 0, RunFinished{.outcome = "stopped", .updates = 15, .reason = "Stopped by a signal"}}});
+    QCOMPARE(stateSentence(run, RunState::finished), QStringLiteral("by a signal after update 15"));
+  }
+
   void shows_set_up_and_results() {
     CheckedTable model;
     const MadeRun made{.steps = 16, .updates = 20};

@@ -29,7 +29,7 @@ struct LastValues {
   static constexpr double none = std::numeric_limits<double>::quiet_NaN();
   std::int64_t update = 0;
   std::int64_t plannedUpdates = 0;
-  std::int64_t microStep = 0;
+  std::int64_t microStep = 0;       ///< number of the newest micro-step, from 1; not a sum over ranks
   std::int64_t windowPosition = 0;  ///< of the newest micro-step in its window, from 1; 0 before the first
   std::int64_t windowSize = 0;
   std::int64_t samples = 0;

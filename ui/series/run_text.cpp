@@ -38,9 +38,11 @@ QString finishedSentence(const RunSeries& run) {
     const QString updates = groupedNumber(outcome.updates);
     const bool saved = outcome.updates > 0 && run.checkpointUpdate() == outcome.updates;
     const bool was_last = outcome.updates == run.last().plannedUpdates;
-    //: After "Stopped"; Resume is the menu's entry
-    return saved && !was_last ? tr("by you after update %1; saved, Resume continues").arg(updates)
-                              : tr("by you after update %1").arg(updates);
+    const QString word = QStringLiteral("Stopped ");
+    const QString who = outcome.reason.startsWith(word) ? outcome.reason.mid(word.size()) : tr("by you");
+    //: After "Stopped"; %1: by you, by a signal. Resume is the menu's entry
+    return saved && !was_last ? tr("%1 after update %2; saved, Resume continues").arg(who, updates)
+                              : tr("%1 after update %2").arg(who, updates);
   }
   const QString updates = outcome.updates == 1 ? tr("1 update") : tr("%1 updates").arg(groupedNumber(outcome.updates));
   return std::isfinite(outcome.loss) ? tr("%1, loss %2").arg(updates, shortText(outcome.loss, 4)) : updates;

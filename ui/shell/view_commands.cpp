@@ -2,6 +2,7 @@
 #include "view_commands.h"
 
 #include <QActionGroup>
+#include <QDockWidget>
 #include <QSettings>
 #include <QToolBar>
 

@@ -33,7 +33,7 @@ at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameter
   if (gradients.empty()) return at::zeros({});
   const at::Tensor total = gradient_norm(gradients, norm_type);
   const at::Tensor factor = clip_factor(total, max_norm);
-  for (at::Tensor each : gradients) each.mul_(factor);
+  for (const at::Tensor& each : gradients) each.mul_(factor);
   return total;
 }
 

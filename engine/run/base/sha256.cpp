@@ -30,7 +30,7 @@ std::string Sha256::hex() {
   if (EVP_DigestFinal_ex(state_->context, digest, &size) != 1) throw std::runtime_error("SHA-256 final failed");
   static constexpr char digits[] = "0123456789abcdef";
   std::string text;
-  text.reserve(2 * size);
+  text.reserve(std::size_t{2} * size);
   for (unsigned int i = 0; i < size; ++i) {
     text += digits[digest[i] >> 4];
     text += digits[digest[i] & 15];

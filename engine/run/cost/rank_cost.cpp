@@ -97,7 +97,8 @@ double flights_of_chunk(const PipelineShape& shape, std::int64_t flights, std::i
                                  : shape.micro_steps;
   const std::int64_t round = group * shape.chunks;
   const std::int64_t in_last = std::clamp<std::int64_t>(flights % round - chunk * group, 0, group);
-  return static_cast<double>(flights / round * group + in_last);
+  const std::int64_t kept = flights / round * group + in_last;
+  return static_cast<double>(kept);
 }
 
 class Stages {

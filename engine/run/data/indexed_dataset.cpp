@@ -207,6 +207,7 @@ Result<std::vector<std::int64_t>> IndexedDataset::get(std::int64_t sequence, std
   return visit_dtype(dtype_, [&](auto kind) {
     std::vector<std::int64_t> tokens(raw->size() / sizeof kind);
     for (std::size_t i = 0; i < tokens.size(); ++i)
+      // NOLINTNEXTLINE(bugprone-signed-char-misuse): int8 holds numbers here
       tokens[i] = static_cast<std::int64_t>(load<decltype(kind)>(raw->data() + i * sizeof kind));
     return tokens;
   });

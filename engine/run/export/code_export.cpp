@@ -95,7 +95,7 @@ std::string constants(const RunPlan& plan, CodeTarget target) {
     add(text, "CLASSES", python_list(classes), "labels that are words");
   }
   add(text, "LR", python(plan.curve.lr));
-  if (plan.curve.kind != ScheduleKind::constant) add(text, "MIN_LR", python(plan.curve.min_lr));
+  if (has_lowest_rate(plan.curve.kind)) add(text, "MIN_LR", python(plan.curve.min_lr));
   if (plan.curve.warmup > 0.0 || plan.curve.kind != ScheduleKind::constant)
     add(text, "WARMUP", position(plan.curve.warmup), "schedule positions");
   if (has_end(plan.curve.kind)) add(text, "TOTAL", whole(plan.curve.total), "schedule positions");

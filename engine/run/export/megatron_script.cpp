@@ -113,7 +113,7 @@ Result<void> add_optimizer(Arguments& list, const RunPlan& plan) {
   const auto style = decay_style(plan);
   if (!style) return tl::unexpected(style.error());
   list.add("lr-decay-style", *style);
-  if (plan.curve.kind != ScheduleKind::constant) list.add("min-lr", plan.curve.min_lr);
+  if (has_lowest_rate(plan.curve.kind)) list.add("min-lr", plan.curve.min_lr);
   const std::int64_t length = schedule_updates(plan).value_or(plan.totals.updates);
   list.add("lr-decay-iters", length);
   if (plan.curve.kind == ScheduleKind::wsd) {

@@ -94,6 +94,20 @@ bool has_end(ScheduleKind kind) {
   return false;
 }
 
+bool has_lowest_rate(ScheduleKind kind) {
+  switch (kind) {
+    case ScheduleKind::linear:
+    case ScheduleKind::cosine:
+    case ScheduleKind::wsd:
+    case ScheduleKind::inverse_square_root:
+    case ScheduleKind::exponential:
+      return true;
+    case ScheduleKind::constant:
+      return false;
+  }
+  return false;
+}
+
 std::string why_steps_stay(const RunSpec& spec) {
   const Dialect dialect = spec.accumulation.dialect;
   if (dialect != Dialect::accrue && dialect != Dialect::accelerate)

@@ -244,7 +244,7 @@ void add_schedule_fields(FieldList& list) {
   list.add(ACCRUE_FIELD(schedule.min_lr), "Lowest rate",
            "The rate never falls below it, and linear, cosine and WSD end at it.")
       .range(0, 1e6)
-      .when([](const RunSpec& spec) { return spec.schedule.kind != ScheduleKind::constant; })
+      .when([](const RunSpec& spec) { return has_lowest_rate(spec.schedule.kind); })
       .elsewhere("Megatron-LM: --min-lr");
   list.add(ACCRUE_FIELD(schedule.gamma), "Gamma", "Factor per position of the exponential schedule.")
       .above(0, 1)

@@ -7,8 +7,6 @@
 #include <array>
 #include <utility>
 
-extern char** environ;
-
 namespace accrue {
 namespace {
 

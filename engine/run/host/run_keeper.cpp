@@ -34,7 +34,7 @@ struct RunKeeper::Impl {
   }
 };
 
-RunKeeper::RunKeeper(RunOrder order, RunWriter writer, bool continues, std::vector<int> channels,
+RunKeeper::RunKeeper(RunOrder order, RunWriter writer, bool continues, const std::vector<int>& channels,
                      std::function<void(const RunFinished&)> on_killed, std::optional<std::int64_t> own_loop) {
   const auto session = continues ? continued_session : new_session;
   std::string spec_sha256 = sha256_hex(spec_as_run(order.plan));

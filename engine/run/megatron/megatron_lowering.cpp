@@ -101,12 +101,12 @@ class Lowering {
     return value;
   }
 
-  void set(std::string_view name, std::string_view key, SpecValue wanted) {
+  void set(std::string_view name, std::string_view key, const SpecValue& wanted) {
     MegatronEffect& effect = row(name);
-    set(effect, key, std::move(wanted), "megatron." + std::string(name), effect.name);
+    set(effect, key, wanted, "megatron." + std::string(name), effect.name);
   }
 
-  void set(MegatronEffect& effect, std::string_view key, SpecValue wanted, const std::string& own_key,
+  void set(MegatronEffect& effect, std::string_view key, const SpecValue& wanted, const std::string& own_key,
            const std::string& by) {
     const SpecField* field = find_field(key);
     const SpecValue target = *fitting(*field, wanted);
@@ -138,8 +138,8 @@ class Lowering {
 
   // ---- other_megatron_args -------------------------------------------------------------------------------------
 
-  void set_argument(MegatronEffect& effect, std::string_view key, SpecValue wanted) {
-    set(effect, key, std::move(wanted), "megatron." + std::string(arguments_field),
+  void set_argument(MegatronEffect& effect, std::string_view key, const SpecValue& wanted) {
+    set(effect, key, wanted, "megatron." + std::string(arguments_field),
         std::string(arguments_field) + ": " + effect.name);
   }
   void refuse_argument(const MegatronEffect& effect, const std::string& message, std::string found = {},

@@ -48,7 +48,7 @@ std::optional<IdleBug> single_steps(const RunPlan& plan) {
   return IdleBug{"a window has one micro-step", "accumulation.steps", "1", "two or more", "4"};
 }
 
-std::optional<IdleBug> first_of(std::optional<IdleBug> first, const std::optional<IdleBug>& second) {
+std::optional<IdleBug> first_of(const std::optional<IdleBug>& first, const std::optional<IdleBug>& second) {
   return first ? first : second;
 }
 

@@ -89,7 +89,7 @@ std::string warmup(const RunPlan& plan) {
 }
 
 std::string peak_and_lowest(const LrCurve& curve) {
-  return fmt::format("{:g}, {:g}", curve.lr, curve.kind == ScheduleKind::constant ? curve.lr : curve.min_lr);
+  return fmt::format("{:g}, {:g}", curve.lr, has_lowest_rate(curve.kind) ? curve.min_lr : curve.lr);
 }
 
 std::string in_words(const ParameterGroup& group) {

@@ -17,7 +17,8 @@ namespace accrue {
 
 namespace preflight_detail {
 
-void Findings::add(Severity severity, std::string_view key, std::string message, Text found, Text expected, Text fix) {
+void Findings::add(Severity severity, std::string_view key, std::string message, const Text& found,
+                   const Text& expected, const Text& fix) {
   all.push_back({.severity = severity,
                  .key = std::string(key),
                  .message = std::move(message),

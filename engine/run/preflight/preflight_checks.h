@@ -31,13 +31,15 @@ class Text {
 /// fixes it ("" clears the key).
 class Findings {
  public:
-  void add(Severity severity, std::string_view key, std::string message, Text found = {}, Text expected = {},
-           Text fix = {});
-  void error(std::string_view key, std::string message, Text found = {}, Text expected = {}, Text fix = {}) {
-    add(Severity::error, key, std::move(message), std::move(found), std::move(expected), std::move(fix));
+  void add(Severity severity, std::string_view key, std::string message, const Text& found = {},
+           const Text& expected = {}, const Text& fix = {});
+  void error(std::string_view key, std::string message, const Text& found = {}, const Text& expected = {},
+             const Text& fix = {}) {
+    add(Severity::error, key, std::move(message), found, expected, fix);
   }
-  void warn(std::string_view key, std::string message, Text found = {}, Text expected = {}, Text fix = {}) {
-    add(Severity::warning, key, std::move(message), std::move(found), std::move(expected), std::move(fix));
+  void warn(std::string_view key, std::string message, const Text& found = {}, const Text& expected = {},
+            const Text& fix = {}) {
+    add(Severity::warning, key, std::move(message), found, expected, fix);
   }
   void note(std::string_view key, std::string message) { add(Severity::note, key, std::move(message)); }
 

@@ -18,7 +18,7 @@ using spec_detail::real_text;
 void check_rates(const RunSpec& spec, Findings& findings) {
   const ScheduleSpec& schedule = spec.schedule;
   const std::string lr = real_text(spec.optimizer.lr);
-  if (schedule.kind != ScheduleKind::constant && schedule.min_lr > spec.optimizer.lr)
+  if (has_lowest_rate(schedule.kind) && schedule.min_lr > spec.optimizer.lr)
     findings.error("schedule.min_lr", "is above the learning rate", real_text(schedule.min_lr),
                    "at most optimizer.lr = " + lr, lr);
   if (schedule.clock != RateClock::samples && schedule.init_lr != 0.0)
@@ -106,7 +106,7 @@ void check_embedding_rate(const RunSpec& spec, Findings& findings) {
                    "cannot be combined with replay of \"scheduler_state\": that freezes one rate",
                    real_text(*optimizer.decoupled_lr), "only one of the two keys", "");
   const double lowest = optimizer.decoupled_min_lr.value_or(spec.schedule.min_lr);
-  if (spec.schedule.kind != ScheduleKind::constant && lowest > *optimizer.decoupled_lr)
+  if (has_lowest_rate(spec.schedule.kind) && lowest > *optimizer.decoupled_lr)
     findings.error("optimizer.decoupled_min_lr", "is above the rate of the embeddings", real_text(lowest),
                    "at most optimizer.decoupled_lr = " + real_text(*optimizer.decoupled_lr),
                    real_text(*optimizer.decoupled_lr));

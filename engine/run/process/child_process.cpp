@@ -16,8 +16,6 @@
 #include "accrue/run/base/system_error.h"
 #include "spawn_watch.h"
 
-extern char** environ;
-
 namespace accrue {
 namespace {
 

@@ -42,4 +42,5 @@ Result<void> load_plugins(std::span<const PluginRecord> recorded, Registry& regi
 #define ACCRUE_PLUGIN(library_name, registry)                                                    \
   extern "C" [[gnu::visibility("default")]] const accrue::megatron::PluginAbi accrue_plugin_abi{ \
       accrue::megatron::plugin_interface, TORCH_VERSION, library_name, accrue::headers_version}; \
-  extern "C" [[gnu::visibility("default")]] void accrue_plugin_register(accrue::megatron::Registry& registry)
+  extern "C" [[gnu::visibility("default")]] void accrue_plugin_register(                         \
+      accrue::megatron::Registry& registry)  // NOLINT(bugprone-macro-parentheses): a parameter's name

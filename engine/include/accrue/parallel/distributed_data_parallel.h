@@ -66,7 +66,7 @@ class DistributedDataParallel final : public GradSync {
   /// module and the axis must outlive this. Collective: the whole axis. Errors: throws std::invalid_argument with the
   /// name of the first parameter that differs between ranks (in name, shape, dtype or requires_grad) or is of another
   /// kind.
-  DistributedDataParallel(torch::nn::Module& module, Communicator& axis, DataParallelOptions options = {});
+  DistributedDataParallel(torch::nn::Module& module, Communicator& axis, const DataParallelOptions& options = {});
   /// Warns if a parameter changed before the gradients of the last window were reduced; see leave_local().
   ~DistributedDataParallel() override;
 

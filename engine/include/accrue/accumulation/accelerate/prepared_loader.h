@@ -87,7 +87,7 @@ class PreparedLoaderBase {
   /// Takes the other loader's place in the order of saved state. Not allowed during a pass over it or a JoinScope.
   PreparedLoaderBase(PreparedLoaderBase&& other) noexcept
       : state_(other.state_),
-        held_(other.held_),
+        held_(other.held_),  // NOLINT(performance-move-constructor-init): the other's destructor needs the state too
         override_(other.override_),
         first_(other.first_),
         epoch_(other.epoch_),

@@ -27,6 +27,7 @@ enum class Activation { relu, gelu, tanh };
 enum class DataKind { text, tokens, indexed, csv, inline_, synthetic };
 /// The kinds after adamw are Colossal-AI's, with their own names and rules.
 enum class OptimizerKind { sgd, adam, adamw, cpu_adam, fused_adam, fused_lamb, fused_sgd, hybrid_adam, lamb, lars };
+/// The kinds up to wsd are Megatron-LM's decay styles too.
 enum class ScheduleKind { constant, linear, cosine, inverse_square_root, wsd, exponential };
 /// Unit of a position of the learning-rate schedule: ticks of accumulation.schedule_clock, or samples trained on.
 enum class RateClock { positions, samples };
@@ -178,6 +179,8 @@ bool takes_parameter_norms(OptimizerKind kind);
 
 /// Whether the schedule ends at its total: linear, cosine and WSD. The others continue as long as the run.
 bool has_end(ScheduleKind kind);
+/// Whether the rate falls towards min_lr: all but constant.
+bool has_lowest_rate(ScheduleKind kind);
 
 struct ScheduleSpec {
   ScheduleKind kind = ScheduleKind::constant;

@@ -25,7 +25,7 @@ class RunKeeper {
   /// keeper owns them. `on_killed`: called on the keeper's thread with the run's end, once the record of a killed run
   /// is complete; this process is one of its ranks. `own_loop`: the ranks belong to a program with its own loop, which
   /// continues after so many updates; the order then has only what a list of runs shows, and the folder gets no plan.
-  RunKeeper(RunOrder order, RunWriter writer, bool continues, std::vector<int> channels,
+  RunKeeper(RunOrder order, RunWriter writer, bool continues, const std::vector<int>& channels,
             std::function<void(const RunFinished&)> on_killed, std::optional<std::int64_t> own_loop = {});
   /// Waits until all channels are closed and the record is complete.
   ~RunKeeper();

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Rules: kernels/element_rules.inl.h, with the factors of update_rules.h. Norms of LAMB and LARS are per parameter, of
+// which a rank may hold a part: sums of squares are completed over the ranks before their roots are taken.
 #include "optim/flat_colossalai.h"
 
 #include <ATen/core/grad_mode.h>
@@ -98,6 +100,7 @@ class FlatFusedAdam final : public MomentsBase {
   UpdatePath path_;
 };
 
+/// FusedSgdRule. A segment's first update fills its buffer with the gradient.
 class FlatFusedSgd final : public MomentumBase {
  public:
   FlatFusedSgd(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,
@@ -134,6 +137,7 @@ class ParameterSums {
 
   /// rows: [stretches, 2].
   void add(const std::vector<Stretch>& stretches, const at::Tensor& rows) {
+    // A segment may be in several stretches; they are added in order of their places.
     const at::Tensor own = rows.cpu().contiguous();
     double* const sums = sums_.mutable_data_ptr<double>();
     for (std::size_t i = 0; i < stretches.size(); ++i)
@@ -156,7 +160,7 @@ class ParameterSums {
   at::Device device_;
 };
 
-/// Lamb and FusedLAMB.
+/// Lamb and FusedLAMB: p = p - rate r u in two passes, because r = |p| / |u| of the whole parameter comes between them.
 class FlatLamb final : public MomentsBase {
  public:
   FlatLamb(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,
@@ -169,9 +173,11 @@ class FlatLamb final : public MomentsBase {
             std::span<const FlatRange> ranges) override {
     check(params, grads);
     if (fused()) {
+      // |grad_scale| |g|: the norm of the gradients as the pass will see them.
       const double norm = rates.gradient_norm.value_or(std::sqrt(square_sum(grads, ranges)) * std::abs(grad_scale));
       grad_scale *= lamb_clip(norm, spec_.max_grad_norm);
     }
+    // By segment, because a sum of squares belongs to one parameter.
     const auto stretches = begin_step(rates, ranges, Stretches::by_segment);
     std::vector<Piece<MomentsStep>> pieces;
     for (const Stretch& stretch : stretches)
@@ -205,6 +211,7 @@ class FlatLamb final : public MomentsBase {
   CompleteSums complete_;
 };
 
+/// Lars: |p|^2 and |g|^2 in a first pass, which fix each parameter's rate, then the update.
 class FlatLars final : public MomentumBase {
  public:
   FlatLars(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,

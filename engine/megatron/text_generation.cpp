@@ -42,7 +42,7 @@ void begin(TokenList& prompt, bool add_bos, std::optional<std::int64_t> eod) {
   prompt.insert(prompt.begin(), *eod);
 }
 
-/// Of the last of the first `positions` tokens.
+/// Logits that follow the first `positions` tokens, in float64. Shapes: tokens [B, T] -> [B, V].
 at::Tensor last_logits(const LogitsFunction& logits, const at::Tensor& tokens, std::int64_t positions) {
   return logits(tokens.narrow(1, 0, positions)).select(1, positions - 1).to(at::kDouble);
 }
@@ -52,7 +52,7 @@ TokenList list_of(const at::Tensor& row, std::int64_t length) {
   return {own.const_data_ptr<std::int64_t>(), own.const_data_ptr<std::int64_t>() + length};
 }
 
-/// A finished row of a beam.
+/// A finished row of a beam. score = sum of log probabilities / length^length_penalty.
 struct Hypothesis {
   double score;
   TokenList tokens;
@@ -61,11 +61,13 @@ struct Hypothesis {
 }  // namespace
 
 std::int64_t generated_length(std::int64_t prompt, std::int64_t tokens_to_generate, std::int64_t longest) {
+  // Rounded up to a multiple of 4.
   const std::int64_t length = (prompt + tokens_to_generate + 3) / 4 * 4;
   return longest > 0 ? std::min(length, longest) : length;
 }
 
 at::Tensor sampling_probabilities(const at::Tensor& logits, double temperature, std::int64_t top_k, double top_p) {
+  // p = softmax(logits / temperature), of which only the k largest, or the fewest that reach p, keep a chance.
   at::Tensor scaled = logits.to(at::kDouble) / temperature;
   if (top_k > 0 && top_k < scaled.size(-1)) {
     const at::Tensor kept = std::get<0>(at::topk(scaled, top_k, -1));
@@ -122,6 +124,7 @@ std::vector<GeneratedRow> generate(const LogitsFunction& logits, std::vector<Tok
       if (reached < rows[i].prompt || ends[i] > 0) continue;
       const auto row = static_cast<std::int64_t>(i);
       const auto token = drawn[row].item<std::int64_t>();
+      // Under the model itself: neither temperature nor top_k and top_p change the score.
       rows[i].log_probability += log_probabilities[row][token].item<double>();
       if (options.eod && token == *options.eod)
         ends[i] = reached;
@@ -162,6 +165,7 @@ std::vector<GeneratedRow> beam_search(const LogitsFunction& logits, TokenList pr
     sums = sums + at::tensor(scores, at::kDouble).unsqueeze(1);
     if (first) sums = sums.narrow(0, 0, 1);  // all rows are the same still
     const std::int64_t vocabulary = sums.size(1);
+    // [beams V]. Each beam has one end of document, so of 2 * beams candidates at least `beams` go on.
     const auto [best, places] = at::topk(sums.reshape({-1}), std::min(2 * beams, sums.numel()));
     struct Next {
       double score;

@@ -196,7 +196,7 @@ at::Tensor summed(const std::vector<Piece<Step>>& pieces, Writes writes, const S
   return all;
 }
 
-// The same with a device's own kernels.
+// The passes with a device's own kernels.
 
 NumberType number_type(at::ScalarType type) {
   switch (type) {
@@ -260,8 +260,8 @@ std::atomic<bool>& left_to_operators() {
   return left;
 }
 
-// The same with LibTorch's operators: each rule of kernels/element_rules.inl.h, operator by operator. Half precision is
-// widened as a whole.
+// The passes with LibTorch's operators: each rule of kernels/element_rules.inl.h, operator by operator. Half precision
+// is widened as a whole.
 
 at::ScalarType wide(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;

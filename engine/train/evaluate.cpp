@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same samples every time, in order: batch b of rank r is the (b * W + r)-th micro-batch of the validation split.
+// Every evaluation uses the same samples in order: batch b of rank r is micro-batch b W + r of the validation split.
 #include "train/evaluate.h"
 
 #include <ATen/core/grad_mode.h>

@@ -45,7 +45,7 @@ constexpr std::uint64_t tensor_dropout = 0xd0d1;
 constexpr std::uint64_t part_dropout = 0xd0d2;
 /// Time that a micro-step's loss may wait to be read: a frame of the studio.
 constexpr std::int64_t publish_interval_ns = 33'000'000;
-/// The same on a device, which idles while it is read.
+/// The interval on a device, which idles while its losses are read.
 constexpr std::int64_t device_publish_interval_ns = 1'000'000'000;
 /// Maximum number of micro-steps per list of operations.
 constexpr std::int64_t longest_list = 4096;
@@ -401,7 +401,7 @@ class TrainedWindow final : public WindowWork {
       if (!std::isfinite(loss.sum) && tally.non_finite_micro_step == 0)
         tally.non_finite_micro_step = done.plan.micro_step;
     }
-    // Of the ranks that hold parts of one model, one with the loss reports for all.
+    // One rank of each replica, which has the loss, reports for all.
     if (training_.tensor.rank() == 0 && training_.mesh.last_stage()) training_.report.micro_step(done.plan, result);
   }
 

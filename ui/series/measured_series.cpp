@@ -137,7 +137,7 @@ void MeasuredSeries::takeMeasured(const ClockPoint& at, const accrue::Update& bo
   appendParts(scalars_, at, body.scalars);
 }
 
-/// What the run was paused for counts with the update that it was held in.
+/// Adds the pause to the update during which the run was held.
 void MeasuredSeries::takePause() {
   const ClockColumn& seconds = updateClocks_[Clock::seconds];
   const std::size_t newest = updateClocks_.size() - 1;

@@ -17,7 +17,7 @@ using enum ParameterDivision;
 
 class ShapeList {
  public:
-  /// Sets where the next parameters belong.
+  /// Sets the place of the next parameters.
   void place(ParameterPlace place, std::int64_t block = 0) {
     place_ = place;
     block_ = block;

@@ -165,7 +165,7 @@ RandomStreams::State generators_in(const AcceleratorImpl& impl, const Checkpoint
 }
 
 void put_counters(AcceleratorImpl& impl, const TrainingCursor& cursor, const at::Tensor& counters) {
-  if (impl.loss_scale.growth_factor > 1.0 && cursor.loss_scale > 0.0) {  // else loss_scale says what it is
+  if (impl.loss_scale.growth_factor > 1.0 && cursor.loss_scale > 0.0) {  // otherwise loss_scale sets it
     impl.loss_scale.scale = cursor.loss_scale;
     impl.loss_scale.growth = cursor.scale_growth;
     impl.loss_scale.overflows = cursor.scale_overflows;

@@ -48,9 +48,9 @@ void add(LossReport& sums, const LossReport& report) {
 }  // namespace
 
 /// Times how long this thread waits in each call. A receive ends when the message has arrived. A send is only started,
-/// so its timer holds the copy of a tensor that is not contiguous, and the wait for an older send where three are under
-/// way; the way of the message itself, and what finish() waits for, are in no timer. The trainer, which sees each
-/// message end, times sends to their end (train/reporter.cpp).
+/// so its timer contains the copy of a tensor that is not contiguous, and the wait for an older send while three are in
+/// progress. No timer contains the transfer itself or the waits of finish(). The trainer, which sees each message end,
+/// times sends to their end (train/reporter.cpp).
 class StepRunner::TimedLink final : public StageLink {
  public:
   TimedLink(Communicator& pipeline, Timers& timers) : link_(pipeline), timers_(timers) {}

@@ -108,7 +108,7 @@ std::vector<GeneratedRow> generate(const LogitsFunction& logits, std::vector<Tok
     tokens[static_cast<std::int64_t>(i)].narrow(0, 0, std::ssize(prompts[i])).copy_(at::tensor(prompts[i], at::kLong));
     rows.push_back({.tokens = {}, .prompt = std::ssize(prompts[i])});
   }
-  std::vector<std::int64_t> ends(prompts.size(), 0);  // 0: a row goes on
+  std::vector<std::int64_t> ends(prompts.size(), 0);  // 0: the row continues
   at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(options.seed);
   double top_p = options.top_p;
   std::int64_t reached = shortest;
@@ -165,7 +165,7 @@ std::vector<GeneratedRow> beam_search(const LogitsFunction& logits, TokenList pr
     sums = sums + at::tensor(scores, at::kDouble).unsqueeze(1);
     if (first) sums = sums.narrow(0, 0, 1);  // all rows are the same still
     const std::int64_t vocabulary = sums.size(1);
-    // [beams V]. Each beam has one end of document, so of 2 * beams candidates at least `beams` go on.
+    // [beams V]. Each beam has one end of document, so of 2 * beams candidates at least `beams` continue.
     const auto [best, places] = at::topk(sums.reshape({-1}), std::min(2 * beams, sums.numel()));
     struct Next {
       double score;
@@ -183,7 +183,7 @@ std::vector<GeneratedRow> beam_search(const LogitsFunction& logits, TokenList pr
       }
     }
     demand(!next.empty(), "the vocabulary has no token but the end of document");
-    // No row that goes on can still become better than the worst that is kept.
+    // No row that continues can become better than the worst finished one.
     done = std::ssize(finished) == beams &&
            finished.back().score >= score_of(best[0].item<double>(), reached + 1 - prompt_length);
     while (std::ssize(next) < beams) next.push_back({never, next.front().token, next.front().beam});

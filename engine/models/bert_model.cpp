@@ -107,7 +107,7 @@ at::Tensor BertModel::forward(const Batch& batch, const at::Tensor& received) {
   return through_blocks(share_.first() ? embedded(batch) : received, batch);
 }
 
-// [B, T, D], or rows [B T / t, D]: what the stage before sends.
+// [B, T, D], or rows [B T / t, D]: the outputs of the previous stage.
 at::Tensor BertModel::empty_input(const Batch& batch) const {
   if (share_.first()) return ModelPart::empty_input(batch);
   const std::int64_t sequences = batch.inputs.size(0), positions = batch.inputs.size(1);

@@ -116,7 +116,7 @@ at::Tensor GptModel::forward(const Batch& batch, const at::Tensor& received) {
                         mask);
 }
 
-// [B, T, D], or rows [B T / t, D]: what the stage before sends.
+// [B, T, D], or rows [B T / t, D]: the outputs of the previous stage.
 at::Tensor GptModel::empty_input(const Batch& batch) const {
   if (share_.first()) return ModelPart::empty_input(batch);
   const std::int64_t sequences = batch.inputs.size(0), positions = batch.inputs.size(1);

@@ -4,7 +4,7 @@
 namespace accrue {
 namespace {
 
-/// 1 / value. A window without items has no gradient either, so 0 keeps it 0 where infinity would make it NaN.
+/// 1 / value. A window without items has no gradient either, so 0 keeps it 0; infinity would make it NaN.
 double inverse(double value) {
   return value == 0.0 ? 0.0 : 1.0 / value;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the wrappers pile up: in which type, and under which of LibTorch's optimizers.
+// Sums that the wrappers accumulate: their number types, and all of LibTorch's optimizers.
 #include <ATen/ATen.h>
 #include <torch/nn/module.h>
 #include <torch/optim/adagrad.h>

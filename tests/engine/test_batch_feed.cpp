@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank fetches, beside what it trains on.
+// Batches that a rank fetches without training on them.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/randperm.h>
 

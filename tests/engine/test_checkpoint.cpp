@@ -267,7 +267,8 @@ class TestCheckpoint : public QObject {
           const auto opened = folder.open();
           QVERIFY2(opened && opened->checkpoint && opened->checkpoint->name() == "step-1", key.c_str());
           const std::string& refused = opened->refused.at(0);
-          // What stands twice, or in the folder's name, may be refused for contradicting that.
+          // A value that is stored twice, or in the folder's name, may be refused because the two contradict each
+          // other.
           QVERIFY2(refused.find(key) != std::string::npos || refused.find("it holds step-") != std::string::npos,
                    refused.c_str());
           ++tried;

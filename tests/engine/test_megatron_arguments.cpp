@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fields, arguments and names of data do to an Accelerator: each test changes one and looks at what the step does.
+// Effects of fields, arguments and names of data on an Accelerator: each test changes one and checks a step.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>

@@ -43,7 +43,7 @@ using torch::optim::Optimizer;
 
 namespace {
 
-/// What the command line asks for; empty: the best set of this CPU.
+/// Instruction set of the command line; empty: the best of this CPU.
 std::string_view asked_instructions;
 
 using Numbers = std::vector<double>;

@@ -94,7 +94,7 @@ struct Setup {
   AcceleratorOptions accelerator;
 };
 
-/// What every rank of `setup` gets of the source in one epoch: "0 1|4 5" is two batches.
+/// Returns the batches that every rank of `setup` gets in one epoch: "0 1|4 5" is two batches.
 template <typename Range>
 std::vector<std::string> shared(Range& range, const Setup& setup) {
   std::vector<std::string> ranks;

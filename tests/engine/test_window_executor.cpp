@@ -15,7 +15,7 @@ using namespace accrue::test;
 
 namespace {
 
-/// What the executor makes of them on one stage.
+/// Trains the batches with the executor on one stage.
 Trained by_one_stage(PipelineSchedule schedule, const std::vector<Batch>& batches) {
   const PipelineShape shape{.schedule = schedule, .micro_steps = std::ssize(batches)};
   const StageLayers stage(shape, 0);

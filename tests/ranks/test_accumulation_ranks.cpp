@@ -29,7 +29,7 @@ namespace {
 
 constexpr int steps_per_update = 4;
 
-/// What rank `rank` puts in for x in batch b.
+/// Returns x of rank `rank` in batch b.
 double sample(double b, std::int64_t rank) {
   return b * (1.0 + 0.5 * static_cast<double>(rank));
 }
@@ -107,7 +107,7 @@ int llm_over_the_reducer(RankContext& context) {
   return 0;
 }
 
-/// What accumulate_gradient() makes of a rank over ten batches. `way`: "reducer", "actual" (the reducer with the
+/// A rank after accumulate_gradient() over ten batches. `way`: "reducer", "actual" (the reducer with the
 /// original's no_sync) or "handlers".
 struct ColossalaiRank : Rank {
   explicit ColossalaiRank(const RankContext& context) : Rank(context) {

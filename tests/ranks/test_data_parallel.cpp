@@ -266,7 +266,7 @@ int fixed_bucket_order(RankContext& rank) {
   return 0;
 }
 
-/// What `make` refuses on every rank says what differs; the axis is as good as before.
+/// Errors of `make` on every rank name the difference, and the axis can still be used.
 template <typename Make>
 int refuses(RankContext& rank, const std::string& says, Make&& make) {
   const auto joined = join_ranks(rank, backend_named(rank.arguments.at(0)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a window's end leaves on every rank: gradients of what was used and of nothing else, buffers of rank 0, means
-// that 16 bits can hold; and what happens where a window does not end as it should.
+// State of every rank after a window: gradients of exactly the used parameters, buffers of rank 0, means that 16 bits
+// can hold; and windows that do not end properly.
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>

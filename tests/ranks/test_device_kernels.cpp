@@ -82,7 +82,7 @@ int kernels_beside_operators(RankContext& rank) {
   for (const at::ScalarType type : {at::kDouble, at::kFloat}) {
     const Numbers numbers(type);
     for (Rule rule : all_rules()) {
-      // Where a gradient and its decay cancel, an Adam divides their last bits by eps.
+      // If a gradient and its decay cancel, an Adam divides their last bits by eps.
       rule.spec.eps = 1e-3;
       const at::Tensor found = updated(rule, numbers, kernels), again = updated(rule, numbers, kernels);
       const at::Tensor expected = updated(rule, numbers, UpdatePath::operators);

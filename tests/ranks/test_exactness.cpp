@@ -182,7 +182,7 @@ class TestExactness : public QObject {
     const auto clean = train(script, 2);
     QVERIFY(!clean[0].all<ExactnessCheck>().empty());
     QCOMPARE(accusations(clean[0].all<ExactnessCheck>()), QString());
-    // What changes more than the cost changes the weights, and the fix heals them.
+    // A bug that changes more than the cost changes the weights, and the fix restores them.
     if (reason != "wasted_reductions") QVERIFY(ranks[0].weights_sha256 != clean[0].weights_sha256);
   }
 

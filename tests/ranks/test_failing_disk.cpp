@@ -33,7 +33,7 @@ namespace {
 
 bool every_call = false;
 
-/// What the preloaded library does to a process, as its source describes.
+/// Faults that the preloaded library causes in a process; its source describes them.
 struct Trouble {
   QString victim;  ///< "supervisor", or a rank's number
   QString how = "EIO";
@@ -71,7 +71,7 @@ bool concerns(const QString& how, const QString& call) {
   return true;
 }
 
-/// What must not be in a folder that was opened and left in order.
+/// Returns a file that must not be in a folder after it was opened and closed properly; empty if there is none.
 std::string leftover_in(const fs::path& dir) {
   for (const auto& entry : fs::recursive_directory_iterator(dir)) {
     const std::string name = entry.path().filename().string();

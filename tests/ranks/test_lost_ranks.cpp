@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the survivors see when a rank is killed, leaves, stands still or never comes; and that nothing of a run listens
-// beyond 127.0.0.1 or stays behind.
+// Errors of the survivors when a rank is killed, leaves, stops or never joins. Nothing of a run listens beyond
+// 127.0.0.1 or is left behind.
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <arpa/inet.h>
@@ -336,7 +336,7 @@ class TestLostRanks : public QObject {
     QVERIFY2(contains(said, "receive"), said.c_str());
   }
 
-  /// Whoever looks at the clock first: never the rank that waits itself.
+  /// Whichever rank times out first, it never names a rank that is itself waiting.
   void the_rank_at_the_end_of_a_chain_of_messages_is_named() {
     for (int round = 0; round < 5; ++round) {
       RankGroup ranks("waits_for_a_message", 4, {.arguments = {"shm", "700"}});

@@ -35,7 +35,7 @@ double sample_of(const RankContext& rank, std::int64_t m) {
   return batch_of(m) + 0.5 * rank.rank;
 }
 
-/// What a group of batches multiplies d by when two ranks average their gradients.
+/// Returns the factor of d for a group of batches when two ranks average their gradients.
 double factor_of(std::initializer_list<double> batches, double divisor) {
   double squares = 0.0;
   for (const double b : batches) squares += (b * b + (b + 0.5) * (b + 0.5)) / 2.0;

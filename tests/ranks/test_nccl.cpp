@@ -78,7 +78,7 @@ int sums_on_the_gpu(RankContext& rank) {
   return 0;
 }
 
-/// What is pushed leaves without another call on the group.
+/// Pushed messages are sent without another call on the group.
 int pushes_messages(RankContext& rank) {
   const auto joined = join_ranks(rank, BackendKind::nccl);
   Communicator& axis = *joined.data;

@@ -86,7 +86,7 @@ class TestOwnModels : public QObject {
   }
 
  private Q_SLOTS:
-  /// What takes the cause away is in the comment; where nothing does, no reason excuses the difference.
+  /// Comments name the change that removes the cause; if nothing does, no reason excuses the difference.
   void verify_gives_a_reason_that_was_shown_data() {
     const Rows<QString, QString, QString, int> row;
     row("a mean of samples", "layers", "", "exact", 0);
@@ -226,7 +226,7 @@ class TestOwnModels : public QObject {
     QCOMPARE(first[1], first[0]);
   }
 
-  /// What the window's first micro-steps reported counts with the rest after a resume.
+  /// After a resume, reports of the window's first micro-steps count together with the rest.
   void reports_of_an_open_window_are_in_checkpoints_data() {
     const Rows<int> row;
     row("one rank", 1);

@@ -42,7 +42,7 @@ class StudioOnX {
   bool isAtRest() const { return !x_.title(window_).contains(QLatin1Char('(')); }
   /// A picture of the screen, beside the results of the tests.
   void keepPicture(const QString& name) const;
-  /// What the studio keeps from one session to the next.
+  /// Returns a setting that the studio keeps between sessions.
   QVariant setting(const char* key) const;
 
   XSession x_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a window can be told while it is walked, and rules of single systems. tests/scenarios says what the five systems
-// do with ten batches; test_window_model compares the planner with a model of it over ten thousand random shapes.
+// Changes of a window while it is walked, and rules of single systems. tests/scenarios covers the five systems on ten
+// batches; test_window_model compares the planner with a model of it over ten thousand random shapes.
 #include <QElapsedTimer>
 #include <QTest>
 
@@ -364,7 +364,7 @@ class TestAccumulationWindow : public QObject {
     QCOMPARE(updates_at(all(shape)), QStringLiteral("4 6 9 12 15 18 20"));
   }
 
-  /// What a run does that is told while it runs, and what everybody does who knows it from the record.
+  /// A run whose N is set while it runs equals one that knows these settings from the record.
   void n_set_while_walking_equals_n_set_in_the_shape() {
     std::mt19937 random(20261121);
     const auto pick = [&random](std::int64_t low, std::int64_t high) {

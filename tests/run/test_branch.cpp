@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a branch may change of the run that it leaves, and where it may leave it.
+// Settings that a branch may change, and places at which it may leave its run.
 #include <QTemporaryDir>
 #include <QTest>
 #include <fstream>

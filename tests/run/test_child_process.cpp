@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a started process has of its parent, and how its end is learnt.
+// Inheritance of a started process, and detection of its end.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ ProcessStart shell(const std::string& script) {
   return {.what = "the shell", .command = {"/bin/sh", "-c", script}};
 }
 
-/// What the process prints, without the last line's end.
+/// Returns the process's output, without the end of the last line.
 std::string printed(ProcessStart how) {
   auto pipe = pipe_from_child("no pipe");
   how.give(pipe->theirs, STDOUT_FILENO);

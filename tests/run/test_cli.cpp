@@ -410,7 +410,7 @@ class TestCli : public QObject {
     QCOMPARE(targets.size(), whole_tree ? 3 : 1);
     for (const int number : signals) {
       for (const pid_t target : targets) ::kill(target, number);
-      // What a session's end leaves between its signals; the same one again so soon is no insistence.
+      // The time between the signals at the end of a session. The same signal so soon does not count as insistence.
       QVERIFY2(!program.says("killing", 10), program.errors());
     }
     QVERIFY2(program.finish().status == 130, program.errors());

@@ -149,7 +149,7 @@ class TestCodeExport : public QObject {
     QVERIFY(code_of(spec, CodeTarget::pytorch).text.find("(update + 1) * N") != std::string::npos);
   }
 
-  /// Whatever key is set: a target holds it, names it, or refuses the spec.
+  /// For every key that is set, a target contains it, names it, or refuses the spec.
   void no_key_is_left_out_in_silence() {
     RunSpec spec = small_gpt();
     spec.parallel.zero = 1;

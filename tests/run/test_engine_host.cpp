@@ -79,7 +79,7 @@ class TestEngineHost : public QObject {
       paused = host.wait_for_state("paused");
       return paused && paused->micro_step == micro_step;
     };
-    // Where a pause falls is a matter of time; micro-step 2 of 4 in the third window is reached by stepping.
+    // The place of a pause depends on time, so stepping leads to micro-step 2 of 4 in the third window.
     while (paused->micro_step < 10) VERIFY_STORY(steps_to(StepUnit::micro_step, paused->micro_step + 1));
     QCOMPARE(paused->micro_step, 10);
     QCOMPARE(paused->detail, std::string("Paused after backward of micro 2 of 4, update 3"));
@@ -319,7 +319,7 @@ class TestEngineHost : public QObject {
     QCOMPARE(std::get<RankFailed>(failed->body).class_name, std::string("data"));
     QCOMPARE(std::get<RankFailed>(failed->body).exit_status, 2);
   }
-  /// Where ranks hold parts of one model, a number alone says little: neither of a death nor of a rank's own report.
+  /// If ranks hold parts of one model, a rank's number alone says little about its death or its own report.
   void a_rank_of_a_divided_model_is_named_with_its_place_data() {
     const Rows<QByteArray, QByteArray> row;
     row("killed", "micro_ms=5,die=3@6:9", "Rank 3 (data 0, stage 1, tensor 1) was killed (signal 9), last seen in ");

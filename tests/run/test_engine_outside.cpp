@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run meets from outside: a slow disk, the signals of a log-out, somebody who tidies up its folder.
+// Influences on a run from outside: a slow disk, the signals of a log-out, a user who tidies up its folder.
 #include <signal.h>
 
 #include <QTest>

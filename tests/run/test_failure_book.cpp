@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which failure of a run counts, and how often it may start again, told by a clock that only the test moves.
+// The failure of a run that counts, and the number of restarts, by a clock that only the test advances.
 #include <signal.h>
 
 #include <QTest>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tokens samples hold and who takes them: shuffles, splits, the three GPT indices, their cache, blends, samplers.
-// Sums and hashes are of what megatron-core 0.12.0 with NumPy 2.4 made of the same dataset.
+// Tokens of samples and their distribution over ranks: shuffles, splits, the three GPT indices, their cache, blends,
+// samplers. Sums and hashes are those of megatron-core 0.12.0 with NumPy 2.4 for the same dataset.
 #include "accrue/run/data/gpt_index.h"
 
 #include <QTemporaryDir>

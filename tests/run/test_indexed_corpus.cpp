@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a spec of indexed data reads, as its plan says and as its ranks will: facts, refusals, and which tokens each
-// sample holds.
+// Data that a spec of indexed datasets reads, according to its plan and in its ranks: facts, refusals, and the tokens
+// of each sample.
 #include "accrue/run/facts/indexed_corpus.h"
 
 #include <QTemporaryDir>

@@ -60,7 +60,7 @@ class TestLaunch : public QObject {
     return {"-n", QString::number(ranks), "--", "sh", "-c", text};
   }
 
-  /// What each rank and what it started are called, once all have written it to `dir`.
+  /// Returns the process ids of each rank and its children, once all have written them to `dir`.
   static QList<qint64> processes(const QString& dir, int expected) {
     QList<qint64> found;
     for (const auto& name : QDir(dir).entryList(QDir::Files)) {

@@ -289,7 +289,7 @@ class TestLesson : public QObject {
       for (const auto& answer : each.answer) {
         const Preflight plan = preflight_files(answered(spec_of(lesson, each), answer), host, {});
         QVERIFY2(plan.plan, plan.findings.empty() ? "" : plan.findings.front().text().c_str());
-        // What the learner is asked to change can be changed in the lesson's form.
+        // The lesson's form has every setting that the learner must change.
         for (const std::string& setting : answer) {
           const std::string key = setting.substr(0, setting.find('='));
           QVERIFY2(std::ranges::find(lesson.fields, key) != lesson.fields.end(), setting.c_str());

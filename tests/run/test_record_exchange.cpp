@@ -344,7 +344,7 @@ class TestRecordExchange : public QObject {
     QCOMPARE(log.scalars.at("lm loss validation vs samples"), samples);
   }
 
-  /// What the trace-event format demands of each event, and where the spans lie.
+  /// Every event meets the trace-event format, and the spans are in their places.
   void a_trace_follows_the_format() {
     std::map<QString, int> phases;
     std::map<std::pair<int, int>, double> ends;

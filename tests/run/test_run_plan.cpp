@@ -63,7 +63,7 @@ std::vector<MicroPlan> walk(const WindowShape& shape) {
   return preview_windows(shape, 1'000'000);
 }
 
-// What training does, counted from the micro-steps alone.
+// Counts of a training, from its micro-steps alone.
 struct Counted {
   std::int64_t updates = 0;
   std::int64_t open = 0;  // micro-steps after the last update

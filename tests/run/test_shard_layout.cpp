@@ -190,7 +190,7 @@ class TestShardLayout : public QObject {
     QCOMPARE(count(model), encoder + 2 * width + decoder * (block + 4 * square + 6 * width) + norm + tokens);
   }
 
-  /// Whatever the layout, its parts make the model: each number once, but for copies of the embeddings.
+  /// In every layout the parts make up the model: each number occurs once, except in copies of the embeddings.
   void parts_of_a_bert_and_a_t5_make_the_whole() {
     struct Layout {
       std::int64_t tensor, stages, chunks, split;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the supervisor judges for itself: where ranks stand still, who makes no progress, who never began.
+// Judgements of the supervisor: ranks that have stopped, make no progress, or never began.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>

@@ -266,7 +266,7 @@ class TestTableLog : public QObject {
     int asked = 0;
     QCOMPARE(import(one + other, [&] { return ++asked < 2; }).error().code, ErrorCode::cancelled);
     QVERIFY(is_bare());
-    // What a killed import left does not stand in the way, and is gone afterwards.
+    // The remains of a killed import do no harm, and are removed.
     fs::create_directories(folder / ".import-killed.part" / "imported-t.csv");
     const auto imported = import(one + other);
     QVERIFY2(imported.has_value(), imported ? "" : imported.error().text().c_str());

@@ -54,7 +54,7 @@ inline bool is_full(BoundaryCompare compare, std::int64_t counter, std::int64_t 
   return false;
 }
 
-/// What a walk carries from one micro-step to the next.
+/// State of a walk between micro-steps.
 struct Walk {
   std::int64_t updates = 0;
   std::int64_t position = 0;
@@ -149,7 +149,7 @@ inline Course walk_run(const WindowShape& shape) {
   return course;
 }
 
-/// What a window's end tells about its beginning.
+/// Fills in values of a window's beginning that only its end determines.
 inline void fill_sizes(Course& course) {
   for (std::size_t begin = 0; begin < course.lines.size();) {
     std::size_t end = begin;

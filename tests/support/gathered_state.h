@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the newest checkpoint of a run holds, put together from the parts that its ranks wrote: parameters, moments,
-// masters and steps, whatever the layout.
+// Contents of a run's newest checkpoint, assembled from the parts that its ranks wrote in any layout: parameters,
+// moments, masters and steps.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What leaves the window, and which plots are in it at the next start.
+// Exports from the window, and the plots that it shows at the next start.
 #include <QClipboard>
 #include <QDeadlineTimer>
 #include <QJsonArray>

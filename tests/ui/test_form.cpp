@@ -419,7 +419,7 @@ class TestForm : public QObject {
     QVERIFY(!field->hasFocus());
     formOf(studio)->setEditable(true);
     QVERIFY(field->hasFocus());
-    // Who goes elsewhere meanwhile stays there.
+    // A user who has moved to another field in the meantime stays there.
     QWidget* search = studio.find("fieldSearch");
     formOf(studio)->setEditable(false);
     QWidget* table = studio.find("onlyDifferingBox");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where things are in the window: small screens, layouts, docks by key, full screen, and a restart.
+// Arrangement of the window: small screens, layouts, docks by key, full screen, and a restart.
 #include <QDockWidget>
 #include <QLineEdit>
 #include <QMap>

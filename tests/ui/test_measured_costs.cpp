@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What ranks that really train measured, beside what the plan said: on the planner's bar and in the cells of the
+// Costs measured by ranks that really train, beside the planned ones: on the planner's bar and in the cells of the
 // iso-batch explorer.
 #include <QComboBox>
 #include <QLabel>
@@ -27,7 +27,7 @@ class TrainingStudio : public StudioFixture {
   }
 };
 
-/// How often the colour of what a bar begins with comes on the way down its left edge: in each bar, and in the legend.
+/// Counts the occurrences of a bar's first colour down the left edge: one per bar, and one in the legend.
 int marks(MemoryBar* bar) {
   const QImage image = bar->grab().toImage();
   const QRgb first = image.pixel(1, 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What may be done in each state: the table, and a real run through its states.
+// Commands that each state allows: the table, and a real run through its states.
 #include <QAction>
 #include <QDir>
 #include <QFile>

@@ -258,7 +258,7 @@ class TestTimeline : public QObject {
     QVERIFY(std::abs(timeline.bytes() - kept / 4 * 64) < 64);  // an average of windows, within one of them
     const double longest = 16.0 * 14.0;                        // of a place's micro-steps
     QVERIFY(std::abs(lane.spent(1e12).forward - LongRun::forwards(kept)) < longest);
-    // What is trained again is counted on from there.
+    // Repeated micro-steps are added from there on.
     const double before = lane.spent(1e12).forward;
     LongRun again;
     SyncTimeline skipped;

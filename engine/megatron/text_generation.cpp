@@ -113,6 +113,7 @@ std::vector<GeneratedRow> generate(const LogitsFunction& logits, std::vector<Tok
   double top_p = options.top_p;
   std::int64_t reached = shortest;
   for (; reached < length && std::ranges::count(ends, 0) > 0; ++reached) {
+    // [rows, vocabulary], for the token at `reached`.
     const at::Tensor scores = last_logits(logits, tokens, reached);
     const at::Tensor log_probabilities = at::log_softmax(scores, -1);
     const at::Tensor drawn =
@@ -121,6 +122,7 @@ std::vector<GeneratedRow> generate(const LogitsFunction& logits, std::vector<Tok
                                              1, false, generator)
                                  .squeeze(-1);
     for (std::size_t i = 0; i < rows.size(); ++i) {
+      // Shorter prompts start to continue earlier; a finished row keeps its tokens.
       if (reached < rows[i].prompt || ends[i] > 0) continue;
       const auto row = static_cast<std::int64_t>(i);
       const auto token = drawn[row].item<std::int64_t>();
@@ -162,6 +164,7 @@ std::vector<GeneratedRow> beam_search(const LogitsFunction& logits, TokenList pr
   for (; reached < length && !done; ++reached) {
     const bool first = reached == prompt_length;
     at::Tensor sums = at::log_softmax(last_logits(logits, tokens, reached), -1);
+    // log p(row and token) = log p(row) + log p(token | row).
     sums = sums + at::tensor(scores, at::kDouble).unsqueeze(1);
     if (first) sums = sums.narrow(0, 0, 1);  // all rows are the same still
     const std::int64_t vocabulary = sums.size(1);
@@ -190,6 +193,7 @@ std::vector<GeneratedRow> beam_search(const LogitsFunction& logits, TokenList pr
     at::Tensor moved = tokens.clone();
     for (std::int64_t i = 0; i < beams; ++i) {
       const Next& each = next[static_cast<std::size_t>(i)];
+      // A beam may continue several times, or not at all.
       moved[i].copy_(tokens[each.beam]);
       moved[i][reached] = each.token;
       scores[static_cast<std::size_t>(i)] = each.score;

@@ -17,7 +17,7 @@
 namespace accrue {
 namespace {
 
-/// Only Lamb leaves its moments uncorrected by default.
+/// Whether moments are corrected by 1 - beta^t. Only Lamb leaves its own uncorrected by default.
 bool corrects_bias(const OptimizerSpec& spec) {
   return spec.bias_correction.value_or(spec.kind != OptimizerKind::lamb);
 }
@@ -202,6 +202,7 @@ class FlatLamb final : public MomentsBase {
     }
     return moments_step(by, steps(), grad_scale);
   }
+  /// lr r, with the trust ratio r = |p| / |u|, or 1 for parameters that the rule does not scale.
   double rate_of(const Stretch& stretch, const SquareSums& sums) const {
     if (!fused()) return lamb_rate(settings_of(spec_, stretch), stretch.steps) * (spec_.adam ? 1.0 : trust_ratio(sums));
     return stretch.lr * (spec_.use_nvlamb || stretch.weight_decay != 0.0 ? trust_ratio(sums) : 1.0);

@@ -21,7 +21,7 @@ using namespace accrue::test;
 
 namespace {
 
-/// Remembers which samples were asked for.
+/// Remembers the requested samples.
 class WatchedSource final : public DataSource {
  public:
   std::int64_t size(Split) const override { return 10; }

@@ -86,7 +86,7 @@ struct Folder {
     return open_checkpoint(
         path(), name, now, [](const CheckpointReader&) { return Result<void>(); }, *axis);
   }
-  /// The name of the newest that can be used; empty where there is none.
+  /// Returns the name of the newest usable checkpoint; empty if there is none.
   std::string newest() const {
     const auto opened = open();
     return opened && opened->checkpoint ? opened->checkpoint->name() : "";

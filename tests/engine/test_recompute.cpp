@@ -64,7 +64,7 @@ std::vector<at::Tensor> trained(GptModel& model) {
     all.push_back(loss.detach());
   }
   for (const at::Tensor& parameter : model.parameters()) all.push_back(parameter.grad());
-  all.push_back(at::rand({4}));  // where the generator stands afterwards
+  all.push_back(at::rand({4}));  // shows the generator's state afterwards
   return all;
 }
 

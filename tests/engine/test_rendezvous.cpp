@@ -111,7 +111,7 @@ class TestRendezvous : public QObject {
     QCOMPARE(CommOptions().timeout_option, std::string("CommOptions::timeout"));
   }
 
-  /// A store is opened by whoever reaches it: what a stranger writes is not taken, what is not known cannot be named.
+  /// Anyone who reaches a store can open it: a stranger's entries are ignored, and unknown names cannot be read.
   void a_guarded_store_takes_no_strangers_values() {
     const std::string file = QDir::temp().filePath(QStringLiteral("accrue-store-%1").arg(::getpid())).toStdString();
     const auto bytes = [](const std::string& text) { return std::vector<std::uint8_t>(text.begin(), text.end()); };

@@ -398,7 +398,7 @@ int join_scope(RankContext& rank) {
   return 0;
 }
 
-/// Streams whose length nobody knows: rank 0 has five batches, rank 1 three.
+/// Streams of unknown length: rank 0 has five batches, rank 1 three.
 int streams(RankContext& rank) {
   auto axis = join_ranks(rank);
   std::vector<at::Tensor> batches(rank.rank == 0 ? 5 : 3, points({0.5}));

@@ -250,7 +250,7 @@ int overflow_on_one_rank(RankContext& context) {
   DEMAND((outcomes ==
           std::vector<StepOutcome>{StepOutcome::updated, StepOutcome::skipped_overflow, StepOutcome::updated}));
   DEMAND(amp->scaler().get_scale() == 32.0);
-  DEMAND(rank.decay->position() == 3);  // goes on over the skipped group
+  DEMAND(rank.decay->position() == 3);  // advances over the skipped group
   double w = -rate_of(0) * group_gradient(0.0, 1, rank.axis.size());
   w -= rate_of(2) * group_gradient(w, 9, rank.axis.size());
   demand_near(rank.line.weight(), w);

@@ -161,7 +161,7 @@ int save_twice(RankContext& rank) {
   return 0;
 }
 
-/// Rank 1 alone has something against the newest: nobody uses it.
+/// Only rank 1 rejects the newest, so no rank uses it.
 int one_refuses(RankContext& rank) {
   const auto joined = join_ranks(rank);
   CheckpointContent content_1 = content("rows", rank.rank, rank.world);

@@ -93,7 +93,7 @@ at::Tensor message(std::int64_t from, std::int64_t to, std::int64_t numel) {
   return at::arange(numel, at::kLong).add(1000000 * from + 10000 * to);
 }
 
-/// Each rank starts everything, then waits in an order of its own: nobody waits for a call that has not been made.
+/// Each rank starts everything, then waits in its own order: no rank waits for a call that has not been made.
 void check_messages(Communicator& axis, std::int64_t numel, bool receives_first) {
   const auto world = axis.size();
   std::vector<at::Tensor> sent, received;

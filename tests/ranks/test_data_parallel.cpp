@@ -95,7 +95,7 @@ int equals_one_process(RankContext& rank) {
   DEMAND(ddp.reductions() == rounds * buckets);
   DEMAND(after.gradient_calls - before.gradient_calls == rounds * buckets);
   DEMAND(after.gradient_bytes - before.gradient_bytes == rounds * gradient_bytes);
-  // Beside the gradients: whether anybody used `spare`, whose sum is zero, and the buffer.
+  // Besides the gradients: whether any rank used `spare`, whose sum is zero, and the buffer.
   DEMAND(after.calls - before.calls == rounds * (buckets + 2));
   const double difference = largest_difference(net, alone);
   if (difference > (dtype == at::kDouble ? 1e-12 : 1e-4))

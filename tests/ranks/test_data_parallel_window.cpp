@@ -188,7 +188,7 @@ int says_that_finish_was_forgotten(RankContext& rank) {
   torch::optim::SGD optimizer(net.parameters(), torch::optim::SGDOptions(0.1));
   const auto says = [](auto&& call) { return contains(error_of(call), "call finish()"); };
   net.out.sum().backward();
-  ddp.zero_grad();  // a window that is given up is nobody's mistake
+  ddp.zero_grad();  // an abandoned window is not an error
   net.out.sum().backward();
   optimizer.step();
   DEMAND(says([&ddp = ddp] { ddp.zero_grad(); }));

@@ -123,7 +123,7 @@ class TestExactness : public QObject {
       auto with = calls_by_purpose(checked[rank]);
       QVERIFY(with[CollectivePurpose::check] >= updates);
       QCOMPARE(with[CollectivePurpose::unknown], 0);
-      // All that it adds is told apart.
+      // Everything that it adds is distinguished.
       with.erase(CollectivePurpose::check);
       with.erase(CollectivePurpose::unknown);
       QCOMPARE(with, calls_by_purpose(unchecked[rank]));

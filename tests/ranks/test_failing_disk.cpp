@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits of the system are errors, not ends: a real run of two ranks in which a file call of one process fails, or
 // kills it, and runs under the limits that a shell can set. Whatever happens, the run ends in words, leaves nothing
-// running, and whoever opens its folder next brings it to the same bits.
+// running, and the next process that opens its folder brings it to the same bits.
 //
 // "test_failing_disk --every" fails each call in turn, which takes half an hour; without it some of them, evenly
 // spread.

@@ -190,7 +190,7 @@ int a_classifier_is_that_of_one_rank(RankContext& rank) {
   return 0;
 }
 
-/// The decoder begins where the field says, and the losses do not change.
+/// The decoder begins at the field's stage, and the losses do not change.
 int a_t5_is_split_where_the_plugin_says(RankContext& rank) {
   const MegatronLayout layout = layout_of(rank.arguments);
   at::set_num_threads(1);
@@ -501,7 +501,7 @@ class TestMegatronRanks : public QObject {
     QVERIFY(!has(all, "forward-send-time"));
     for (const char* tag : {"batch-generator-time", "embedding-grads-all-reduce-time", "optimizer-count-zeros-time"})
       QVERIFY2(has(all, tag), tag);
-    // Parameters of float32 are updated where they lie.
+    // float32 parameters are updated in place.
     for (const char* tag : {"optimizer-copy-to-main-grad-time", "optimizer-copy-main-to-model-params-time",
                             "optimizer-clip-main-grad-time", "optimizer-unscale-and-check-inf-time"})
       QVERIFY2(!has(all, tag), tag);

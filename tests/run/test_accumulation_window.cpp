@@ -151,7 +151,7 @@ class TestAccumulationWindow : public QObject {
     AccumulationWindow window(shape);
     window.pass_updates(1);
     window.report(StepOutcome::skipped_overflow);
-    shape.steps = 4;  // an update of 16 samples in four micro-steps, where there were two
+    shape.steps = 4;  // an update of 16 samples in four micro-steps instead of two
     shape.samples = {4, 4};
     shape.batches_per_epoch = 16;
     AccumulationWindow recounted(shape);
@@ -317,7 +317,7 @@ class TestAccumulationWindow : public QObject {
     shape.set_steps_after(4, 5, true);
     shape.set_steps_after(1, 2, true);
     QCOMPARE(shape.steps_set, (std::vector<LengthChange>{{1, 2}, {4, 5}}));
-    shape.set_steps_after(1, 2);  // somebody requests for it now
+    shape.set_steps_after(1, 2);  // requested now
     QCOMPARE(shape.steps_set, (std::vector<LengthChange>{{1, 2}}));
   }
 

@@ -338,7 +338,7 @@ class TestBundle : public QObject {
     QVERIFY2(imported.has_value(), imported ? "" : imported.error().text().c_str());
     QVERIFY(imported->runs.at(0).was_there);
     QCOMPARE(imported->runs.at(0).dir, runs / "same");
-    // A pipe in place of its events is no record, and nobody waits for what it says.
+    // A pipe in place of its events is not a record, and is not read.
     fs::remove(runs / "same" / "events.jsonl");
     QCOMPARE(::mkfifo((runs / "same" / "events.jsonl").c_str(), 0600), 0);
     QVERIFY(import_bundle(file, runs).error().message.find("another record") != std::string::npos);

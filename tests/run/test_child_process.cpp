@@ -60,7 +60,7 @@ class TestChildProcess : public QObject {
     how.give(socket->theirs, 7);
     how.mute({STDIN_FILENO});
     QCOMPARE(printed(how), std::string("7"));
-    // Also where one of our numbers is another of the child's.
+    // Also if one of our numbers is a different one in the child.
     how = shell("readlink /proc/self/fd/3 /proc/self/fd/4");
     how.files = {{.number = 4, .path = "/dev/zero", .flags = O_RDONLY}, {.number = 3, .path = "/dev/null"}};
     QCOMPARE(printed(how), std::string("/dev/null\n/dev/zero"));
@@ -135,7 +135,7 @@ class TestChildProcess : public QObject {
   void its_end_is_told_to_a_parent_that_ignored_ends() {
     ::signal(SIGCHLD, SIG_IGN);
     QCOMPARE(start_process(shell("exit 7"))->wait().status, 7);
-    // An end that somebody else has taken is not known to be good.
+    // An exit that another waiter has collected does not count as success.
     auto taken = start_process(shell("exit 0"));
     QCOMPARE(::waitpid(taken->pid(), nullptr, 0), taken->pid());
     QCOMPARE(taken->wait().status, 1);

@@ -78,7 +78,7 @@ class TestCurvesAndOrder : public QObject {
     QCOMPARE(lr_at(c, 80), 1.0);
     QCOMPARE(lr_at(c, 90), 0.5);
     QCOMPARE(lr_at(c, 100), 0.0);
-    // Unless it is told otherwise it falls as an exponential does.
+    // By default it falls exponentially.
     for (const DecayTail usual : {LrCurve().decay_tail, ScheduleSpec().decay_tail})
       QCOMPARE(usual, DecayTail::exponential);
   }

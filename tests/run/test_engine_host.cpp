@@ -85,7 +85,7 @@ class TestEngineHost : public QObject {
     QCOMPARE(paused->detail, std::string("Paused after backward of micro 2 of 4, update 3"));
     QCOMPARE(host.state(), RunState::paused);
     host.forget();
-    QVERIFY(!host.wait_for<MicroSteps>(300ms).has_value());  // nobody moves
+    QVERIFY(!host.wait_for<MicroSteps>(300ms).has_value());  // no rank moves
 
     VERIFY_STORY(steps_to(StepUnit::micro_step, 11));
     QCOMPARE(paused->detail, std::string("Paused after backward of micro 3 of 4, update 3"));
@@ -181,7 +181,7 @@ class TestEngineHost : public QObject {
       QCOMPARE(changed->micro_step, 4 * changed->update);
       const auto later = host.wait_for_update(changed->update + 3);
       VERIFY_STORY(later && later->micro_step == changed->micro_step + 6);
-      host.pause();  // where it stands is said by the window as it is now
+      host.pause();  // the current window decides the place that is reported
       const auto paused = host.wait_for_state("paused");
       VERIFY_STORY(paused && paused->detail.find("of 2, update") != std::string::npos);
       host.forget();

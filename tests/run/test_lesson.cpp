@@ -269,7 +269,7 @@ class TestLesson : public QObject {
     for (const Finding& finding : reading.findings) QVERIFY2(false, finding.text().c_str());
     const Lesson& lesson = reading.lesson;
     QVERIFY(lesson.number > 0 && lesson.minutes > 0 && !lesson.teaches.empty() && !lesson.fields.empty());
-    // Equal digits on equal processors: the threads are fixed, and the last bits are asked for.
+    // Equal digits on equal processors: the threads are fixed, and equal bits are required.
     QCOMPARE(lesson.spec.launch.threads_per_rank, std::optional<std::int64_t>(1));
     QVERIFY(!lesson.printed_on.empty());
     std::ptrdiff_t hashes = 0;

@@ -53,7 +53,7 @@ RunPlan plan_of(const RunSpec& spec) {
   return *result.plan;
 }
 
-// The number before a phrase of the line; -1 where the phrase is missing.
+// Returns the number before a phrase of the line; -1 if the phrase is missing.
 std::int64_t number_before(const QString& line, const QString& phrase) {
   const auto match = QRegularExpression("(\\d+) " + phrase).match(line);
   return match.hasMatch() ? match.captured(1).toLongLong() : -1;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int shapes_compared = 10'000;
 
-/// The first place where the rest of a window's answers leave the model.
+/// Returns the first place at which the rest of a window's answers differ from the model.
 std::string compare_rest(const WindowShape& shape, AccumulationWindow& window, const ModelRun& run, std::size_t from) {
   for (std::size_t i = from; i <= run.plans.size(); ++i)
     if (const std::string wrong = difference(shape, window.next(), line_of(run, i)); !wrong.empty()) return wrong;
@@ -60,7 +60,7 @@ MicroPlan without_foresight(MicroPlan plan, const MicroPlan& other, const Window
   return plan;
 }
 
-/// Without a length nobody could say that an N that is to be met, once it was missed, will never be met.
+/// Without a known length it cannot be known that a missed N will never be met.
 bool can_stream(const WindowShape& shape) {
   const bool meets =
       shape.knobs.boundary_compare == BoundaryCompare::exact || shape.knobs.boundary_compare == BoundaryCompare::plan;

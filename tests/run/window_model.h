@@ -113,7 +113,7 @@ inline void walk_epoch(const WindowShape& shape, std::int64_t epoch, Walk& walk,
       // A full window sets the counter back, unless it is one that is taken modulo N; a flushed one, if K4 says so.
       const bool counts_on = shape.knobs.boundary_compare == BoundaryCompare::modulo;
       if (line.reason == BoundaryReason::full && !counts_on) walk.counter = 0;
-      // At the end of an epoch a window is flushed even where it happens to be full.
+      // At the end of an epoch a window is flushed even if it happens to be full.
       const bool at_end = batch == length - 1 && shape.knobs.tail == EpochTail::flush;
       const bool flushed = at_end || line.reason != BoundaryReason::full;
       if (flushed && shape.knobs.counter_reset != CounterReset::never) walk.counter = 0;
@@ -365,7 +365,7 @@ inline WindowShape random_shape(std::uint64_t seed) {
   if (!preset && dice.chance(25)) change_lengths(dice, shape);
   // A counter that every epoch sets back before it is full: only another limit ends such a run.
   if (shape.knobs.counter_reset == CounterReset::epoch_end && !shape.max_epochs) shape.max_epochs = dice.from(1, 4);
-  // MMEngine is told how many micro-steps its run has; told too many, it never comes to the run's last window.
+  // MMEngine knows the number of its micro-steps in advance; with too many it never reaches the run's last window.
   const bool tells = shape.knobs.normalizer == Normalizer::run_remainder && shape.knobs.tail == EpochTail::carry;
   if (tells && dice.chance(40))
     shape.max_iters =

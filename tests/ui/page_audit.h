@@ -108,7 +108,7 @@ inline QStringList cutTexts(QWidget* page) {
   return marks;
 }
 
-/// Parts of the page that nobody can see or scroll to.
+/// Parts of the page that a user can neither see nor scroll to.
 inline QStringList partsOutside(QWidget* page) {
   QStringList marks;
   for (QWidget* widget : page->findChildren<QWidget*>()) {

@@ -237,7 +237,7 @@ class TestChunked : public QObject {
     QCOMPARE(firstWrong(column), 2 * chunk);
   }
 
-  /// Ranges, marks and positions are asked for in chunks that have left, too.
+  /// Ranges, marks and positions also work in chunks that have left memory.
   void a_long_series_answers_as_a_short_one() {
     ClockTable clocks;
     SeriesStore store(clocks);

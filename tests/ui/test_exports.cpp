@@ -124,7 +124,7 @@ class TestExports : public QObject {
     jobs.reset();
     QVERIFY(told);
     QCoreApplication::processEvents();
-    QVERIFY(!done);  // nobody is there to be told
+    QVERIFY(!done);  // no listener is left
   }
 
   void the_chosen_plots_are_there_again() {

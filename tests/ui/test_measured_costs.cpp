@@ -62,7 +62,7 @@ class TestMeasuredCosts : public QObject {
     QVERIFY(bar->sizeHint().height() > height);
     QTRY_COMPARE_WITH_TIMEOUT(marks(bar), before + 1, patience_ms);
     QVERIFY(!measured->text().contains(QStringLiteral("pauses")));
-    // The newest run is told of, and what it waited for a person is no time of its own.
+    // The newest run is shown, and time spent waiting for the user does not count.
     studio.action("runPausedAction")->trigger();
     QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, 2 * patience_ms);
     studio.action("pauseAction")->trigger();

@@ -196,7 +196,7 @@ class TestPlotStack : public QObject, PlotsFixture {
     const auto isText = [&](int x, int y) { return near(image.pixel(x, y), lightColors().text, 2); };
     int framed = 0, bare = 0;
     for (int y = area.top(); y < area.top() + area.height() / 2; ++y) {
-      int from = -1;  // where a collective's colour began in this row
+      int from = -1;  // start of a collective's colour in this row
       for (int x = area.left(); x < area.right(); ++x) {
         const bool inside = near(image.pixel(x, y), lightColors().collective, 2);
         if (inside && from < 0) from = x;

@@ -79,7 +79,7 @@ class TestRunsPanel : public QObject {
     QCOMPARE(studio.panel->shownRuns(), QList<RunSeries*>{studio.control->run()});
     QCOMPARE(studio.window->plots()->runs(), QList<RunSeries*>{studio.control->run()});
     QCOMPARE(studio.panel->currentRun(), studio.control->run());
-    // Looked at in passing, it is drawn until the focus goes on.
+    // A run that is only passed is drawn until the focus moves on.
     studio.clickName(row);
     QCOMPARE(studio.panel->currentRun(), other);
     QCOMPARE(studio.panel->shownRuns().size(), 2);

@@ -286,7 +286,7 @@ class TestTimeline : public QObject {
                                {endMs * 1'000'000}});
     };
     reduce(0, 1000, 4000);
-    QCOMPARE(timeline.lanes().at(0).spent(100.0).collective, 0.0);  // nobody else was there yet
+    QCOMPARE(timeline.lanes().at(0).spent(100.0).collective, 0.0);  // no other rank had arrived yet
     reduce(1, 1500, 2500);
     reduce(3, 2000, 2500);
     QCOMPARE(timeline.lanes().at(1).sync.front().transfer, 2.0);
@@ -420,7 +420,7 @@ class TestTimeline : public QObject {
   }
 
   void collectives_that_overlap_are_kept_and_their_time_counts_once() {
-    // A reduction over data from 1 to 5 s goes on beside two over tensor, and is reported last.
+    // A reduction over data from 1 to 5 s overlaps two over tensor, and is reported last.
     SyncTimeline timeline;
     timeline.take(0, Sync{{1, 1, 1},
                           {4, 4, 4},

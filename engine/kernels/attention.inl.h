@@ -196,6 +196,11 @@ ACCRUE_INLINE void score_gradients(const T* log_sums, const T* deltas, std::int6
 
 /// With P = exp(Q K^T - log_sums), dP = dout V^T and delta = sum of out * dout per query: dS = P (dP - delta),
 /// dV = P^T dout, dK = dS^T Q, dQ = dS K / sqrt(size). Q here includes 1 / sqrt(size).
+///
+/// delta is the sum of P dP over the keys of a query; as out = P V and dP = dout V^T, it equals out . dout, which needs
+/// no row of P. A padded query has P = 1, but its rows of Q, dout and delta are 0, so it adds nothing. Panels of
+/// keys are visited in ascending order, each with the tiles of queries that see one of its keys: S and dP
+/// [queries][keys], then dV and dK [keys][size] as transposed products. dQ comes last, from the panels of dS.
 template <typename T>
 void attention_backward(const HeadShape& shape, const HeadInputs<T>& in, const T* out, const T* log_sums, const T* dout,
                         T* dq, T* dk, T* dv, T* scratch) {
@@ -218,8 +223,6 @@ void attention_backward(const HeadShape& shape, const HeadInputs<T>& in, const T
   copy_head(in.k, shape.qkv_stride, in.k_bias, T(1), shape, padded, K);
   copy_head(in.v, shape.qkv_stride, in.v_bias, T(1), shape, padded, V);
   copy_head(dout, shape.out_stride, static_cast<const T*>(nullptr), T(1), shape, padded, G);
-  // delta = sum of P dP over the keys of a query. As out = P V and dP = dout V^T, it equals out . dout, which needs no
-  // row of P.
   for (std::int64_t row = 0; row < padded.keys; ++row) {
     Vec<T> sum{};
     if (row < shape.positions) {
@@ -228,20 +231,17 @@ void attention_backward(const HeadShape& shape, const HeadInputs<T>& in, const T
       along_row<T>(shape.size, [&](auto get, auto) { sum += get(o) * get(g); });
     }
     deltas[row] = lane_sum<T>(sum);
-    // A padded query gets P = 1, but its rows of Q, dout and delta are 0: it adds nothing.
     logs[row] = row < shape.positions ? log_sums[row] : T(0);
   }
   const std::int64_t queries = round_up(shape.positions, Block::rows);
   Block tile;
   for (std::int64_t first = 0; first < shape.positions; first += columns) {
-    // The first tile of queries that sees a key of this panel.
     const std::int64_t from = first / Block::rows * Block::rows, depth = queries - from;
     T* const panel = gradients + first * padded.keys;
     transpose_panel(K + first * padded.size, padded.size, key_panel);
     transpose_panel(V + first * padded.size, padded.size, value_panel);
     for (std::int64_t query = from; query < queries; query += Block::rows) {
       tile.clear();
-      // S [queries][keys] = Q K^T, then dP = dout V^T of the same place.
       tile.multiply(shape.size, Q + query * padded.size, padded.size, 1, key_panel, columns);
       tile.store_to(probabilities + query * columns, columns);
       tile.clear();
@@ -249,7 +249,6 @@ void attention_backward(const HeadShape& shape, const HeadInputs<T>& in, const T
       score_gradients(logs, deltas, query, first, probabilities + query * columns, tile, panel + query * columns);
     }
     const std::int64_t count = shape.positions - first < columns ? shape.positions - first : columns;
-    // to [keys][size] = b^T a, summed over the queries that see the keys.
     const auto gather = [&](const T* a, const T* b, T* to) {
       for (std::int64_t d = 0; d < shape.size; d += Block::rows) {
         tile.clear();
@@ -261,7 +260,6 @@ void attention_backward(const HeadShape& shape, const HeadInputs<T>& in, const T
     gather(G, probabilities, dv);
     gather(Q, panel, dk);  // Q includes the scale
   }
-  // dQ = dS K, summed over the panels in ascending order of keys.
   for (std::int64_t query = 0; query < shape.positions; query += Block::rows) {
     const std::int64_t count = shape.positions - query < Block::rows ? shape.positions - query : Block::rows;
     for (std::int64_t d = 0; d < shape.size; d += columns) {

@@ -140,6 +140,8 @@ std::vector<GeneratedRow> generate(const LogitsFunction& logits, std::vector<Tok
   return rows;
 }
 
+// Each step adds log p(token | row) to the rows' sums, [beams, V], and takes the 2 * beams best: every beam has one end
+// of document, so at least `beams` of them continue. A beam may continue several times, or not at all.
 std::vector<GeneratedRow> beam_search(const LogitsFunction& logits, TokenList prompt, const BeamOptions& options) {
   demand(options.beam_width >= 1, "beam_width is below 1");
   const at::NoGradGuard no_grad;
@@ -164,11 +166,9 @@ std::vector<GeneratedRow> beam_search(const LogitsFunction& logits, TokenList pr
   for (; reached < length && !done; ++reached) {
     const bool first = reached == prompt_length;
     at::Tensor sums = at::log_softmax(last_logits(logits, tokens, reached), -1);
-    // log p(row and token) = log p(row) + log p(token | row).
     sums = sums + at::tensor(scores, at::kDouble).unsqueeze(1);
     if (first) sums = sums.narrow(0, 0, 1);  // all rows are the same still
     const std::int64_t vocabulary = sums.size(1);
-    // [beams V]. Each beam has one end of document, so of 2 * beams candidates at least `beams` continue.
     const auto [best, places] = at::topk(sums.reshape({-1}), std::min(2 * beams, sums.numel()));
     struct Next {
       double score;
@@ -193,7 +193,6 @@ std::vector<GeneratedRow> beam_search(const LogitsFunction& logits, TokenList pr
     at::Tensor moved = tokens.clone();
     for (std::int64_t i = 0; i < beams; ++i) {
       const Next& each = next[static_cast<std::size_t>(i)];
-      // A beam may continue several times, or not at all.
       moved[i].copy_(tokens[each.beam]);
       moved[i][reached] = each.token;
       scores[static_cast<std::size_t>(i)] = each.score;

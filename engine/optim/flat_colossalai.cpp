@@ -55,6 +55,8 @@ class FlatCpuAdam final : public FlatBase {
             std::span<const FlatRange> ranges) override {
     check(params, grads);
     const auto stretches = begin_step(rates, ranges);
+    // Windows over the states bound the memory that their pages take; a stretch may be cut by them, as the rule is
+    // elementwise.
     if (in_files_ == 0) return update(params, grads, stretches, {0, params.numel()}, grad_scale);
     for_tier_windows(first_.numel(), in_files_, {first_, second_},
                      [&](const FlatRange& window) { update(params, grads, stretches, window, grad_scale); });

@@ -183,6 +183,7 @@ at::Tensor summed(const std::vector<Piece<Step>>& pieces, Writes writes, const S
   for_blocks(pieces, writes, row, [&](auto type, std::size_t i, std::int64_t block, const auto& at, std::int64_t n) {
     const SquareSums part = sums_of(type, pieces[i].step, at, n);
     SquareSums& sums = blocks[static_cast<std::size_t>(block)];
+    // Added, because half precision is widened in several pieces per block; one thread makes all pieces of a block.
     sums.params += part.params;
     sums.steps += part.steps;
   });
@@ -394,6 +395,7 @@ const char* UpdatePath::name() const {
 UpdatePath path_of(const at::Device& device) {
   if (device.is_cpu()) return UpdatePath::kernels;
   if (!device.is_cuda() || left_to_operators().load(std::memory_order_relaxed)) return UpdatePath::operators;
+  // Loaded once per process: loading it loads LibTorch's CUDA half.
   static const Result<DeviceBackend*> module = load_device_backend();
   const DeviceUpdates* const updates = module ? (*module)->updates(device.index()) : nullptr;
   return updates != nullptr ? UpdatePath(*updates) : UpdatePath::operators;
@@ -458,6 +460,7 @@ at::Tensor lamb_moments_pass(const std::vector<Piece<MomentsStep>>& pieces, Upda
     std::vector<at::Tensor> numbers;
     each_piece(pieces, [&](const Piece<MomentsStep>& piece) {
       Wide p(piece.tensors.params);
+      // |p|^2 before the update, |u|^2 of the new moments.
       numbers.push_back(square_sum_of(*p));
       numbers.push_back(square_sum_of(moments_operators(piece, *p)));
     });

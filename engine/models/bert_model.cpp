@@ -143,7 +143,7 @@ at::Tensor BertModel::token_losses(const at::Tensor& outputs, const Batch& batch
   return losses_of_tokens(logits(outputs), batch.targets, classes_, axis_, label_smoothing());
 }
 
-// norm(gelu(x W^T + b)) table^T + bias. [..., D] -> [..., V / t].
+// norm(gelu(x W^T + b)) table^T + bias. [B, T, D] -> [B, T, V / t]; of rows [B T / t, D] it gathers all: [B T, V / t].
 at::Tensor BertModel::masked_logits(const at::Tensor& encoded) const {
   const at::Tensor hidden = at::gelu(at::linear(encoded, dense_->weight, dense_->bias));
   const at::Tensor normed = at::layer_norm(hidden, {hidden.size(-1)}, head_norm_->weight, head_norm_->bias, norm_eps);

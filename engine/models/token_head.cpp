@@ -10,7 +10,7 @@
 
 namespace accrue {
 
-// [..., D] -> [..., V / t], or on one rank [..., V] without padding rows.
+// [B, T, D] -> [B, T, V / t], or on one rank [B, T, V] without padding rows. Of rows [B T / t, D] it gathers all.
 at::Tensor token_logits(const at::Tensor& x, const at::Tensor& table, const at::Tensor& bias, std::int64_t classes,
                         const TensorAxis& axis) {
   if (axis.split() || table.size(0) == classes) return column_parallel_linear(x, table, bias, axis);

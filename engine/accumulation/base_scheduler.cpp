@@ -82,6 +82,7 @@ std::vector<double> proportions_of(std::vector<double> rates) {
   return rates;
 }
 
+/// gamma^floor(position / step_size).
 LambdaLR::Factor step_factor(std::int64_t step_size, double gamma) {
   if (step_size < 1)
     throw std::invalid_argument("StepLR: step_size is " + std::to_string(step_size) + "; it is at least 1");

@@ -33,6 +33,7 @@ at::Tensor gradient_norm(const std::vector<at::Tensor>& gradients, double norm_t
     const at::Tensor norm = at::linalg_vector_norm(each, norm_type, at::OptionalIntArrayRef{}, false, sum_type);
     norms.push_back(norm.to(gradients.front().device(), at::kDouble));
   }
+  // The p-norm of all gradients is the p-norm of their p-norms.
   return at::linalg_vector_norm(at::stack(norms), norm_type);
 }
 
@@ -45,6 +46,7 @@ double clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm
     throw std::runtime_error("clip_grad_norm: the norm of the gradients is " + std::to_string(norm) +
                              "; look at the loss, or leave error_if_nonfinite off to go on");
   const double factor = clip_factor(norm, max_norm);
+  // Within the bound nothing is multiplied.
   if (factor == 1.0) return norm;
   for (const at::Tensor& each : gradients) each.mul_(factor);
   return norm;

@@ -115,6 +115,7 @@ void GradScaler::agree(Unscaled& entry) {
   if (axis_ == nullptr || axis_->size() == 1) return;
   at::Tensor found = at::zeros({2}, at::kDouble);
   double* values = found.mutable_data_ptr<double>();
+  // The maximum over the ranks: any infinity, any gradient at all.
   values[0] = entry.found_inf ? 1.0 : 0.0;
   values[1] = entry.found_any ? 1.0 : 0.0;
   axis_->all_reduce(found, Reduce::max);

@@ -28,6 +28,7 @@ class CudaModule final : public DeviceBackend {
 
   MemoryUse memory(int device) const override {
     const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(device));
+    // Of all sizes of blocks: the allocator also counts small and large ones apart.
     constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
     return {.reserved_bytes = stats.reserved_bytes[all].current,
             .allocated_bytes = stats.allocated_bytes[all].current,
@@ -43,6 +44,8 @@ class CudaModule final : public DeviceBackend {
 
 #ifdef ACCRUE_CUDA_KERNELS
   const DeviceUpdates* updates(int device) override {
+    // One per device, made once: LibTorch's stream of the device is asked for at each launch, as a program may change
+    // it.
     static const auto all = [] {
       std::vector<std::unique_ptr<DeviceUpdates>> made;
       for (int each = 0; each < c10::cuda::device_count(); ++each)
@@ -65,5 +68,6 @@ class CudaModule final : public DeviceBackend {
 
 extern "C" __attribute__((visibility("default"))) accrue::DeviceBackend* accrue_device_backend(int abi) {
   static accrue::CudaModule module;
+  // Null for another version of the interface, whose classes are laid out otherwise.
   return abi == accrue::kDeviceBackendAbi ? &module : nullptr;
 }

@@ -26,6 +26,7 @@ struct ThreadBlock {
   }
 };
 
+/// A kernel is passed by value in constant memory: at most 4 KiB, read by all threads without a copy.
 template <typename Kernel>
 __global__ void __launch_bounds__(threads_per_block) run_kernel(const __grid_constant__ Kernel kernel) {
   kernel(ThreadBlock());
@@ -48,10 +49,12 @@ class OnDevice {
   bool changed_ = false;
 };
 
+/// Starts a kernel in the device's current stream and returns. Errors of its execution appear at a later call.
 struct CudaLaunch {
   template <typename Kernel>
   void operator()(const Kernel& kernel, std::int64_t blocks) const {
     const OnDevice on_device(device);
+    // Without this an earlier failure would be blamed on this kernel.
     check(cudaPeekAtLastError(), "an operation before an optimizer's kernel failed");
     run_kernel<<<static_cast<unsigned>(blocks), threads_per_block, 0, stream(device)>>>(kernel);
     check(cudaGetLastError(), "an optimizer's kernel did not start");

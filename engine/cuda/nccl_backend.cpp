@@ -78,6 +78,7 @@ class NcclCommunicator final : public Communicator {
   Call do_all_reduce(at::Tensor tensor, Reduce op, Waits) override {
     at::Tensor mine = on_device(tensor);
     if (op == Reduce::max) {
+      // [ranks, numel]; amax() keeps a NaN, so that a rank's overflow reaches all.
       at::Tensor all = at::empty({size() * tensor.numel()}, mine.options());
       at::Tensor flat = mine.view({tensor.numel()});
       return begun("all_reduce", [&] { return nccl_->_allgather_base(all, flat, c10d::AllgatherOptions()); },

@@ -37,7 +37,7 @@ struct Ranks {
   std::unique_ptr<accrue::Communicator> data;
 };
 
-/// Meets the other ranks that the launcher has started; null where there are none.
+/// Meets the other ranks that the launcher has started; returns null if this is the only one.
 inline std::unique_ptr<accrue::Rendezvous> meet(int argc, char** argv) {
   const int store = std::atoi(option(argc, argv, "--store").value_or("-1").c_str());
   const auto identity = accrue::must(accrue::rank_identity(accrue::environment, store));
@@ -45,7 +45,7 @@ inline std::unique_ptr<accrue::Rendezvous> meet(int argc, char** argv) {
   return accrue::must(accrue::Rendezvous::join(identity, {.run_id = "example"}));
 }
 
-/// The same, and their data axis.
+/// Meets the other ranks and makes their data axis.
 inline Ranks join(int argc, char** argv) {
   Ranks ranks{.rendezvous = meet(argc, argv)};
   if (!ranks.rendezvous) {
@@ -75,7 +75,7 @@ inline accrue::ChildProcess start_rank(int rank, int world, int store, std::vect
                                              .inherits = true}));
 }
 
-/// Starts this program `world` times on this machine and waits: 0 where all ranks ended well.
+/// Starts this program `world` times on this machine and waits. Returns 0 if all ranks succeeded.
 inline int launch(int world, const std::vector<std::string>& arguments) {
   const accrue::OwnedFd store(::memfd_create("store", 0));
   if (!store) throw std::runtime_error(std::string("no memory for the ranks' store: ") + std::strerror(errno));

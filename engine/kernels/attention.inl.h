@@ -18,6 +18,7 @@ namespace {
 template <typename T>
 struct HeadSizes {
   using Block = Tile<T>;
+  // Whole tiles of positions whichever way the scores lie, so that no product needs a case for its edge.
   explicit HeadSizes(const HeadShape& shape)
       : keys(round_up(shape.positions, Block::rows * Block::columns)), size(round_up(shape.size, Block::columns)) {}
   std::int64_t rows_numbers() const { return keys * size + Block::rows; }  // a tile may read beyond the last row
@@ -34,6 +35,7 @@ void copy_head(const T* from, std::int64_t stride, const T* bias, T factor, cons
                  [&](auto get, auto put) { put(to, (bias != nullptr ? get(from) + get(bias) : get(from)) * factor); });
     for (std::int64_t i = shape.size; i < padded.size; ++i) to[i] = 0;
   }
+  // Zero rows add nothing to a product.
   const std::int64_t rest = (padded.keys - shape.positions) * padded.size + Tile<T>::rows;
   for (std::int64_t i = 0; i < rest; ++i) to[i] = 0;
 }
@@ -42,6 +44,7 @@ void copy_head(const T* from, std::int64_t stride, const T* bias, T factor, cons
 template <typename T>
 void transpose_panel(const T* rows, std::int64_t size, T* panel) {
   constexpr std::int64_t columns = Tile<T>::columns, n = lanes<T>;
+  // Lanes x lanes numbers at a time, in registers.
   Vec<T> square[n];
   for (std::int64_t i = 0; i < size; i += n) {
     for (std::int64_t half = 0; half < columns; half += n) {
@@ -77,6 +80,8 @@ void untranspose_panel(const T* panel, std::int64_t size, std::int64_t count, T*
 }
 
 template <typename T>
+// Q, K, V and dO [keys][size]; the panels of keys and values [size][columns] and of results; probabilities
+// [keys][columns]; gradients of scores [keys][keys]; log-sums and deltas [keys]. Forward needs less.
 std::int64_t attention_scratch(const HeadShape& shape) {
   const HeadSizes<T> padded(shape);
   constexpr std::int64_t columns = Tile<T>::columns;
@@ -90,7 +95,9 @@ std::int64_t attention_scratch(const HeadShape& shape) {
 template <typename T>
 ACCRUE_INLINE void panel_softmax(T* scores, std::int64_t keys, std::int64_t first, T* log_sum, Vec<T> (&inverse)[2]) {
   constexpr std::int64_t columns = Tile<T>::columns;
+  // Its exponential is 0, and unlike minus infinity it never makes a NaN.
   const Vec<T> unseen = splat(T(-1e30));
+  // Keys up to the panel's first query are seen by all its queries.
   for (std::int64_t key = first + 1; key < keys; ++key) {
     for (int half = 0; half < 2; ++half) {
       T* const at = scores + key * columns + half * lanes<T>;
@@ -108,6 +115,7 @@ ACCRUE_INLINE void panel_softmax(T* scores, std::int64_t keys, std::int64_t firs
   for (std::int64_t key = 0; key < keys; ++key) {
     for (int half = 0; half < 2; ++half) {
       T* const at = scores + key * columns + half * lanes<T>;
+      // Less the largest score, so that no exponential overflows.
       const Vec<T> e = exponential(load(at) - highest[half]);
       store<T>(at, e);
       sum[half] += e;
@@ -143,6 +151,7 @@ void attention_forward(const HeadShape& shape, const HeadInputs<T>& in, T* out, 
     transpose_panel(Q + first * padded.size, padded.size, query_panel);
     for (std::int64_t key = 0; key < keys; key += Block::rows) {
       tile.clear();
+      // Scores [keys][queries] = K Q^T, of which Q includes 1 / sqrt(size).
       tile.multiply(shape.size, K + key * padded.size, padded.size, 1, query_panel, columns);
       tile.store_to(scores + key * columns, columns);
     }
@@ -151,6 +160,7 @@ void attention_forward(const HeadShape& shape, const HeadInputs<T>& in, T* out, 
     panel_softmax(scores, keys, first, log_sum, inverse);
     for (std::int64_t d = 0; d < shape.size; d += Block::rows) {
       tile.clear();
+      // V^T P [size][queries]. Dividing by the softmax's sums here takes size numbers per query, not one per key.
       tile.multiply(keys, V + d, 1, padded.size, scores, columns);
 #pragma GCC unroll 12
       for (std::int64_t i = 0; i < Block::rows; ++i) {
@@ -174,6 +184,7 @@ ACCRUE_INLINE void score_gradients(const T* log_sums, const T* deltas, std::int6
   for (std::int64_t i = 0; i < Tile<T>::rows; ++i) {
     for (int half = 0; half < 2; ++half) {
       T* const at = probabilities + i * columns + half * lanes<T>;
+      // P is normalised at once: exp(S - log sum exp S).
       Vec<T> p = exponential(load(at) - log_sums[query + i]);
       const Lanes<T> keys = lane_numbers<T>() + static_cast<int>(first_key + half * lanes<T>);
       p = keys > static_cast<int>(query + i) ? Vec<T>{} : p;
@@ -185,6 +196,11 @@ ACCRUE_INLINE void score_gradients(const T* log_sums, const T* deltas, std::int6
 
 /// With P = exp(Q K^T - log_sums), dP = dout V^T and delta = sum of out * dout per query: dS = P (dP - delta),
 /// dV = P^T dout, dK = dS^T Q, dQ = dS K / sqrt(size). Q here includes 1 / sqrt(size).
+///
+/// delta is the sum of P dP over the keys of a query; as out = P V and dP = dout V^T, it equals out . dout, which needs
+/// no row of P. A padded query has P = 1, but its rows of Q, dout and delta are 0, so it adds nothing. Panels of
+/// keys are visited in ascending order, each with the tiles of queries that see one of its keys: S and dP
+/// [queries][keys], then dV and dK [keys][size] as transposed products. dQ comes last, from the panels of dS.
 template <typename T>
 void attention_backward(const HeadShape& shape, const HeadInputs<T>& in, const T* out, const T* log_sums, const T* dout,
                         T* dq, T* dk, T* dv, T* scratch) {

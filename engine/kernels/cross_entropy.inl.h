@@ -7,6 +7,7 @@
 namespace accrue {
 namespace {
 
+/// Largest of [classes] numbers; exact in any order.
 template <typename T>
 T row_maximum(const T* row, std::int64_t classes) {
   T highest = row[0];
@@ -24,7 +25,8 @@ T row_maximum(const T* row, std::int64_t classes) {
 }
 
 /// Returns the sum over rows of log(sum exp(logits)) - logits[target]. Rows whose target is `ignored` count nothing and
-/// get a zero gradient. logits become d loss / d logits = softmax(logits) - onehot(target).
+/// get a zero gradient. logits become d loss / d logits = softmax(logits) - onehot(target). Shapes: logits
+/// [rows, classes], targets [rows].
 template <typename T>
 double cross_entropy(T* logits, const std::int64_t* targets, std::int64_t rows, std::int64_t classes,
                      std::int64_t ignored) {
@@ -34,6 +36,7 @@ double cross_entropy(T* logits, const std::int64_t* targets, std::int64_t rows, 
       for (std::int64_t i = 0; i < classes; ++i) logits[i] = 0;
       continue;
     }
+    // log sum exp(l) = m + log sum exp(l - m), with m the largest: no exponential overflows, and the sum is at least 1.
     const T highest = row_maximum(logits, classes), right = logits[targets[row]];
     Vec<T> sums{};
     T rest = 0;
@@ -45,6 +48,7 @@ double cross_entropy(T* logits, const std::int64_t* targets, std::int64_t rows, 
     }
     for (; at < classes; ++at) rest += logits[at] = std::exp(logits[at] - highest);
     const T total = lane_sum<T>(sums) + rest, inverse = T(1) / total;
+    // In double: the loss is a difference of numbers that may be large and close.
     loss += std::log(static_cast<double>(total)) + static_cast<double>(highest) - static_cast<double>(right);
     along_row<T>(classes, [&](auto get, auto put) { put(logits, get(logits) * inverse); });
     logits[targets[row]] -= T(1);

@@ -28,12 +28,13 @@ inline std::int64_t blocks_for(std::int64_t n) {
   return std::min<std::int64_t>((n + per_block - 1) / per_block, parts_of_sums);
 }
 
-/// Shared memory of a block's threads while they sum.
+/// Shared memory of a block's threads while they sum: 4 KiB.
 struct BlockSums {
   double params[threads_per_block];
   double steps[threads_per_block];
 };
 
+/// Half precision is widened as it is read, so that rules compute in T = float.
 template <typename T>
 ACCRUE_HOST_DEVICE T number_at(const DeviceColumn& column, std::int64_t i) {
   if constexpr (std::is_same_v<T, float>) {
@@ -43,6 +44,7 @@ ACCRUE_HOST_DEVICE T number_at(const DeviceColumn& column, std::int64_t i) {
   return static_cast<const T*>(column.data)[i];
 }
 
+/// Rounded once, when it is stored.
 template <typename T>
 ACCRUE_HOST_DEVICE void put(const DeviceColumn& column, std::int64_t i, T number) {
   if constexpr (std::is_same_v<T, float>) {
@@ -73,7 +75,7 @@ struct TensorBatch {
   }
   std::int64_t blocks() const { return first_block[count]; }
 
-  /// Returns the tensor of this block.
+  /// Returns the tensor of this block, by bisection in first_block.
   ACCRUE_HOST_DEVICE int tensor_of(std::int64_t block) const {
     int tensor = 0;
     for (int end = count; end - tensor > 1;) {
@@ -88,6 +90,7 @@ struct TensorBatch {
   /// Calls use(i) for each of the tensor's numbers that belong to a thread of the block.
   template <typename Use>
   ACCRUE_HOST_DEVICE void numbers_of(int tensor, std::int64_t block, int thread, const Use& use) const {
+    // Neighbouring threads take neighbouring numbers, so that a device reads whole lines.
     const std::int64_t stride = std::int64_t{first_block[tensor + 1] - first_block[tensor]} * threads_per_block;
     const std::int64_t n = tensors[tensor].n;
     for (std::int64_t i = (block - first_block[tensor]) * threads_per_block + thread; i < n; i += stride) use(i);
@@ -104,7 +107,8 @@ struct TensorBatch {
   std::int32_t count = 0;
 };
 
-/// Adds the threads' sums and writes the block's.
+/// Adds the threads' sums and writes the block's. By halves: thread i adds that of i + half, a tree of log2(256) rounds
+/// whose order does not depend on which thread is first.
 template <typename Block>
 ACCRUE_HOST_DEVICE void fold(const Block& block, double* to) {
   BlockSums& sums = block.sums();
@@ -121,6 +125,8 @@ ACCRUE_HOST_DEVICE void fold(const Block& block, double* to) {
   });
 }
 
+/// One step of a rule: p and its state change in place. A rule with two moments takes (p, g, m, v), one with a buffer
+/// (p, g, buffer), or (p, g) without it.
 template <typename T, typename Rule>
 struct UpdateKernel {
   static constexpr bool has_moments = std::is_invocable_v<const Rule&, T&, T, T&, T&>;
@@ -155,6 +161,7 @@ struct UpdateKernel {
   TensorBatch<Rule> batch;
 };
 
+/// First half of LAMB: new moments, and each block's sums of p^2 and u^2 in double.
 template <typename T>
 struct LambMomentsKernel {
   template <typename Block>
@@ -183,6 +190,7 @@ struct LambMomentsKernel {
   double* parts;
 };
 
+/// Second half: p -= rate u.
 template <typename T>
 struct LambApplyKernel {
   template <typename Block>
@@ -203,6 +211,7 @@ struct LambApplyKernel {
 
 struct NoRule {};
 
+/// Each block's sums of p^2 and g^2 in double, for LARS and norms.
 template <typename T>
 struct SquareSumsKernel {
   template <typename Block>
@@ -229,7 +238,8 @@ struct SquareSumsKernel {
   double* parts;
 };
 
-/// Kernel that adds the parts of each tensor's sums, with one block per tensor.
+/// Kernel that adds the parts of each tensor's sums, with one block per tensor: parts [tensors, parts_of_sums, 2] ->
+/// [tensors, 2].
 struct AddPartsKernel {
   template <typename Block>
   ACCRUE_HOST_DEVICE void operator()(const Block& block) const {

@@ -15,6 +15,9 @@ namespace {
 
 /// g' = grad_scale g + l2 p; m = beta1 m + (1 - beta1) g'; v = beta2 v + (1 - beta2) g'^2;
 /// p = p (1 - lr weight_decay) - lr / correction1 * m / (sqrt(v) / correction2_root + eps).
+/// The corrections 1 - beta^t undo the pull of moments that begin at zero (Kingma and Ba, arXiv:1412.6980); l2 is
+/// Adam's decay, weight_decay AdamW's (Loshchilov and Hutter, arXiv:1711.05101). m moves towards g' as PyTorch's lerp
+/// does, which rounds differently from the sum of two products.
 template <typename T>
 struct AdamWRule {
   AdamWRule() = default;
@@ -41,7 +44,8 @@ struct AdamWRule {
   T scale, keep, take1, beta2, take2, eps, l2, size, root;
 };
 
-/// b = momentum b + grad_scale g + weight_decay p; p = p - lr b. Without a buffer b is the second part alone.
+/// b = momentum b + grad_scale g + weight_decay p; p = p - lr b. Without a buffer b is the second part alone. PyTorch's
+/// form: the rate is outside the buffer, so a change of rate acts at once on old gradients too.
 template <typename T>
 struct SgdRule {
   SgdRule() = default;
@@ -61,7 +65,9 @@ struct SgdRule {
   T scale, decay, momentum, lr;
 };
 
-/// New moments and their direction: u of MomentsStep.
+/// New moments and their direction u:
+/// g' = grad_scale g + l2 p; m = beta1 m + take1 g'; v = beta2 v + (1 - beta2) g'^2;
+/// u = (m / correction1) / (sqrt(v / correction2) + eps) + weight_decay p.
 template <typename T>
 struct MomentsRule {
   MomentsRule() = default;
@@ -90,6 +96,7 @@ struct MomentsRule {
   T scale, l2, beta1, take1, beta2, take2, eps, decay, raise1, raise2;
 };
 
+/// p = p - lr u.
 template <typename T>
 struct FusedAdamRule {
   FusedAdamRule() = default;
@@ -103,7 +110,8 @@ struct FusedAdamRule {
   T lr;
 };
 
-/// The second half of a LAMB step, with the parameter's own rate.
+/// The second half of a LAMB step: p = p - rate u, with rate = lr |p| / |u| over the whole parameter (You et al.,
+/// algorithm 2). u comes from the new moments and the old p, as in the first half.
 template <typename T>
 struct LambRule {
   LambRule() = default;
@@ -142,7 +150,9 @@ struct FusedSgdRule {
   T of_grad, of_buffer;  ///< the step is a mixture: the buffer alone, or with Nesterov's look-ahead
 };
 
-/// b = momentum b + clamp(grad_scale g + weight_decay p, -10, 10); p = p - lr b.
+/// b = momentum b + clamp(grad_scale g + weight_decay p, -10, 10); p = p - lr b. lr includes the parameter's trust
+/// ratio, eeta |p| / (|g| + weight_decay |p| + epsilon) (optim/update_rules.h). The clamp is Colossal-AI's, not the
+/// paper's.
 template <typename T>
 struct LarsRule {
   LarsRule() = default;

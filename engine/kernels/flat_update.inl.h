@@ -8,6 +8,7 @@
 namespace accrue {
 namespace {
 
+/// params, grads, first, second [n]: seven streams, four read and three written.
 template <typename T>
 void adamw_update(T* __restrict params, const T* __restrict grads, T* __restrict first, T* __restrict second,
                   std::int64_t n, const AdamWStep& step) {
@@ -32,6 +33,8 @@ void sgd_update(T* __restrict params, const T* __restrict grads, T* __restrict b
   buffered_update(params, grads, buffer, n, SgdRule<T>(step));
 }
 
+/// Sum of x^2 over [n] in double: it cannot overflow for float32, and a norm over many millions of numbers keeps its
+/// digits.
 template <typename T>
 double square_sum(const T* values, std::int64_t n) {
   constexpr std::int64_t lanes = 16;  // independent sums: the same order of additions on every machine

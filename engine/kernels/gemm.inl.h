@@ -16,6 +16,7 @@ void pack_panels(const T* from, std::int64_t across, std::int64_t along, std::in
                  T* to) {
   constexpr std::int64_t n = lanes<T>;
   for (std::int64_t first = 0; first < count; first += width, from += width * across) {
+    // Three cases: columns lie side by side (copy), rows do (transpose in registers), or neither (number by number).
     const bool whole = count - first >= width;
     if (whole && across == 1) {
       for (std::int64_t p = 0; p < depth; ++p, to += width) __builtin_memcpy(to, from + p * along, width * sizeof(T));
@@ -56,12 +57,14 @@ void pack_panels(const T* from, std::int64_t across, std::int64_t along, std::in
   }
 }
 
+/// Panels of B [depth][tile columns]: a tile reads two vectors per step of depth, without gaps.
 template <typename T>
 void gemm_pack(const GemmTask<T>& task, const GemmPart& part, T* packed) {
   pack_panels<T, Tile<T>::columns>(task.b + part.k * task.b_row + part.j * task.b_column, task.b_column, task.b_row,
                                    part.columns, part.depth, packed);
 }
 
+/// Writes or adds a tile to c. At an edge it goes through a whole tile in memory, of which only [rows, columns] count.
 template <typename T>
 ACCRUE_INLINE void finish_tile(const Tile<T>& tile, std::int64_t rows, std::int64_t columns, bool add, T* c,
                                std::int64_t stride) {
@@ -85,17 +88,21 @@ ACCRUE_INLINE void finish_tile(const Tile<T>& tile, std::int64_t rows, std::int6
   }
 }
 
+/// c[i.., :] = or += a[i.., k..] b[k.., :]. A's panel [depth][tile rows] is read once per tile of columns, from the
+/// second level; B's stays in the first.
 template <typename T>
 void gemm_rows(const GemmTask<T>& task, const GemmPart& part, const T* packed_b, T* packed_a) {
   constexpr std::int64_t rows = Tile<T>::rows, columns = Tile<T>::columns;
   pack_panels<T, rows>(task.a + part.i * task.a_row + part.k * task.a_column, task.a_row, task.a_column, part.rows,
                        part.depth, packed_a);
+  // Later parts of the depth add to the first.
   const bool add = task.add || part.k > 0;
   Tile<T> tile;
   for (std::int64_t j = 0; j < part.columns; j += columns) {
     const std::int64_t width = part.columns - j < columns ? part.columns - j : columns;
     for (std::int64_t i = 0; i < part.rows; i += rows) {
       T* const c = task.c + (part.i + i) * task.c_stride + part.j + j;
+      // c is not needed until the tile is done; fetch it meanwhile.
 #pragma GCC unroll 12
       for (std::int64_t row = 0; row < rows; ++row) __builtin_prefetch(c + row * task.c_stride, 1);
       tile.clear();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Half precision to float32 and back, with the same bits for all instruction sets. If the CPU has no float16
-// instruction, the loops use half_number.inl.h, number by number.
+// instruction, the loops use half_number.inl.h, number by number. Widening is exact; narrowing rounds to the nearest,
+// ties to even, in the instruction as in the function.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,8 @@ ACCRUE_HOST_DEVICE float float_of(std::uint32_t bits) {
   return value;
 }
 
-/// A multiplication moves the exponent from float16's place to float32's, which normalises subnormal numbers.
+/// float16 has 5 bits of exponent (bias 15) and 10 of fraction, float32 8 (bias 127) and 23. A multiplication by
+/// 2^(127 - 15) moves the exponent from one bias to the other, and normalises subnormal numbers by the way.
 ACCRUE_HOST_DEVICE float widened(std::uint16_t half) {
   const std::uint32_t magnitude = half & 0x7fffu, sign = (half & 0x8000u) << 16;
   const float finite = float_of(magnitude << 13) * float_of((254u - 15u) << 23);
@@ -30,7 +31,9 @@ ACCRUE_HOST_DEVICE float widened(std::uint16_t half) {
   return float_of(sign | (magnitude >= 0x7c00u ? special : bits_of(finite)));
 }
 
-/// Adding a power of two leaves float16's bits at the end of the sum, rounded.
+/// For a number of exponent e, 2^(e + 13) has the spacing 2^(e + 13 - 23) = 2^(e - 10), that of float16 at e. So adding
+/// it makes the addition itself round to float16, to the nearest and ties to even, and leaves the fraction with its
+/// leading 1 in the last bits. That 1, or a carry, adds one to the exponent field below.
 ACCRUE_HOST_DEVICE std::uint16_t narrowed(float value) {
   const std::uint32_t bits = bits_of(value), sign = bits & 0x80000000u, magnitude = bits ^ sign;
   const std::uint32_t least = 113u << 23;  // the exponent of 2^-14, the smallest normal number
@@ -43,13 +46,16 @@ ACCRUE_HOST_DEVICE std::uint16_t narrowed(float value) {
   return static_cast<std::uint16_t>(sign >> 16 | (overflows ? special : finite));
 }
 
+/// bfloat16 is the upper half of a float32.
 ACCRUE_HOST_DEVICE float widened_bfloat16(std::uint16_t half) {
   return float_of(static_cast<std::uint32_t>(half) << 16);
 }
 
+/// Half a unit of the last kept bit, less one, plus that bit: carries if above the middle, or at it and odd.
 ACCRUE_HOST_DEVICE std::uint16_t narrowed_bfloat16(float value) {
   const std::uint32_t bits = bits_of(value);
   const std::uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+  // Rounding could carry a NaN into infinity; bit 6 keeps it a quiet NaN.
   const bool not_a_number = (bits & 0x7fffffffu) > 0x7f800000u;
   return static_cast<std::uint16_t>(not_a_number ? bits >> 16 | 0x40u : rounded);
 }

@@ -8,6 +8,7 @@
 namespace accrue {
 namespace {
 
+/// params, grads, first, second [n].
 template <typename T>
 void fused_adam_update(T* __restrict params, const T* __restrict grads, T* __restrict first, T* __restrict second,
                        std::int64_t n, const MomentsStep& step) {
@@ -15,10 +16,13 @@ void fused_adam_update(T* __restrict params, const T* __restrict grads, T* __res
   for (std::int64_t i = 0; i < n; ++i) rule(params[i], grads[i], first[i], second[i]);
 }
 
+/// First half of LAMB: new moments, and |p|^2 and |u|^2 of these n numbers. A rank may hold only a part of a parameter;
+/// the caller adds the parts before it takes the roots.
 template <typename T>
 SquareSums lamb_moments(const T* __restrict params, const T* __restrict grads, T* __restrict first,
                         T* __restrict second, std::int64_t n, const MomentsStep& step) {
   const MomentsRule<T> rule(step);
+  // Independent sums: one order of additions on every machine, whatever its vectors' width.
   constexpr std::int64_t lanes = 16;
   double of_params[lanes] = {}, of_steps[lanes] = {};
   const auto one = [&](std::int64_t i, std::int64_t lane) __attribute__((always_inline)) {
@@ -39,6 +43,7 @@ SquareSums lamb_moments(const T* __restrict params, const T* __restrict grads, T
   return sums;
 }
 
+/// Second half: p -= rate u, with u from the moments again.
 template <typename T>
 void lamb_apply(T* __restrict params, const T* __restrict first, const T* __restrict second, std::int64_t n,
                 const MomentsStep& step, double rate) {
@@ -46,6 +51,7 @@ void lamb_apply(T* __restrict params, const T* __restrict first, const T* __rest
   for (std::int64_t i = 0; i < n; ++i) rule(params[i], first[i], second[i]);
 }
 
+/// buffer [n], or null without momentum.
 template <typename T>
 void fused_sgd_update(T* __restrict params, const T* __restrict grads, T* __restrict buffer, std::int64_t n,
                       const FusedSgdStep& step) {

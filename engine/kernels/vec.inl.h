@@ -40,9 +40,11 @@ using Lanes = typename VecOf<T>::bits;
 template <typename T>
 using Vec = typename VecOf<T>::type;
 
+/// Numbers of one vector: 16, 8 or 4 floats, half as many doubles.
 template <typename T>
 constexpr std::int64_t lanes = ACCRUE_VECTOR_BYTES / static_cast<std::int64_t>(sizeof(T));
 
+/// A copy, because rows need not begin at a multiple of the vector's size.
 template <typename T>
 ACCRUE_INLINE Vec<T> load(const T* from) {
   Vec<T> v;
@@ -55,6 +57,7 @@ ACCRUE_INLINE void store(T* to, Vec<T> v) {
   __builtin_memcpy(to, &v, sizeof v);
 }
 
+/// All lanes equal.
 template <typename T>
 ACCRUE_INLINE Vec<T> splat(T value) {
   return value - Vec<T>{};
@@ -98,11 +101,13 @@ ACCRUE_INLINE Vec<T> load_part(const T* from, std::int64_t count) {
   return v;
 }
 
+/// Stores the first `count` lanes.
 template <typename T>
 ACCRUE_INLINE void store_part(T* to, Vec<T> v, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) to[i] = v[i];
 }
 
+/// Sum of the lanes in order. Called once per row, so a tree of shuffles would gain nothing.
 template <typename T>
 ACCRUE_INLINE T lane_sum(Vec<T> v) {
   T total = 0;
@@ -127,7 +132,8 @@ ACCRUE_INLINE void along_row(std::int64_t n, const Step& step) {
   }
 }
 
-/// e^x in about 1 ulp; 0 below -87.3 and e^88.3 above that. Cephes' reduction and polynomial.
+/// e^x in about 1 ulp; 0 below -87.3 and e^88.3 above that. Cephes' reduction and polynomial: x = n ln 2 + r with
+/// |r| <= ln 2 / 2, and e^x = 2^n e^r with e^r = 1 + r + r^2 p(r).
 ACCRUE_INLINE Vec<float> exponential(Vec<float> x) {
   using Bits = Lanes<float>;
   constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
@@ -137,6 +143,7 @@ ACCRUE_INLINE Vec<float> exponential(Vec<float> x) {
   x = x > highest ? highest : x;
   const Vec<float> shifted = x * 1.44269504088896341f + magic;
   const Vec<float> n = shifted - magic;
+  // ln 2 in two parts (Cody and Waite): n times the first is exact, as it has few bits, so r keeps the digits of x.
   const Vec<float> r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
   Vec<float> p = splat(1.9875691500e-4f);
   p = p * r + 1.3981999507e-3f;
@@ -147,6 +154,7 @@ ACCRUE_INLINE Vec<float> exponential(Vec<float> x) {
   p = p * (r * r) + (r + 1.0f);
   Bits exponent;
   __builtin_memcpy(&exponent, &shifted, sizeof exponent);
+  // n stands in the last bits of x / ln 2 + magic, whose own bits are 0x4B400000. n + 127 is the exponent of 2^n.
   exponent = (exponent - 0x4B400000 + 127) << 23;
   Vec<float> power;
   __builtin_memcpy(&power, &exponent, sizeof power);

@@ -28,15 +28,16 @@ struct AcceleratorImpl {
   Evaluation evaluate(PreparedLoader& loader);
   std::vector<Batch> micro_batches(const Batch& batch) const;
   ModelOutput output_of(const StepSums& sums) const;
-  /// Over the tensor ranks, without columns of padding.
+  /// Gathers logits over the tensor ranks and removes the columns of padding. Shapes: [..., V / t] -> [..., classes].
   at::Tensor whole_logits(at::Tensor logits) const;
-  /// Where the window and the loss scale stand, into what the program reads.
+  /// Copies the counts of the window and the loss scale to `progress`, which the program reads.
   void note_progress();
-  /// As Megatron-LM does: one stream that a stage's ranks share, one that tensor ranks do not.
+  /// Seeds two random streams as Megatron-LM does: one shared by a stage's ranks, and one per tensor rank.
   void seed_generators(std::uint64_t seed) const;
-  /// Of what only this part of the model knows. `divided`: each tensor rank has its own.
+  /// Returns the name, in a state, of a value that only this part of the model has. `divided`: each tensor rank has its
+  /// own.
   std::string name_in_state(std::size_t chunk, const std::string& key, bool divided) const;
-  /// Samples of updates that were made.
+  /// Samples of the updates made.
   std::int64_t schedule_position() const { return driver->window().position().schedule_position(); }
   const MegatronSpec& plugin() const { return resolved.effective; }
 
@@ -71,7 +72,7 @@ struct AcceleratorImpl {
  private:
   void check_plugin();
   void take_model(MadeModel made);
-  /// Reduced, completed, divided, unscaled and clipped. False where they are not finite.
+  /// Reduces, completes, divides, unscales and clips the gradients. Returns false if they are not finite.
   bool finish_gradients(const StepSums& sums, const Division& division);
   std::shared_ptr<AbstractTrainStep> step_of(const TrainStepArgs& args) const;
   void make_step(TrainStepArgs args);

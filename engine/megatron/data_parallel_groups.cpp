@@ -16,6 +16,7 @@ at::Tensor avg_losses_across_data_parallel_group(const std::vector<at::Tensor>& 
       throw std::invalid_argument("a loss to average has one element, not " + std::to_string(loss.numel()));
     flat.push_back(loss.detach().reshape({1}));
   }
+  // [losses]: one exchange for all of them.
   at::Tensor all = at::cat(flat);
   data.all_reduce(all);
   return all.div_(static_cast<double>(data.size()));
@@ -36,6 +37,7 @@ TensorTree gather_across_data_parallel_groups(const TensorTree& tree, Communicat
   if (own.dim() == 0) own = own.reshape({1});
   own = own.contiguous();
   std::vector<std::int64_t> sizes = own.sizes().vec();
+  // [N, ...] -> [ranks N, ...], in rank order.
   sizes.front() *= data.size();
   at::Tensor all = at::empty(sizes, own.options());
   data.all_gather(all, own);

@@ -7,9 +7,9 @@
 
 namespace accrue::megatron {
 
-/// In a catch block. What is not about the hook, a lost peer or an Error that has its words, goes on as it is; memory
-/// that ran out becomes a ResultError (out_of_memory); std::invalid_argument stays one; all else becomes a
-/// std::runtime_error.
+/// Call it in a catch block. CommError and ResultError are rethrown unchanged, as they are not about the hook. Failed
+/// allocations become a ResultError (out_of_memory), std::invalid_argument keeps its type, and everything else becomes
+/// a std::runtime_error; these name the hook.
 [[noreturn]] void rethrow_of_hook(const std::string& hook);
 
 /// Returns the result of `call`. `hook`: "custom_loss_function \"mine\"".

@@ -38,13 +38,13 @@ MegatronBlend parse(const std::vector<std::string>& words, const std::string& na
   return *std::move(blend);
 }
 
-/// Where the samples of a split come from.
+/// Data sets of a split, and the part of them that it takes.
 struct SplitSource {
   MegatronBlend blended;
-  std::optional<SplitBounds> bounds;  ///< none: it has nothing
+  std::optional<SplitBounds> bounds;  ///< empty: the split has no samples
 };
 
-/// A split of data_path, or the data of its own.
+/// Returns the three splits of data_path, or of the data that each split has of its own.
 std::vector<SplitSource> sources_of(const MegatronLMDummyDataLoader& loader) {
   const std::pair<const char*, const std::vector<std::string>*> own[] = {{"train_data_path", &loader.train_data_path},
                                                                          {"valid_data_path", &loader.valid_data_path},
@@ -71,7 +71,7 @@ MaskingRule masking_of(MaskingRule rule, const MegatronLMDummyDataLoader& loader
   return rule;
 }
 
-/// The samples of one prefix: each a batch of one row.
+/// Samples of one prefix: each is a batch of one row.
 struct Samples {
   std::int64_t count = 0;
   std::function<Batch(std::int64_t sample)> row;
@@ -81,11 +81,11 @@ struct Request {
   const MegatronLMDummyDataLoader& loader;
   const ModelSpec& model;
   DatasetSplit split = DatasetSplit::train;
-  std::optional<std::int64_t> samples;  ///< none: of one pass
+  std::optional<std::int64_t> samples;  ///< empty: those of one pass
   TokenizerIdentity tokenizer;
 };
 
-/// Under which Megatron-LM keeps the index of a prefix.
+/// Returns the key under which Megatron-LM keeps the index of a prefix.
 DatasetIdentity identity_of(const std::string& prefix, const Request& request,
                             std::optional<MaskingIdentity> masking = {}) {
   DatasetIdentity identity{.dataset_path = prefix,
@@ -112,7 +112,7 @@ std::optional<MaskingIdentity> masking_identity(const Request& request) {
   return masking;
 }
 
-/// The index of a prefix, from data_cache_path where one is given.
+/// Returns the index of a prefix; it is kept in data_cache_path if that is set.
 template <typename Keep, typename Build>
 auto index_of(const std::string& prefix, const Request& request, Keep keep, Build build) {
   const std::string& folder = request.loader.data_cache_path;
@@ -201,7 +201,8 @@ Batch rows_of(const std::vector<Batch>& rows) {
   return all;
 }
 
-/// Without weights each set counts by the samples of its one pass, and the blend has no more than all of them.
+/// Without weights each set is weighted by the number of samples in one pass over it, w_i = n_i / sum n, and the blend
+/// has at most sum n samples.
 void size_by_lengths(BlendSizes& sizes, const std::vector<Samples>& sets) {
   std::vector<double> lengths;
   std::int64_t all = 0;

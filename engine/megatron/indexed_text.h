@@ -9,7 +9,7 @@
 
 namespace accrue::megatron {
 
-/// Of what cannot be, or has no meaning here. Errors: throws std::invalid_argument.
+/// Checks names and options. Errors: throws std::invalid_argument for those that cannot be used here.
 void check_names(const MegatronLMDummyDataLoader& loader);
 
 /// `samples`: how many of each are needed; a split that has nothing, or of which nothing is needed, has 0 samples.

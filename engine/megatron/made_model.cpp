@@ -15,7 +15,7 @@
 namespace accrue::megatron {
 namespace {
 
-/// The rules that need to know the model.
+/// Resolves the fields with the model's facts.
 ResolvedMegatron resolved_for(const AcceleratorOptions& options, const ModelSpec& model, const RankGrid& grid) {
   if (!is_transformer(model.kind))
     throw std::invalid_argument("the Megatron-LM plug-in takes a GPT, a BERT or a T5, or a provider");
@@ -37,7 +37,7 @@ ResolvedMegatron resolved_for(const AcceleratorOptions& options, const ModelSpec
   return resolved;
 }
 
-/// The type that mixed precision computes in; undefined: the model's own.
+/// Returns the number type of mixed precision; empty: the model's own.
 std::optional<Dtype> half_type(const AcceleratorOptions& options, const ResolvedMegatron& resolved) {
   const bool fp16 = options.mixed_precision == MixedPrecision::fp16 || resolved.argument_or("fp16", false);
   const bool bf16 = options.mixed_precision == MixedPrecision::bf16 || resolved.argument_or("bf16", false);
@@ -47,14 +47,14 @@ std::optional<Dtype> half_type(const AcceleratorOptions& options, const Resolved
   return bf16 ? std::optional(Dtype::bfloat16) : std::nullopt;
 }
 
-/// Masks and counts, which are buffers of other types, stay what they are; Module::to() would cast them as well.
+/// Casts floating-point tensors only. Masks and counts keep their types; Module::to() would cast them as well.
 void cast_floats(torch::nn::Module& module, at::ScalarType type) {
   for (const auto& tensors : {module.parameters(), module.buffers()})
     for (const at::Tensor& each : tensors)
       if (each.is_floating_point()) each.set_data(each.to(type));
 }
 
-/// Maker of the chunks of the spec's model, and their number per stage.
+/// Returns a function that makes chunks of the spec's model, and their number per stage.
 std::pair<ModelProvider, std::int64_t> provider_of(MadeModel& made, const ModelSpec& given,
                                                    const AcceleratorOptions& options, const Mesh& mesh,
                                                    const TensorAxis& axis) {
@@ -91,7 +91,7 @@ std::pair<ModelProvider, std::int64_t> provider_of(MadeModel& made, const ModelS
   return {provider, count};
 }
 
-/// The program's own provider, for which some fields have no meaning.
+/// Returns the program's own provider. Errors: throws std::invalid_argument for fields that have no meaning with it.
 ModelProvider checked_provider(ModelProvider provider, const ModelSource& source, const AcceleratorOptions& options,
                                const MadeModel& made) {
   if (!provider) provider = std::get<ModelProvider>(source);
@@ -110,7 +110,7 @@ ModelProvider checked_provider(ModelProvider provider, const ModelSource& source
   return provider;
 }
 
-/// Those of this rank.
+/// Returns the parts of the model that this rank holds.
 std::vector<ChunkPlace> places_of(const ModelSpec* spec, std::int64_t count, const MadeModel& made, const Mesh& mesh) {
   const std::int64_t stages = mesh.grid().pipeline, stage = mesh.at().pipeline;
   std::vector<ChunkPlace> places;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model of an Accelerator: the chunks that this rank holds, of a spec or of a provider, and the fields of the
-// plug-in that need to know it.
+// The model of an Accelerator: this rank's chunks, made from a spec or by a provider, and the fields of the plug-in
+// that depend on the model.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -15,11 +15,11 @@
 
 namespace accrue::megatron {
 
-/// The plug-in's fields as they act. Errors: throws std::invalid_argument with every rule that they break.
+/// Returns the plug-in's effective fields. Errors: throws std::invalid_argument with every rule that they break.
 ResolvedMegatron resolved_plugin(const AcceleratorOptions& options, const MegatronFacts& facts);
 
 struct MadeModel {
-  ResolvedMegatron resolved;      ///< knowing the model
+  ResolvedMegatron resolved;      ///< with the model's facts
   ParallelSpec parallel;          ///< its division
   std::optional<ModelSpec> spec;  ///< unless a provider makes the model
   std::vector<std::shared_ptr<ModelChunk>> chunks;

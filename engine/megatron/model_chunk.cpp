@@ -15,8 +15,8 @@
 namespace accrue::megatron {
 namespace {
 
-/// The model knows no mask of attention. What lies behind a row's tokens none of them sees; padding before a token
-/// would be attended to. Shapes: mask [rows or 1, 1, T, T], true where attention is masked.
+/// The model takes no attention mask. Causality hides padding behind a row's tokens; padding before a token would be
+/// attended to. Shapes: mask [rows or 1, 1, T, T], true where attention is masked.
 void refuse_padding_before_tokens(const at::Tensor& mask) {
   if (mask.dim() != 4 || mask.scalar_type() != at::kBool || mask.size(-1) < 2) return;
   const at::Tensor hidden = mask.diagonal(0, -2, -1);  // of every position, whether it sees itself
@@ -120,7 +120,7 @@ class OwnChunk final : public ModelChunk {
   at::Tensor empty_input(const Batch& batch) const override {
     return part_->empty_input(own_batch(batch, model_.kind));
   }
-  /// Of the last forward.
+  /// Logits of the last forward. Shapes: rows [B T, V / t] or [B, T, V / t] -> [B, T, V / t].
   at::Tensor logits(const Tensors& /*outputs*/) const override {
     return part_->logits(hidden_).reshape({shape_[0], shape_[1], -1});
   }
@@ -189,6 +189,7 @@ Batch named_batch(const accrue::Batch& batch, ModelKind kind) {
   Batch named{{"loss_mask", (batch.targets != -100).to(at::kFloat)}};
   if (kind == ModelKind::gpt) {
     const at::Tensor last = batch.targets.narrow(1, batch.targets.size(1) - 1, 1).clamp_min(0);
+    // [B, T + 1]: the inputs and the last target, from which a train step takes tokens and labels again.
     named["text"] = at::cat({batch.inputs, last}, 1);
     if (batch.positions.defined()) named["positions"] = batch.positions;
     if (batch.document_starts.defined()) named["document_starts"] = batch.document_starts;
@@ -206,6 +207,7 @@ Batch named_batch(const accrue::Batch& batch, ModelKind kind) {
   const at::Tensor decoder = at::ones_like(batch.decoder_inputs);
   named["text_enc"] = batch.inputs;
   named["text_dec"] = batch.decoder_inputs;
+  // [B, S, S], [B, T, T] and [B, T, S], 1 where a query sees a key.
   named["enc_mask"] = real.unsqueeze(2) * real.unsqueeze(1);
   named["dec_mask"] = (decoder.unsqueeze(2) * decoder.unsqueeze(1)).tril();
   named["enc_dec_mask"] = decoder.unsqueeze(2) * real.unsqueeze(1);

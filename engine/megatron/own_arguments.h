@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of other_megatron_args that an Accelerator obeys, named as in a spec. The other keys concern a whole run.
+// Keys of other_megatron_args that apply to an Accelerator, named as in a spec. The other keys concern a whole run.
 // Thread: any.
 #pragma once
 
@@ -10,16 +10,17 @@
 
 namespace accrue::megatron {
 
-/// Every argument is one that an Accelerator uses, and has a value of its key. Errors, of all: throws
-/// std::invalid_argument.
+/// Checks that an Accelerator uses every argument, and that each value is in its key's range. Errors, here and below:
+/// throws std::invalid_argument.
 void check_arguments(const ResolvedMegatron& resolved);
 
-/// recompute_activations, or the arguments that say more.
+/// Sets recomputation from recompute_activations or the more detailed arguments.
 void set_recompute(const ResolvedMegatron& resolved, ParallelSpec& parallel);
-/// hidden_dropout and attention_dropout, which are one here. Returns whether they say anything.
+/// Sets the dropout from hidden_dropout and attention_dropout, which must be equal if both are set.
+/// Returns whether either is.
 bool set_dropout(const ResolvedMegatron& resolved, ModelSpec& model);
-/// Where the warm-up starts, the tail of a WSD and the rates of the embeddings; schedule.total is known, in samples, of
-/// which an update has `global_batch`.
+/// Sets the first rate of the warm-up, the tail of a WSD schedule and the rates of the embeddings. schedule.total must
+/// be set, in samples. `global_batch`: samples of an update.
 void set_rates(const ResolvedMegatron& resolved, std::int64_t global_batch, OptimizerSpec& optimizer,
                ScheduleSpec& schedule);
 

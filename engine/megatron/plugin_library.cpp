@@ -14,7 +14,7 @@ std::string loader_error() {
   return text == nullptr ? "no reason is known" : text;
 }
 
-/// Empty where the library fits.
+/// Returns why the library does not fit; empty if it does.
 std::string misfit(const PluginAbi& abi) {
   if (abi.interface != plugin_interface)
     return "it was built for plug-in interface " + std::to_string(abi.interface) + ", this is " +

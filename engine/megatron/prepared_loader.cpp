@@ -25,6 +25,7 @@ std::int64_t PreparedLoader::length() const {
 }
 
 void PreparedLoader::continue_after(std::int64_t consumed_samples) {
+  // Batches of all replicas: epoch = b / length, place in it = b mod length.
   const std::int64_t batches = consumed_samples / (rows_ * replicas_);
   epoch_ = batches / length();
   position_ = batches % length();
@@ -47,6 +48,7 @@ std::optional<Batch> PreparedLoader::next() {
     return data_.fetch(samples);
   }
   const SamplePermutation permutation(data_.samples, seed_, static_cast<std::uint64_t>(epoch_));
+  // Batch p of replica r begins at (p W + r) rows of the epoch's order.
   const std::int64_t first = (position_ * replicas_ + replica_) * rows_;
   std::vector<std::int64_t> samples;
   std::int64_t real = 0;
@@ -63,6 +65,8 @@ std::optional<Batch> PreparedLoader::next() {
   if (left >= all) return batch;
   at::Tensor mask = at::ones({rows_}, at::kLong);
   mask.narrow(0, real, rows_ - real).zero_();
+  // A last batch of `left` samples in `all` rows: each real row weighs all / left, so the mean over all rows of all
+  // replicas is the mean over the samples.
   batch["row_weight"] =
       mask.to(at::kDouble) * (static_cast<double>(all) / static_cast<double>(left));  // of every replica
   if (real < rows_) batch["row_mask"] = mask;

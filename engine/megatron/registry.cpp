@@ -15,7 +15,7 @@ void add_entries(std::vector<PluginEntry>& all, const Registry::Names<Entry>& na
   for (const auto& each : names.all()) all.push_back({.field = names.field(), .name = each.first});
 }
 
-/// A registered step whose own functions are the hook.
+/// A registered step; errors of its functions are reported under its name.
 class GuardedStep final : public AbstractTrainStep {
  public:
   GuardedStep(std::shared_ptr<AbstractTrainStep> inner, std::string hook)
@@ -35,7 +35,7 @@ class GuardedStep final : public AbstractTrainStep {
   std::string hook_;
 };
 
-/// Result of a hook that is called later.
+/// Wraps a hook's result that is called later, so that its errors are reported under the hook's name.
 template <typename Given>
 Given guarded_result(const std::string& /*hook*/, Given given) {
   return given;
@@ -65,7 +65,7 @@ void take(Entry& member, const std::optional<std::string>& name, const Registry:
   if (Entry entry = names.find(*name)) member = guarded_hook(std::string(names.field()) + " \"" + *name + "\"", entry);
 }
 
-/// Errors: throws std::invalid_argument for one of another form, and a name given twice.
+/// Errors: throws std::invalid_argument for malformed text, and for a name given twice.
 StepKeywords step_keywords(const std::vector<std::string>& elements) {
   StepKeywords::Values keywords;
   for (const std::string& element : elements) {

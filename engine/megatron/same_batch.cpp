@@ -13,7 +13,7 @@
 namespace accrue::megatron {
 namespace {
 
-/// Of names, types, shapes and values.
+/// Hashes names, types, shapes and values. Exchanging 64 characters costs less than exchanging a batch.
 std::string hash_of(const Batch& batch) {
   Sha256 hash;
   for (const auto& [name, tensor] : batch) {

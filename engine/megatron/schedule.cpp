@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Megatron-LM's OptimizerParamScheduler counts samples: a length in iterations is multiplied by the global batch.
 #include "megatron/schedule.h"
 
 #include <charconv>
@@ -100,6 +101,7 @@ Schedule make_schedule(const ResolvedMegatron& resolved, const MegatronLMDummySc
   ScheduleSpec spec{.kind = style_named("lr_decay_style", *p.lr_decay_style, ScheduleKind::wsd),
                     .clock = RateClock::samples};
   spec.min_lr = *p.min_lr;
+  // The decay ends after lr_decay_samples or lr_decay_iters; by default with the run.
   spec.total = p.lr_decay_samples ? *p.lr_decay_samples : p.lr_decay_iters ? samples(*p.lr_decay_iters) : *run;
   OptimizerSpec rates{.lr = lr, .weight_decay = weight_decay};
   set_rates(resolved, global_batch, rates, spec);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedule of rates and weight decays: from the plug-in's fields, in a state, and whose goes on after a load. As in
-// Megatron-LM, the run's own must be equal to the saved one, unless an argument says which of the two wins.
+// The schedule of rates and weight decays: made from the plug-in's fields, saved in a state, and compared after a load.
+// As in Megatron-LM, the current schedule must equal the saved one, unless an argument chooses one of the two.
 // Source: Megatron-LM's OptimizerParamScheduler.load_state_dict().
 #pragma once
 
@@ -22,15 +22,15 @@ struct Schedule {
 };
 
 /// `global_batch`: samples of an update. `lr`, `weight_decay`: the optimizer's. Errors: throws std::invalid_argument
-/// where fields contradict each other, or the run's length is not known.
+/// if fields contradict each other or the run's length is unknown.
 Schedule make_schedule(const ResolvedMegatron& resolved, const MegatronLMDummyScheduler& scheduler,
                        std::int64_t global_batch, double lr, double weight_decay);
 
-/// Each value as "schedule.NAME", under the name by which it is set.
+/// Returns each value as "schedule.NAME", with the name of its setting.
 std::map<std::string, std::string> texts_of(const Schedule& schedule);
 
-/// With use_checkpoint_opt_param_scheduler the saved one, with override_opt_param_scheduler the run's own. Errors:
-/// throws std::invalid_argument; with neither also for a value that differs.
+/// Returns the saved schedule with use_checkpoint_opt_param_scheduler, otherwise the current one. Errors: throws
+/// std::invalid_argument for an unreadable one and, unless override_opt_param_scheduler is set, for one that differs.
 Schedule schedule_after_load(const Schedule& own, const std::map<std::string, std::string>& saved,
                              const ResolvedMegatron& resolved);
 

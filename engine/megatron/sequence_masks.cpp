@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Masks in Megatron-LM's convention: true where a query must not see a key. Shapes: B rows, T positions.
 #include "accrue/megatron/sequence_masks.h"
 
 #include <ATen/ops/arange.h>
@@ -12,14 +13,15 @@
 namespace accrue::megatron {
 namespace {
 
+/// [T, T]: true above the diagonal.
 at::Tensor causal(std::int64_t positions, const at::Tensor& like) {
   return at::ones({positions, positions}, like.options().dtype(at::kBool)).triu(1);
 }
 
-/// For each position: how many ends of document lie before it, and where it counts from.
+/// The document of each position.
 struct Documents {
-  at::Tensor number;  ///< [rows, positions]
-  at::Tensor first;   ///< [rows, positions]: the place of its document's first token
+  at::Tensor number;  ///< [B, T]: number of documents that end before it
+  at::Tensor first;   ///< [B, T]: position of its document's first token
 };
 
 Documents documents_of(const at::Tensor& tokens, std::int64_t eod) {
@@ -28,6 +30,7 @@ Documents documents_of(const at::Tensor& tokens, std::int64_t eod) {
   at::Tensor begins = at::zeros_like(ends);  // 1 where a document begins after another
   if (positions > 1) begins.narrow(1, 1, positions - 1).copy_(ends.narrow(1, 0, positions - 1));
   const at::Tensor places = at::arange(positions, ends.options()).expand_as(ends);
+  // The largest beginning so far is the current document's, as places ascend.
   return {at::cumsum(begins, 1), std::get<0>((begins * places).cummax(1))};
 }
 
@@ -43,6 +46,7 @@ LeftToRight get_ltor_masks_and_position_ids(const at::Tensor& tokens, const Left
   if (!options.reset_position_ids && !options.reset_attention_mask) return made;
   const Documents documents = documents_of(tokens, options.eod_token);
   if (options.reset_attention_mask) {
+    // [B, T, 1] != [B, 1, T]: tokens of other documents.
     const at::Tensor elsewhere = documents.number.unsqueeze(2) != documents.number.unsqueeze(1);
     made.attention_mask = made.attention_mask.logical_or(elsewhere.unsqueeze(1));
     made.document_starts = documents.first;
@@ -53,6 +57,7 @@ LeftToRight get_ltor_masks_and_position_ids(const at::Tensor& tokens, const Left
 
 at::Tensor bert_extended_attention_mask(const at::Tensor& padding) {
   const at::Tensor real = padding.to(at::kFloat);
+  // [B, 1, T] * [B, T, 1] -> [B, 1, T, T]: 1 if both are tokens.
   return (real.unsqueeze(1) * real.unsqueeze(2) < 0.5).unsqueeze(1);
 }
 
@@ -61,6 +66,7 @@ at::Tensor t5_decoder_mask(std::int64_t positions) {
 }
 
 at::Tensor t5_padding_mask(const at::Tensor& queries, const at::Tensor& keys) {
+  // [B, T, 1] * [B, 1, S] -> [B, T, S].
   return queries.to(at::kFloat).unsqueeze(2) * keys.to(at::kFloat).unsqueeze(1) < 0.5;
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// save_state() and load_state(): checkpoints as a run writes them, under a run's names where it has the same
-// (train/checkpointing_state.h). Beside these:
+// save_state() and load_state(): checkpoints like a run's, under the same names (train/checkpointing_state.h). In
+// addition:
 //
-//   accelerator.<fact>      texts: what a load compares, the schedule, and the layout, by which generators go on
-//   accelerator.counters    steps whose loss was not finite, samples validated on
-//   part.<i>.<p>            in the place of <p>: what only a part of the model knows, where it has several;
-//   part.<i>.tensor.<t>.<p>   and what each tensor rank has of its own
+//   accelerator.<fact>      texts: the settings that a load compares, the schedule, and the layout of the generators
+//   accelerator.counters    steps whose loss was not finite, samples used for validation
+//   part.<i>.<p>            instead of <p>: a parameter that only one of several parts of the model knows
+//   part.<i>.tensor.<t>.<p>   the same, if each tensor rank has its own
 //
 // A load reads everything into memory beside the model, on every rank, before anything is changed.
 #include <ATen/CPUGeneratorImpl.h>
@@ -58,7 +58,8 @@ Texts facts_of(const AcceleratorImpl& impl) {
   return facts;
 }
 
-/// Of each loader of indexed data: a run of another length has another index, and reads in another order.
+/// Returns the number of samples of each loader of indexed data. A run of another length has another index, and reads
+/// in another order.
 Texts sizes_of_data(const AcceleratorImpl& impl) {
   constexpr const char* names[] = {"training", "validation", "test"};
   Texts sizes;
@@ -140,7 +141,7 @@ void check(const AcceleratorImpl& impl, const Texts& saved, const TrainingCursor
                                 ": leave the field out, loaders go on where the state was saved");
 }
 
-/// A state of a deeper model has all that a shallower one asks for.
+/// Compares the numbers of parameters, because a deeper model's state contains everything that a shallower model reads.
 void check_size(const AcceleratorImpl& impl, const Texts& saved) {
   const auto found = saved.find(size_fact);
   const std::string then = found == saved.end() ? "another number" : found->second;
@@ -148,7 +149,8 @@ void check_size(const AcceleratorImpl& impl, const Texts& saved) {
     throw std::invalid_argument("the model has " + now + " parameters here; the state was saved with " + then);
 }
 
-/// This rank's, of the same layout. In another one the ranks of a stage would not draw the same masks: none then.
+/// Returns this rank's generators; none for a state of another layout, in which the ranks of a stage would not draw the
+/// same masks.
 RandomStreams::State generators_in(const AcceleratorImpl& impl, const CheckpointReader& from, const Texts& saved) {
   RandomStreams::State generators;
   if (saved.at("layout") != layout_of(impl.mesh.grid())) return generators;
@@ -157,18 +159,18 @@ RandomStreams::State generators_in(const AcceleratorImpl& impl, const Checkpoint
     const std::string name = generator_name(impl, i);
     if (from.find(name) == nullptr) continue;
     generators.emplace_back(now[i].first, from.read(name).value());
-    at::make_generator<at::CPUGeneratorImpl>().set_state(generators.back().second);  // throws where it is no state
+    at::make_generator<at::CPUGeneratorImpl>().set_state(generators.back().second);  // throws if it is not a state
   }
   return generators;
 }
 
 void put_counters(AcceleratorImpl& impl, const TrainingCursor& cursor, const at::Tensor& counters) {
-  if (impl.loss_scale.growth_factor > 1.0 && cursor.loss_scale > 0.0) {  // else loss_scale says what it is
+  if (impl.loss_scale.growth_factor > 1.0 && cursor.loss_scale > 0.0) {  // otherwise loss_scale sets it
     impl.loss_scale.scale = cursor.loss_scale;
     impl.loss_scale.growth = cursor.scale_growth;
     impl.loss_scale.overflows = cursor.scale_overflows;
   }
-  // Micro-steps are counted as they are here.
+  // Micro-steps are counted by the current num_micro_batches.
   impl.driver->window().seek(cursor.update() * impl.num_micro_batches, cursor.schedule_position());
   impl.samples_before = cursor.samples - cursor.update() * impl.global_batch;
   impl.note_progress();
@@ -180,7 +182,7 @@ void put_counters(AcceleratorImpl& impl, const TrainingCursor& cursor, const at:
   if (loaders.size() > 1) loaders[1].continue_after(impl.progress.consumed_valid_samples);
 }
 
-/// Reads a state; the function returned puts it in place.
+/// Reads a state; the returned function installs it.
 std::function<void()> read_state(AcceleratorImpl& impl, const CheckpointReader& from) {
   const Texts saved = texts_in(from);
   check(impl, saved, from.cursor());
@@ -206,7 +208,7 @@ std::function<void()> read_state(AcceleratorImpl& impl, const CheckpointReader& 
   };
 }
 
-/// The folder's later states are of another course. Rank 0 only.
+/// Sets later states aside: they belong to a continuation that is abandoned now. Rank 0 only.
 Result<void> make_way(const fs::path& folder, const CheckpointMark& mark) {
   tidy_checkpoints(folder);
   const auto moved = set_aside_after(folder, mark, "abandoned");

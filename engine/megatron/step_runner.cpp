@@ -47,10 +47,10 @@ void add(LossReport& sums, const LossReport& report) {
 
 }  // namespace
 
-/// Says how long this thread stands at each call. A receive takes until the message is there. A send is only started,
-/// so its timer holds the copy of a tensor that is not contiguous, and the wait for an older send where three are under
-/// way; the way of the message itself, and what finish() waits for, are in no timer. The trainer, which sees each
-/// message end, times sends to their end (train/reporter.cpp).
+/// Times how long this thread waits in each call. A receive ends when the message has arrived. A send is only started,
+/// so its timer contains the copy of a tensor that is not contiguous, and the wait for an older send while three are in
+/// progress. No timer contains the transfer itself or the waits of finish(). The trainer, which sees each message end,
+/// times sends to their end (train/reporter.cpp).
 class StepRunner::TimedLink final : public StageLink {
  public:
   TimedLink(Communicator& pipeline, Timers& timers) : link_(pipeline), timers_(timers) {}
@@ -137,6 +137,7 @@ class StepRunner::ChunkPart final : public ModelPart {
       return {out.loss, 1};
     }
     at::Tensor loss = out.loss;
+    // A loss with a count is a sum: the step averages the micro-batches' means.
     if (out.num_tokens) loss = loss / static_cast<double>(std::max<std::int64_t>(*out.num_tokens, 1));
     out_ = {};
     return {loss, 1};
@@ -179,6 +180,7 @@ StepRunner::~StepRunner() = default;
 
 StepSums StepRunner::train(const std::vector<Batch>& micro_batches, const Division& division, double loss_scale) {
   work_->alike = division.counts();
+  // A step's gradient is that of the sum over micro-batches of loss scale / division.value * loss.
   work_->weight = loss_scale * (1.0 / division.value);
   return run(micro_batches, true);
 }
@@ -211,6 +213,7 @@ at::Tensor StepRunner::logits(const Batch& batch) {
   if (stages == 1) return logits;
   link_->finish();
   Communicator& pipeline = mesh_.pipeline();
+  // [rows, positions, vocabulary / t, type] of the logits, which other stages cannot know.
   at::Tensor shape = at::zeros({4}, at::kLong);
   if (logits.defined())
     shape = at::tensor(
@@ -247,6 +250,7 @@ StepSums StepRunner::run(const std::vector<Batch>& micro_batches, bool backward)
   work_->sums = {};
   work_->micro_batches = nullptr;
   for (auto& [name, value] : sums.report)
+    // A value is a mean over the step's micro-batches; a pair (sum, count) stays a sum.
     if (value.numel() == 1) value.div_(static_cast<double>(count));
   return sums;
 }

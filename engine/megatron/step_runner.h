@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes the micro-batches of one step through the chunks of this rank, in the order of the core's pipeline schedule:
+// Runs the micro-batches of one step through the chunks of this rank, in the order of the core's pipeline schedule:
 // the same executor that runs the trainer's windows. Thread: training.
 #pragma once
 
@@ -20,18 +20,18 @@ namespace accrue::megatron {
 
 /// Result of a step on this rank. Only the last stage has the losses.
 struct StepSums {
-  LossReport report;               ///< over the micro-batches: the mean, or sums [2]
-  std::int64_t tokens = 0;         ///< where losses are sums
+  LossReport report;               ///< of all micro-batches: the mean, or sums [2]
+  std::int64_t tokens = 0;         ///< if losses are sums
   std::vector<at::Tensor> logits;  ///< of each micro-batch
   bool finite = true;              ///< of every micro-batch's loss
 };
 
 struct StepRunnerOptions {
-  ParallelSpec parallel;  ///< the order of a pipeline's micro-batches
+  ParallelSpec parallel;  ///< decides the order of a pipeline's micro-batches
   bool calculate_per_token_loss = false;
   bool return_logits = false;
-  bool compare_batches = false;  ///< of the tensor ranks: the program makes them
-  LossFunction loss;             ///< in place of the step's own; empty: none
+  bool compare_batches = false;  ///< of the tensor ranks, because the program makes them
+  LossFunction loss;             ///< replaces the step's own; empty: none
 };
 
 class StepRunner {
@@ -41,13 +41,13 @@ class StepRunner {
              Timers& timers, StepRunnerOptions options);
   ~StepRunner();
 
-  /// Adds the gradients of the step's loss times the scale. `division`: of each micro-batch's loss by a number; losses
-  /// that a count divides are sums, which stay. Collective: the pipeline and the tensor axis.
+  /// Adds the gradients of the step's loss times the scale. `division`: divides each micro-batch's loss by a number;
+  /// losses that a count divides later are left as sums. Collective: the pipeline and the tensor axis.
   StepSums train(const std::vector<Batch>& micro_batches, const Division& division, double loss_scale = 1.0);
   /// Forward only, without a graph; dropout as the chunks' modes say.
   StepSums evaluate(const std::vector<Batch>& micro_batches);
-  /// Returns the whole model's output for a batch in the model's own terms, without a loss, on every stage. This tensor
-  /// rank's columns: [rows, positions, vocabulary / tensor ranks].
+  /// Returns this tensor rank's logits of the whole model on every stage: [rows, positions, vocabulary / tensor ranks].
+  /// `batch`: under the model's own names.
   at::Tensor logits(const Batch& batch);
 
  private:

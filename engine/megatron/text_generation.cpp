@@ -42,7 +42,7 @@ void begin(TokenList& prompt, bool add_bos, std::optional<std::int64_t> eod) {
   prompt.insert(prompt.begin(), *eod);
 }
 
-/// Of the last of the first `positions` tokens.
+/// Logits that follow the first `positions` tokens, in float64. Shapes: tokens [B, T] -> [B, V].
 at::Tensor last_logits(const LogitsFunction& logits, const at::Tensor& tokens, std::int64_t positions) {
   return logits(tokens.narrow(1, 0, positions)).select(1, positions - 1).to(at::kDouble);
 }
@@ -52,7 +52,7 @@ TokenList list_of(const at::Tensor& row, std::int64_t length) {
   return {own.const_data_ptr<std::int64_t>(), own.const_data_ptr<std::int64_t>() + length};
 }
 
-/// A finished row of a beam.
+/// A finished row of a beam. score = sum of log probabilities / length^length_penalty.
 struct Hypothesis {
   double score;
   TokenList tokens;
@@ -61,11 +61,13 @@ struct Hypothesis {
 }  // namespace
 
 std::int64_t generated_length(std::int64_t prompt, std::int64_t tokens_to_generate, std::int64_t longest) {
+  // Rounded up to a multiple of 4.
   const std::int64_t length = (prompt + tokens_to_generate + 3) / 4 * 4;
   return longest > 0 ? std::min(length, longest) : length;
 }
 
 at::Tensor sampling_probabilities(const at::Tensor& logits, double temperature, std::int64_t top_k, double top_p) {
+  // p = softmax(logits / temperature), of which only the k largest, or the fewest that reach p, keep a chance.
   at::Tensor scaled = logits.to(at::kDouble) / temperature;
   if (top_k > 0 && top_k < scaled.size(-1)) {
     const at::Tensor kept = std::get<0>(at::topk(scaled, top_k, -1));
@@ -106,11 +108,12 @@ std::vector<GeneratedRow> generate(const LogitsFunction& logits, std::vector<Tok
     tokens[static_cast<std::int64_t>(i)].narrow(0, 0, std::ssize(prompts[i])).copy_(at::tensor(prompts[i], at::kLong));
     rows.push_back({.tokens = {}, .prompt = std::ssize(prompts[i])});
   }
-  std::vector<std::int64_t> ends(prompts.size(), 0);  // 0: a row goes on
+  std::vector<std::int64_t> ends(prompts.size(), 0);  // 0: the row continues
   at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(options.seed);
   double top_p = options.top_p;
   std::int64_t reached = shortest;
   for (; reached < length && std::ranges::count(ends, 0) > 0; ++reached) {
+    // [rows, vocabulary], for the token at `reached`.
     const at::Tensor scores = last_logits(logits, tokens, reached);
     const at::Tensor log_probabilities = at::log_softmax(scores, -1);
     const at::Tensor drawn =
@@ -119,9 +122,11 @@ std::vector<GeneratedRow> generate(const LogitsFunction& logits, std::vector<Tok
                                              1, false, generator)
                                  .squeeze(-1);
     for (std::size_t i = 0; i < rows.size(); ++i) {
+      // Shorter prompts start to continue earlier; a finished row keeps its tokens.
       if (reached < rows[i].prompt || ends[i] > 0) continue;
       const auto row = static_cast<std::int64_t>(i);
       const auto token = drawn[row].item<std::int64_t>();
+      // Under the model itself: neither temperature nor top_k and top_p change the score.
       rows[i].log_probability += log_probabilities[row][token].item<double>();
       if (options.eod && token == *options.eod)
         ends[i] = reached;
@@ -135,6 +140,8 @@ std::vector<GeneratedRow> generate(const LogitsFunction& logits, std::vector<Tok
   return rows;
 }
 
+// Each step adds log p(token | row) to the rows' sums, [beams, V], and takes the 2 * beams best: every beam has one end
+// of document, so at least `beams` of them continue. A beam may continue several times, or not at all.
 std::vector<GeneratedRow> beam_search(const LogitsFunction& logits, TokenList prompt, const BeamOptions& options) {
   demand(options.beam_width >= 1, "beam_width is below 1");
   const at::NoGradGuard no_grad;
@@ -179,7 +186,7 @@ std::vector<GeneratedRow> beam_search(const LogitsFunction& logits, TokenList pr
       }
     }
     demand(!next.empty(), "the vocabulary has no token but the end of document");
-    // No row that goes on can still become better than the worst that is kept.
+    // No row that continues can become better than the worst finished one.
     done = std::ssize(finished) == beams &&
            finished.back().score >= score_of(best[0].item<double>(), reached + 1 - prompt_length);
     while (std::ssize(next) < beams) next.push_back({never, next.front().token, next.front().beam});

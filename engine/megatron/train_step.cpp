@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The losses are those of the originals but for two of their slips: labels and attention masks of a loader's batch are
 // used, and a classifier of several classes has a loss.
+// Shapes: B rows, T positions (S of an encoder, T of its decoder). Source: Accelerate's MegatronLM train steps.
 #include "accrue/megatron/train_step.h"
 
 #include <ATen/ops/arange.h>
@@ -53,8 +54,10 @@ void leave_out_padding_rows(Batch& made, const Batch& raw) {
     made["loss_mask"] = made.at("loss_mask") * rows.to(made.at("loss_mask").scalar_type()).unsqueeze(1);
 }
 
-/// Tokens see no padding before them; padding sees itself. What lies behind a row's tokens none of them sees anyway.
+/// Tokens do not see padding before them; padding sees itself. Padding behind a row's tokens is hidden by causality.
+/// Shapes: real [B, T], 1 for a token; document_starts [B, T].
 void leave_out_padding_before(Batch& batch, const at::Tensor& real) {
+  // argmax gives the first 1: the number of padding positions before a row's tokens. [B, 1]
   const at::Tensor first = (real != 0).to(at::kLong).argmax(1, /*keepdim=*/true);
   if (!first.any().item<bool>()) return;
   const at::Tensor places = at::arange(real.size(1), first.options()).expand({real.size(0), real.size(1)});
@@ -64,7 +67,7 @@ void leave_out_padding_before(Batch& batch, const at::Tensor& real) {
   batch["document_starts"] = starts.contiguous();
 }
 
-/// Left by one, with `last` behind.
+/// [B, T] -> [B, T]: left by one, with `last` behind.
 at::Tensor shifted_left(const at::Tensor& rows, std::int64_t last) {
   return at::cat({rows.narrow(1, 1, rows.size(1) - 1), at::full({rows.size(0), 1}, last, rows.options())}, 1);
 }
@@ -86,13 +89,15 @@ LossReport averaged(const Batch& batch, std::vector<std::pair<std::string, at::T
   return report;
 }
 
-/// Mean over the tokens that count; 0 where none does.
+/// sum(losses * mask) / sum(mask), 0 if no token counts. In float32 at least. Shapes: both [B, T] -> [].
 at::Tensor masked_mean(const at::Tensor& losses, const at::Tensor& mask) {
   const at::Tensor all = losses.to(at::promote_types(losses.scalar_type(), at::kFloat)).reshape({-1});
   const at::Tensor counts = mask.reshape({-1}).to(all.scalar_type());
   return (all * counts).sum() / counts.sum().clamp_min(1.0);
 }
 
+/// Mean over the tokens that count, or with calculate_per_token_loss their sum and number, which the caller divides.
+/// Shapes: losses, mask [B, T] -> [].
 LossOut masked_loss(const Batch& batch, const at::Tensor& losses, const at::Tensor& mask, const TrainStepArgs& args) {
   if (!args.calculate_per_token_loss) {
     const at::Tensor mean = masked_mean(losses, mask);
@@ -135,6 +140,7 @@ Batch GPTTrainStep::get_batch(DataIter& data) {
                              .eod_mask_loss = args_.eod_mask_loss};
   if (args_.megatron_dataset_flag) {
     const at::Tensor text = required(raw, "text", "GPTTrainStep").to(at::kLong);
+    // text [B, T + 1]: the token after each token is its label.
     batch["tokens"] = text.narrow(1, 0, text.size(1) - 1).contiguous();
     batch["labels"] = text.narrow(1, 1, text.size(1) - 1).contiguous();
     for (const char* key : {"positions", "document_starts"})
@@ -155,6 +161,7 @@ Batch GPTTrainStep::get_batch(DataIter& data) {
                                        : shifted_left(batch["tokens"], args_.eod_token.value_or(ignored));
     if (const at::Tensor real = optional(raw, "attention_mask"); real.defined()) {
       const at::Tensor next = shifted_left(real.to(at::kLong), 1);
+      // A position counts if it and the token that it predicts are real.
       batch["loss_mask"] = batch["loss_mask"] * (real * next).to(at::kFloat);
       const at::Tensor hidden = (real == 0).unsqueeze(1).unsqueeze(1);  // from every later token
       batch["attention_mask"] = batch["attention_mask"].logical_or(hidden);
@@ -210,11 +217,12 @@ LossOut BertTrainStep::loss_func(const Batch& batch, const Tensors& outputs) {
   const at::ScalarType type = at::promote_types(logits.scalar_type(), at::kFloat);
   const at::Tensor sum =
       at::cross_entropy_loss(logits.reshape({-1, 2}).to(type), order, {}, at::Reduction::Sum, /*ignore_index=*/-1);
+  // Sentence order: logits [B, 2] against is_random [B], -1 for a row that only fills up.
   const at::Tensor sop = sum / (order != -1).sum().clamp_min(1).to(type);
   return {lm + sop, std::nullopt, averaged(batch, {{"lm loss", lm}, {"sop loss", sop}}, args_.data)};
 }
 
-/// A row that only fills up the batch is left out.
+/// Leaves out rows that only fill up the batch. Shapes: logits [B, labels], labels [B] or [B, labels] -> [].
 LossOut BertTrainStep::classifier_loss(const Batch& batch, const at::Tensor& logits) const {
   at::Tensor labels = required(batch, "labels", "BertTrainStep");
   at::Tensor given = logits.to(at::promote_types(logits.scalar_type(), at::kFloat));
@@ -225,6 +233,7 @@ LossOut BertTrainStep::classifier_loss(const Batch& batch, const at::Tensor& log
   }
   at::Tensor loss;
   if (labels.numel() == 0) {
+    // A zero with a graph: the ranks' backwards must match.
     loss = given.sum() * 0.0;
   } else if (args_.num_labels == 1) {
     loss = at::mse_loss(given.reshape({-1}), labels.reshape({-1}).to(given.scalar_type()));
@@ -242,6 +251,7 @@ Batch T5TrainStep::get_batch(DataIter& data) {
   if (args_.megatron_dataset_flag) {
     batch = taken(raw, {"text_enc", "text_dec", "labels", "loss_mask", "enc_mask", "dec_mask", "enc_dec_mask"},
                   "T5TrainStep");
+    // The data set has 1 where a query sees a key; Megatron-LM's models take true where it does not.
     for (const char* mask : {"enc_mask", "dec_mask", "enc_dec_mask"}) batch[mask] = batch[mask] < 0.5;
     batch["loss_mask"] = batch["loss_mask"].to(at::kFloat);
   } else {

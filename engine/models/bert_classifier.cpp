@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Source: Megatron-LM's fine-tuning model for classification: dropout of the pooled state, then one linear layer.
+// Shapes: B samples, T positions, D width.
 #include "accrue/models/bert_classifier.h"
 
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
@@ -19,7 +21,7 @@ namespace accrue {
 
 namespace {
 
-constexpr double classifier_std = 0.02;
+constexpr double classifier_std = 0.02;  // Megatron-LM's default of init_method_std
 
 void check_spec(const ModelSpec& spec, std::int64_t labels, const TensorAxis& axis) {
   if (spec.kind != ModelKind::bert || !spec.binary_head)
@@ -44,19 +46,24 @@ BertClassifier::BertClassifier(const ModelSpec& spec, std::int64_t labels, std::
   if (spec.dtype != Dtype::float32) to(scalar_type(spec.dtype));
 }
 
+// [B, T] int64 -> [B, labels].
 at::Tensor BertClassifier::forward(const Batch& batch) {
+  // [B, T, D], or this rank's rows [B T / t, D]; pooled has all samples: [B, D].
   const at::Tensor states = bert_->encoded(bert_->forward(batch, {}));
   const at::Tensor pooled = bert_->pooled(states, batch.inputs.size(1));
   return at::linear(at::dropout(pooled, dropout_, is_training()), weight_, bias_);
 }
 
+// logits [B, labels] -> []. Half types are averaged in float32, as a sum over the batch would lose their last digits.
 at::Tensor BertClassifier::loss(const at::Tensor& logits, const at::Tensor& targets) const {
   const auto type = accumulation_type(logits.scalar_type());
   const bool classes = labels_ > 1 && at::isIntegralType(targets.scalar_type(), /*includeBool=*/false);
+  // One target per sample for classes and for a regression; otherwise one per logit.
   if (targets.numel() != (classes || labels_ == 1 ? logits.size(0) : logits.numel()))
     throw std::invalid_argument(std::to_string(targets.numel()) + " targets for " + std::to_string(logits.size(0)) +
                                 " samples of " + std::to_string(labels_) + " labels");
   if (classes) return at::cross_entropy_loss(logits.to(type), targets.reshape({-1}).to(at::kLong));
+  // [B, labels]
   const at::Tensor wanted = targets.to(type).view_as(logits);
   return labels_ == 1 ? at::mse_loss(logits.to(type), wanted)
                       : at::binary_cross_entropy_with_logits(logits.to(type), wanted);

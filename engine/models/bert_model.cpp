@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source: Megatron-LM's BertModel, BertLMHead and Pooler (megatron-core 0.12.0). Blocks use GELU in its tanh form, like
 // Megatron-LM's fused one; the head's is exact.
+// Shapes: B samples, T positions, D width, V vocabulary, t tensor-parallel ranks.
 #include "models/bert_model.h"
 
 #include <ATen/ops/add.h>
@@ -33,6 +34,7 @@ BertModel::BertModel(const ModelSpec& spec, WeightSource& source, const ModelSha
                                 std::to_string(spec.heads));
   }
   const std::int64_t width = spec.width;
+  // V / t: this rank's rows of the token table, and with them its logits.
   const std::int64_t rows = padded_vocabulary(spec, share.tensor_ranks) / share.tensor_ranks;
   if (share.first() || share.last())
     token_embedding_ = register_module("token_embedding", std::make_shared<Embedding>(rows, width));
@@ -58,6 +60,7 @@ BertModel::BertModel(const ModelSpec& spec, WeightSource& source, const ModelSha
   init_transformer(spec, share, source, *this);
 }
 
+// [B, T] int64 -> [B, T, D], or this rank's rows [B T / t, D].
 at::Tensor BertModel::embedded(const Batch& batch) const {
   const std::int64_t positions = batch.inputs.size(1);
   if (positions > spec_.context) {
@@ -65,15 +68,19 @@ at::Tensor BertModel::embedded(const Batch& batch) const {
                                 std::to_string(spec_.context));
   }
   uses(token_embedding_->weight, (type_embedding_ ? type_embedding_ : position_embedding_)->weight);
+  // [B, T, D] + [T, D], the same positions for every sample.
   at::Tensor x = at::add(vocab_parallel_embedding(batch.inputs, token_embedding_->weight, axis_),
                          position_embedding_->weight.slice(0, 0, positions));
   if (type_embedding_)
+    // Without types every token belongs to segment 0.
     x = at::add(
         x, at::embedding(type_embedding_->weight, batch.types.defined() ? batch.types : at::zeros_like(batch.inputs)));
+  // Before the dropout, so that each rank draws masks for its own rows only.
   if (axis_.sequence()) x = scatter_rows(x.reshape({-1, x.size(-1)}), axis_);
   return dropped(x, is_training() ? spec_.dropout : 0.0, axis_);
 }
 
+// [B, T, D] -> [B, T, D], or rows [B T / t, D] of both.
 at::Tensor BertModel::through_blocks(at::Tensor x, const Batch& batch) const {
   const double dropout = is_training() ? spec_.dropout : 0.0;
   BlockShape shape{.heads = spec_.heads / share_.tensor_ranks,
@@ -81,7 +88,7 @@ at::Tensor BertModel::through_blocks(at::Tensor x, const Batch& batch) const {
                    .axis = axis_,
                    .recompute_attention = parallel_.recompute == RecomputeKind::selective,
                    .causal = false};
-  if (batch.padding.defined()) shape.mask = padding_scores(batch.padding, x.scalar_type());
+  if (batch.padding.defined()) shape.mask = padding_scores(batch.padding, x.scalar_type());  // [B, 1, 1, T]
   const auto run = [this, shape, dropout](at::Tensor y, const BlockRange& range) {
     for (std::int64_t i = range.first; i < range.last; ++i) {
       const GptBlockWeights& block = blocks_[static_cast<std::size_t>(i)];
@@ -95,10 +102,12 @@ at::Tensor BertModel::through_blocks(at::Tensor x, const Batch& batch) const {
   return through_all(*this, std::move(x), std::ssize(blocks_), recomputed_, options, run);
 }
 
+// [B, T] int64 or received [B, T, D] -> [B, T, D], or rows [B T / t, D].
 at::Tensor BertModel::forward(const Batch& batch, const at::Tensor& received) {
   return through_blocks(share_.first() ? embedded(batch) : received, batch);
 }
 
+// [B, T, D], or rows [B T / t, D]: the outputs of the previous stage.
 at::Tensor BertModel::empty_input(const Batch& batch) const {
   if (share_.first()) return ModelPart::empty_input(batch);
   const std::int64_t sequences = batch.inputs.size(0), positions = batch.inputs.size(1);
@@ -107,6 +116,7 @@ at::Tensor BertModel::empty_input(const Batch& batch) const {
   return at::empty({sequences, positions, spec_.width}, options);
 }
 
+// [B, T, D] -> [B, T, D], or rows [B T / t, D] of both.
 at::Tensor BertModel::encoded(const at::Tensor& outputs) const {
   // Also those of the heads, which use this function's result.
   uses(token_embedding_->weight, token_embedding_->weight);
@@ -114,8 +124,10 @@ at::Tensor BertModel::encoded(const at::Tensor& outputs) const {
   return at::layer_norm(outputs, {outputs.size(-1)}, final_norm_->weight, final_norm_->bias, norm_eps);
 }
 
+// [B, T, D] or rows [B T / t, D] -> [B, D].
 at::Tensor BertModel::pooled(const at::Tensor& encoded, std::int64_t positions) const {
   if (!pooler_) throw std::logic_error("a BERT without a binary head has no pooler");
+  // [B T, D]. Every rank computes the whole pooler, so each already has the whole gradient of these rows.
   const at::Tensor all = axis_.sequence() ? gather_rows(encoded, axis_, RowsAreUsedBy::every_rank) : encoded;
   const at::Tensor first = all.reshape({-1, positions, all.size(-1)}).select(1, 0);
   // tanh(W x_0 + b), with x_0 [B, D] the states of the first positions.
@@ -126,24 +138,29 @@ at::Tensor BertModel::logits(const at::Tensor& outputs) const {
   return masked_logits(encoded(outputs));
 }
 
+// [B, T, D] -> [B, T].
 at::Tensor BertModel::token_losses(const at::Tensor& outputs, const Batch& batch) const {
   return losses_of_tokens(logits(outputs), batch.targets, classes_, axis_, label_smoothing());
 }
 
+// norm(gelu(x W^T + b)) table^T + bias. [B, T, D] -> [B, T, V / t]; of rows [B T / t, D] it gathers all: [B T, V / t].
 at::Tensor BertModel::masked_logits(const at::Tensor& encoded) const {
   const at::Tensor hidden = at::gelu(at::linear(encoded, dense_->weight, dense_->bias));
   const at::Tensor normed = at::layer_norm(hidden, {hidden.size(-1)}, head_norm_->weight, head_norm_->bias, norm_eps);
   return token_logits(normed, token_embedding_->weight, head_bias_, classes_, axis_);
 }
 
+// [B, D] -> [B, 2].
 at::Tensor BertModel::order_logits(const at::Tensor& pooled) const {
   return at::linear(pooled, binary_head_->weight, binary_head_->bias);
 }
 
+// Megatron-LM's loss: the mean over masked tokens plus the mean over samples. Both are kept as sums, [].
 LossSum BertModel::loss(const at::Tensor& outputs, const Batch& batch) {
   const at::Tensor states = encoded(outputs);
   LossSum sum{token_loss(masked_logits(states), batch.targets, classes_, axis_, label_smoothing()), batch.items};
   if (!binary_head_ || !batch.order.defined()) return sum;
+  // Logits [B, 2] against order [B].
   sum.second = cross_entropy_sum(order_logits(pooled(states, batch.inputs.size(1))), batch.order);
   sum.second_count = batch.samples;
   return sum;

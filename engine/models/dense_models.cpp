@@ -16,6 +16,7 @@ namespace accrue {
 
 namespace {
 
+// Outputs [..., O] against class labels [...], or against numbers [..., O]. Returns the sum, [].
 LossSum loss_of(LossKind kind, const at::Tensor& outputs, const Batch& batch) {
   const bool labels = kind == LossKind::cross_entropy;
   return {labels ? cross_entropy_sum(outputs, batch.targets) : squared_error_sum(outputs, batch.targets), batch.items};
@@ -33,7 +34,9 @@ at::Tensor activate(Activation activation, const at::Tensor& x) {
   return x;
 }
 
-/// Normalises over the rows of the micro-batch, with its own statistics in training and in evaluation.
+/// (x - mean) / sqrt(variance + eps) per column, over all rows of the micro-batch, in training and in evaluation. No
+/// weight, bias or running statistics: it shows that the statistics of N micro-batches are not those of one large
+/// batch. [..., width] -> [..., width].
 at::Tensor normalize_batch(const at::Tensor& x) {
   return at::batch_norm(x.reshape({-1, x.size(-1)}), {}, {}, {}, {}, /*training=*/true, /*momentum=*/0.1,
                         /*eps=*/1e-5, /*cudnn_enabled=*/false)
@@ -42,12 +45,14 @@ at::Tensor normalize_batch(const at::Tensor& x) {
 
 }  // namespace
 
+// weight [O, I], bias [O].
 LinearModel::LinearModel(const ModelSpec& spec, WeightSource& source) : kind_(spec.loss.value_or(LossKind::mse)) {
   weight_ = register_parameter("weight", at::zeros({spec.outputs, spec.inputs}));
   if (spec.bias) bias_ = register_parameter("bias", at::zeros({spec.outputs}));
   init_linear(source, spec.init, weight_, bias_);
 }
 
+// [..., I] -> [..., O].
 at::Tensor LinearModel::forward(const Batch& batch, const at::Tensor&) {
   return accumulating_linear(batch.inputs.to(weight_.scalar_type()), weight_, bias_);
 }
@@ -56,6 +61,7 @@ LossSum LinearModel::loss(const at::Tensor& outputs, const Batch& batch) {
   return loss_of(kind_, outputs, batch);
 }
 
+// Layer i maps widths[i] to widths[i + 1]: weight [widths[i + 1], widths[i]].
 MlpModel::MlpModel(const ModelSpec& spec, WeightSource& source)
     : kind_(spec.loss.value_or(LossKind::mse)), activation_(spec.activation), batch_norm_(spec.batch_norm) {
   std::vector<std::int64_t> widths{spec.inputs};
@@ -69,10 +75,12 @@ MlpModel::MlpModel(const ModelSpec& spec, WeightSource& source)
   }
 }
 
+// [..., I] -> [..., O].
 at::Tensor MlpModel::forward(const Batch& batch, const at::Tensor&) {
   at::Tensor x = batch.inputs.to(layers_.front()->weight.scalar_type());
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     x = accumulating_linear(x, layers_[i]->weight, layers_[i]->bias);
+    // The last layer has no activation: its outputs are logits or predictions.
     if (i + 1 < layers_.size()) x = activate(activation_, batch_norm_ ? normalize_batch(x) : x);
   }
   return x;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // linear and mlp: small models on which accumulation is demonstrated and checked by hand.
+// Shapes: I inputs and O outputs per row; rows are samples [B, I], or positions [B, T, I] of labelled sequences.
 #pragma once
 
 #include <memory>
@@ -24,7 +25,7 @@ class LinearModel final : public ModelPart {
   at::Tensor bias_;
 };
 
-/// Linear layers with an activation between them. Parameters: layers.i.weight, layers.i.bias.
+/// Linear layers with an activation between them. Parameters: layers.i.weight [its outputs, its inputs], layers.i.bias.
 class MlpModel final : public ModelPart {
  public:
   MlpModel(const ModelSpec& spec, WeightSource& source);

@@ -138,11 +138,14 @@ struct AttentionHalf : torch::autograd::Function<AttentionHalf> {
                             const at::Tensor& norm_bias, const at::Tensor& qkv_weight, const at::Tensor& qkv_bias,
                             const at::Tensor& output_weight, const at::Tensor& output_bias, const BlockShape& shape) {
     const Normed normed = norm_rows(x, norm_weight, norm_bias);
-    const at::Tensor rows = GatheredRows(matrix(normed.rows), shape.axis).wait();
+    const at::Tensor rows = GatheredRows(matrix(normed.rows), shape.axis).wait();  // [B T, D]
+    // [B, T, 3 D / t], without its bias, which attention adds as it copies heads.
     const at::Tensor qkv = product(rows, qkv_weight.t()).view({-1, shape.positions, qkv_weight.size(0)});
+    // out [B, T, D / t].
     const Attended attended = attend(qkv, qkv_bias, shape.heads);
     at::Tensor y = plus_bias(x, output_bias);
     at::Tensor y_rows = matrix(y);
+    // Rows [B T, D] of x + bias, or this rank's.
     add_summed_product(y_rows, matrix(attended.out), output_weight.t(), shape.axis);
     keep_axis(ctx, shape.axis);
     ctx->saved_data["heads"] = shape.heads;
@@ -161,14 +164,15 @@ struct AttentionHalf : torch::autograd::Function<AttentionHalf> {
 
     const at::Tensor dy_rows = GatheredRows(matrix(dy), axis).wait();
     GatheredRows normed(matrix(norm_again(x, norm_weight, norm_bias, statistics)), axis);
-    const at::Tensor doutput_weight = weight_gradient(output_weight, dy_rows, matrix(attended.out));
-    at::Tensor dattended = product(dy_rows, output_weight).view_as(attended.out);
+    const at::Tensor doutput_weight = weight_gradient(output_weight, dy_rows, matrix(attended.out));  // [D, D / t]
+    at::Tensor dattended = product(dy_rows, output_weight).view_as(attended.out);                     // [B, T, D / t]
     const at::Tensor dqkv =
         matrix(attend_backward(qkv, qkv_bias, ctx->saved_data["heads"].toInt(), attended, dattended));
     dattended.reset();
+    // [B T, 3 D / t] [3 D / t, D]: each rank's part of the sum [B T, D].
     SummedRows dnormed(product(dqkv, qkv_weight), axis);
     const at::Tensor dqkv_bias = column_sum(dqkv);
-    const at::Tensor dqkv_weight = weight_gradient(qkv_weight, dqkv, normed.wait());
+    const at::Tensor dqkv_weight = weight_gradient(qkv_weight, dqkv, normed.wait());  // [3 D / t, D]
     const NormGradient norm = norm_gradient(dnormed.wait().view_as(x), x, norm_weight, statistics, dy);
     return {norm.x, norm.weight, norm.bias, dqkv_weight, dqkv_bias, doutput_weight, norm.dy_sum, {}};
   }
@@ -198,13 +202,13 @@ struct MlpHalf : torch::autograd::Function<MlpHalf> {
     const at::Tensor dy = grads[0].contiguous();
 
     const at::Tensor dy_rows = GatheredRows(matrix(dy), axis).wait();
-    at::Tensor dhidden = product(dy_rows, down_weight);
+    at::Tensor dhidden = product(dy_rows, down_weight);  // [B T, 4 D / t]
     GatheredRows normed(matrix(norm_again(x, norm_weight, norm_bias, statistics)), axis);
     GeluGradient gelu = gelu_gradient(hidden, dhidden);
-    const at::Tensor ddown_weight = weight_gradient(down_weight, dy_rows, gelu.active);
+    const at::Tensor ddown_weight = weight_gradient(down_weight, dy_rows, gelu.active);  // [D, 4 D / t]
     gelu.active.reset();
     SummedRows dnormed(product(dhidden, up_weight), axis);
-    const at::Tensor dup_weight = weight_gradient(up_weight, dhidden, normed.wait());
+    const at::Tensor dup_weight = weight_gradient(up_weight, dhidden, normed.wait());  // [4 D / t, D]
     const NormGradient norm = norm_gradient(dnormed.wait().view_as(x), x, norm_weight, statistics, dy);
     return {norm.x, norm.weight, norm.bias, dup_weight, gelu.bias_sum, ddown_weight, norm.dy_sum, {}};
   }

@@ -34,9 +34,10 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+// Numbers of a chunk of logits: 64 MiB of float32.
 constexpr std::int64_t most_logits = std::int64_t{1} << 24;
 
-/// Returns the sum of the rows' losses; logits are overwritten by their gradient.
+/// Returns the sum of the rows' losses; logits are overwritten by their gradient. Shapes: logits [N, V], targets [N].
 double losses_of(at::Tensor& logits, const std::int64_t* targets) {
   const std::int64_t rows = logits.size(0), classes = logits.size(1);
   return AT_DISPATCH_FLOATING_TYPES(logits.scalar_type(), "cross_entropy", [&] {
@@ -51,6 +52,7 @@ double losses_of(at::Tensor& logits, const std::int64_t* targets) {
                         }
                       });
     double total = 0.0;
+    // In order of the parts, whichever thread computed them, and in float64.
     for (const double part : parts) total += part;
     return total;
   });
@@ -91,6 +93,7 @@ struct HeadResult {
 /// normed: [N, D], all rows; dnormed is this rank's part of it if the table is divided.
 HeadResult run_head(const at::Tensor& normed, const at::Tensor& table, const at::Tensor& targets, std::int64_t classes,
                     bool gradients, const TensorAxis& axis) {
+  // Rows N of all positions; columns V / t.
   const std::int64_t rows = normed.size(0), columns = table.size(0);
   const std::int64_t chunk =
       std::clamp<std::int64_t>(most_logits / columns, rows_per_task, rows < rows_per_task ? rows_per_task : rows);
@@ -102,7 +105,7 @@ HeadResult run_head(const at::Tensor& normed, const at::Tensor& table, const at:
   for (std::int64_t from = 0; from < rows; from += chunk) {
     const std::int64_t count = std::min(chunk, rows - from);
     const at::Tensor part = normed.narrow(0, from, count);
-    at::Tensor logits = activation_pool().take({count, columns}, normed.scalar_type());
+    at::Tensor logits = activation_pool().take({count, columns}, normed.scalar_type());  // [chunk, V / t]
     product_into(logits, part, table.t());
     result.loss += axis.split() ? divided_losses_of(logits, targets.narrow(0, from, count), classes, axis)
                                 : losses_of(logits, targets.const_data_ptr<std::int64_t>() + from);

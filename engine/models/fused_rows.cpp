@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Shapes: x [..., D] is read as N rows of D. statistics [2, N]: all means, then all scales 1 / sqrt(variance + eps).
+// Source: Ba et al., arXiv:1607.06450 (layer normalisation).
 #include "models/fused_rows.h"
 
 #include <ATen/Dispatch.h>
@@ -13,6 +15,7 @@ namespace accrue {
 
 namespace {
 
+/// rows = (x - mean) scale weight + bias.
 template <typename T>
 void norm_into(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, const Normed& to) {
   const std::int64_t width = x.size(-1), rows = x.numel() / width;
@@ -25,6 +28,8 @@ void norm_into(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& 
   });
 }
 
+/// The same without the two passes that find mean and scale. Both give the same bits, so backward sees the rows that
+/// forward used.
 template <typename T>
 void norm_again_into(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                      const at::Tensor& statistics, at::Tensor& to) {
@@ -39,6 +44,8 @@ void norm_again_into(const at::Tensor& x, const at::Tensor& weight, const at::Te
   });
 }
 
+/// With z = (x - mean) scale and g = dn weight: dx = dy + scale (g - mean(g) - z mean(g z)), dweight = sum of dn z over
+/// rows, dbias = sum of dn. The three column sums share one pass: each part of the rows has its own [3 D].
 template <typename T>
 NormGradient norm_gradient_of(const at::Tensor& dn, const at::Tensor& x, const at::Tensor& weight,
                               const at::Tensor& statistics, const at::Tensor& dy) {
@@ -59,6 +66,7 @@ NormGradient norm_gradient_of(const at::Tensor& dn, const at::Tensor& x, const a
   return result;
 }
 
+/// [N, D] + [D].
 template <typename T>
 void plus_bias_into(const at::Tensor& x, const at::Tensor& bias, at::Tensor& to) {
   const std::int64_t width = x.size(-1);

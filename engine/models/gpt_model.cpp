@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source of the architecture: the GPT-2 report.
+// Shapes: B sequences, T positions, D width, V vocabulary, t tensor-parallel ranks.
 #include "models/gpt_model.h"
 
 #include <ATen/ops/add.h>
@@ -32,6 +33,7 @@ GptModel::GptModel(const ModelSpec& spec, WeightSource& source, const ModelShare
                                 std::to_string(spec.heads));
   }
   if (share.first() || share.last()) {
+    // V / t, with V padded to a multiple of t.
     const std::int64_t rows = padded_vocabulary(spec, share.tensor_ranks) / share.tensor_ranks;
     token_embedding_ = register_module("token_embedding", std::make_shared<Embedding>(rows, spec.width));
   }
@@ -45,6 +47,7 @@ GptModel::GptModel(const ModelSpec& spec, WeightSource& source, const ModelShare
   init_transformer(spec, share, source, *this);
 }
 
+// [B, T] int64 -> [B, T, D], or this rank's rows [B T / t, D].
 at::Tensor GptModel::embedded(const at::Tensor& tokens, const at::Tensor& positions) const {
   const std::int64_t length = tokens.size(1);
   if (length > spec_.context) {
@@ -56,10 +59,12 @@ at::Tensor GptModel::embedded(const at::Tensor& tokens, const at::Tensor& positi
   // [B, T, D]: token rows [V / t, D] plus position rows [T, D].
   at::Tensor x = at::add(vocab_parallel_embedding(tokens, token_embedding_->weight, axis_),
                          positions.defined() ? at::embedding(table, positions) : table.slice(0, 0, length));
+  // Before the dropout, so that each rank draws masks for its own rows only.
   if (axis_.sequence()) x = scatter_rows(x.reshape({-1, x.size(-1)}), axis_);
   return dropped(x, is_training() ? spec_.dropout : 0.0, axis_);
 }
 
+// [B, T, D] -> [B, T, D], or rows [B T / t, D] of both.
 at::Tensor GptModel::through_blocks(at::Tensor x, std::int64_t positions, const at::Tensor& mask) const {
   const double dropout = is_training() ? spec_.dropout : 0.0;
   const BlockShape shape{.heads = spec_.heads / share_.tensor_ranks,
@@ -68,7 +73,7 @@ at::Tensor GptModel::through_blocks(at::Tensor x, std::int64_t positions, const 
                          .mask = mask,
                          .recompute_attention = recompute_ == RecomputeKind::selective};
   // Recomputation in backward must not depend on options that change in between.
-  const bool plain = plain_ || mask.defined();
+  const bool plain = plain_ || mask.defined();  // the fused attention knows no mask but the causal one
   const auto run = [this, shape, dropout, plain](at::Tensor y, const BlockRange& range) {
     for (std::int64_t i = range.first; i < range.last; ++i) {
       const GptBlockWeights& block = blocks_[static_cast<std::size_t>(i)];
@@ -82,10 +87,12 @@ at::Tensor GptModel::through_blocks(at::Tensor x, std::int64_t positions, const 
   return through_all(*this, std::move(x), std::ssize(blocks_), recomputed_, options, run);
 }
 
+// [B, T] int64 -> [B, T, V].
 at::Tensor GptModel::logits_of(const at::Tensor& tokens) {
   return head(through_blocks(embedded(tokens), tokens.size(1)));
 }
 
+// [B, T, D] -> [B, T, V / t]. Of rows [B T / t, D] it gathers all: [B T, V / t].
 at::Tensor GptModel::head(const at::Tensor& x) const {
   uses(token_embedding_->weight, token_embedding_->weight);
   uses(final_norm_->weight, final_norm_->bias);
@@ -94,17 +101,22 @@ at::Tensor GptModel::head(const at::Tensor& x) const {
   return column_parallel_linear(normed, table(), {}, axis_);
 }
 
+// [V / t, D]. On one rank padding rows are cut off here; a divided softmax leaves them out by itself, so that all ranks
+// have products of one size.
 at::Tensor GptModel::table() const {
   const at::Tensor& weight = token_embedding_->weight;
   return axis_.split() || weight.size(0) == classes_ ? weight : weight.narrow(0, 0, classes_);
 }
 
+// [B, T] int64 or received [B, T, D] -> [B, T, D], or rows [B T / t, D].
 at::Tensor GptModel::forward(const Batch& batch, const at::Tensor& received) {
+  // [B, 1, T, T]
   const at::Tensor mask = batch.document_starts.defined() ? document_mask(batch.document_starts) : at::Tensor();
   return through_blocks(share_.first() ? embedded(batch.inputs, batch.positions) : received, batch.inputs.size(1),
                         mask);
 }
 
+// [B, T, D], or rows [B T / t, D]: the outputs of the previous stage.
 at::Tensor GptModel::empty_input(const Batch& batch) const {
   if (share_.first()) return ModelPart::empty_input(batch);
   const std::int64_t sequences = batch.inputs.size(0), positions = batch.inputs.size(1);
@@ -113,10 +125,12 @@ at::Tensor GptModel::empty_input(const Batch& batch) const {
   return at::empty({sequences, positions, spec_.width}, options);
 }
 
+// [B, T, D] -> [B, T].
 at::Tensor GptModel::token_losses(const at::Tensor& x, const Batch& batch) const {
   return losses_of_tokens(logits(x), batch.targets, classes_, axis_, label_smoothing());
 }
 
+// [B, T, D] -> []. The fused head never holds all logits [B, T, V] at once.
 LossSum GptModel::loss(const at::Tensor& x, const Batch& batch) {
   if (plain_ || label_smoothing() > 0.0 || batch.inputs.numel() == 0 || !can_fuse(x, 0.0))
     return {token_loss(head(x), batch.targets, classes_, axis_, label_smoothing()), batch.items};

@@ -52,6 +52,7 @@ at::Tensor attended(const at::Tensor& packed, const Unpack& unpack, const BlockS
 at::Tensor document_mask(const at::Tensor& starts) {
   const at::Tensor place = at::arange(starts.size(1), starts.options());
   const at::Tensor seen = place.unsqueeze(0).le(place.unsqueeze(1));  // columns up to the row
+  // [T, T] and ([1, 1, T] >= [B, T, 1]) -> [B, 1, T, T], one mask for all heads.
   return seen.logical_and(place.view({1, 1, -1}).ge(starts.unsqueeze(2))).unsqueeze(1);
 }
 
@@ -115,6 +116,7 @@ at::Tensor cross_half(const at::Tensor& x, const at::Tensor& encoder, const Cros
   return at::add(x, dropped(out, dropout, shape.axis));
 }
 
+// [B, T, D] -> up [B, T, 4 D / t] -> GELU -> down [B, T, D], added to x.
 at::Tensor mlp_half(const at::Tensor& x, const GptBlockWeights& weights, const BlockShape& shape, double dropout) {
   const at::Tensor hidden = column_parallel_linear(normed(x, weights.norm_2_weight, weights.norm_2_bias),
                                                    weights.up_weight, weights.up_bias, shape.axis);

@@ -31,6 +31,7 @@ constexpr std::int64_t block_depth = 384;
 
 /// Multiplications below which a piece of a product is not worth a thread: about a millisecond.
 constexpr std::int64_t steps_per_piece = std::int64_t{1} << 26;
+/// Pieces have a multiple of this many rows, so each begins at a cache line if the whole does.
 constexpr std::int64_t piece_edge = 64;
 
 ProductPath path_of(const at::Tensor& into) {
@@ -38,13 +39,18 @@ ProductPath path_of(const at::Tensor& into) {
 }
 
 template <typename T>
+// c = a b or c += a b, with a [m, k], b [k, n], c [m, n]. Source of the blocking: Goto and van de Geijn, 2008.
 void run(const GemmTask<T>& task) {
   const auto& kernels = block_kernels<T>();
+  // Equal depths, so that the last part of k is not a sliver whose packing costs more than its product.
   const std::int64_t parts = (task.k + block_depth - 1) / block_depth, depth = (task.k + parts - 1) / parts;
   const std::int64_t panels = (task.n + kernels.tile_columns - 1) / kernels.tile_columns;
   const auto type = c10::CppTypeToScalarType<T>::value;
+  // B's rows k to k + depth as panels [panels][depth][tile_columns].
   const at::Tensor packed = activation_pool().take({panels * kernels.tile_columns * depth}, type);
   T* const packed_b = packed.template mutable_data_ptr<T>();
+  // C [m, n] gets one addition per part of k, in order of k. Threads share out rows of C, never k, so their number does
+  // not change the order of additions.
   for (std::int64_t k = 0; k < task.k; k += depth) {
     const std::int64_t here = std::min(depth, task.k - k);
     over_lent_threads(0, panels, task_grain(kernels.tile_columns * here), [&](std::int64_t begin, std::int64_t end) {
@@ -54,6 +60,7 @@ void run(const GemmTask<T>& task) {
     const std::int64_t blocks = (task.m + block_rows - 1) / block_rows;
     over_lent_threads(
         0, blocks, task_grain(block_rows * task.n * here / 16), [&](std::int64_t begin, std::int64_t end) {
+          // A's block, packed as [panels][depth][tile_rows].
           const at::Tensor scratch = activation_pool().take({(block_rows + kernels.tile_rows) * here + 16}, type);
           for (std::int64_t block = begin; block < end; ++block) {
             const std::int64_t i = block * block_rows;
@@ -96,7 +103,8 @@ void multiply_in_pieces(at::Tensor& into, const at::Tensor& a, const at::Tensor&
   });
 }
 
-/// Fills a tensor of the same shape, type and strides with waves.
+/// Returns a tensor of the same shape, type and strides with the sines of 0, step, 2 step and so on: full mantissas, so
+/// that another order of additions rounds differently.
 at::Tensor made_like(const at::Tensor& like, double step) {
   at::Tensor made = at::empty_strided(like.sizes(), like.strides(), like.options());
   return made.copy_(at::arange(like.numel(), like.options()).mul_(step).sin_().view(like.sizes()));
@@ -171,6 +179,7 @@ void product_into(at::Tensor& into, const at::Tensor& a, const at::Tensor& b, Pr
 at::Tensor weight_gradient(const at::Tensor& weight, const at::Tensor& dy, const at::Tensor& x) {
   at::Tensor place = gradient_place(weight);
   if (!place.defined()) return product(dy.t(), x);
+  // The tiles write row-major results only.
   if (place.stride(1) == 1) {
     add_product(place, dy.t(), x);
   } else {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source: Megatron-LM's T5Model (megatron-core 0.12.0). Blocks use GELU in its tanh form, like Megatron-LM's fused one.
+// Shapes: B samples, S positions of the encoder, T of the decoder, D width, t tensor-parallel ranks.
 #include "models/t5_model.h"
 
 #include <ATen/ops/add.h>
@@ -36,12 +37,13 @@ T5Model::T5Model(const ModelSpec& spec, WeightSource& source, const ModelShare& 
                                 std::to_string(spec.heads));
   }
   const std::int64_t width = spec.width, ranks = share.tensor_ranks;
-  const std::int64_t rows = padded_vocabulary(spec, ranks) / ranks;
+  const std::int64_t rows = padded_vocabulary(spec, ranks) / ranks;  // V / t
   const BlockRange encodes = blocks_of(spec, share), decodes = decoder_blocks_of(spec, share);
   const bool embeds = share.first() || starts_decoder();
   if (embeds || share.last())
     token_embedding_ = register_module("token_embedding", std::make_shared<Embedding>(rows, width));
   if (embeds) {
+    // Both stacks index one table by position, so it has the longer context's rows.
     const std::int64_t positions = std::max(spec.context, spec.tokens_of_decoder());
     position_embedding_ = register_module("position_embedding", std::make_shared<Embedding>(positions, width));
   }
@@ -68,6 +70,7 @@ bool T5Model::starts_decoder() const {
   return share_.part == split_part(spec_, share_.parts, share_.split);
 }
 
+// [B, T] int64 -> [B, T, D], or this rank's rows [B T / t, D].
 at::Tensor T5Model::embedded(const at::Tensor& tokens, std::int64_t context, const char* key) const {
   const std::int64_t positions = tokens.size(1);
   if (positions > context) {
@@ -75,8 +78,10 @@ at::Tensor T5Model::embedded(const at::Tensor& tokens, std::int64_t context, con
                                 std::to_string(context));
   }
   uses(token_embedding_->weight, position_embedding_->weight);
+  // [B, T, D] + [T, D], the same positions for every sample.
   at::Tensor x = at::add(vocab_parallel_embedding(tokens, token_embedding_->weight, axis_),
                          position_embedding_->weight.slice(0, 0, positions));
+  // Before the dropout, so that each rank draws masks for its own rows only.
   if (axis_.sequence()) x = scatter_rows(x.reshape({-1, x.size(-1)}), axis_);
   return dropped(x, dropout(), axis_);
 }
@@ -93,9 +98,10 @@ RecomputeOptions T5Model::recomputation() const {
   return {.draws = dropout() > 0.0, .shared_by = parallel_.distribute_saved_activations ? axis_ : TensorAxis()};
 }
 
+// [B, S, D] -> [B, S, D], or rows [B S / t, D] of both.
 at::Tensor T5Model::encoded(at::Tensor x, const Batch& batch) const {
   BlockShape shape = shape_of(batch.inputs, false);
-  if (batch.padding.defined()) shape.mask = padding_scores(batch.padding, x.scalar_type());
+  if (batch.padding.defined()) shape.mask = padding_scores(batch.padding, x.scalar_type());  // [B, 1, 1, S]
   const auto run = [this, shape, drop = dropout()](at::Tensor y, const BlockRange& range) {
     for (std::int64_t i = range.first; i < range.last; ++i) {
       const GptBlockWeights& block = encoder_[static_cast<std::size_t>(i)];
@@ -119,19 +125,23 @@ at::Tensor T5Model::shaped(const at::Tensor& rows, const at::Tensor& tokens) con
   return rows.view({tokens.size(0), tokens.size(1), rows.size(-1)});
 }
 
+// [B, T, D] and [B, S, D] -> [B T + B S, D]; of rows, each divided by t.
 at::Tensor T5Model::joined(const at::Tensor& decoder, const at::Tensor& encoder) const {
   const std::int64_t width = spec_.width;
   return at::cat({decoder.reshape({-1, width}), encoder.reshape({-1, width})});
 }
 
+// rows [R, D] -> [R, D] with R = B T + B S, or R / t under sequence parallelism. Recomputation keeps one tensor, and a
+// pipeline sends one, so both stay joined between blocks.
 at::Tensor T5Model::decoded(at::Tensor rows, const Batch& batch) const {
   const BlockShape own = shape_of(batch.decoder_inputs, true);
   BlockShape across = shape_of(batch.decoder_inputs, false);
-  if (batch.padding.defined()) across.mask = padding_scores(batch.padding, rows.scalar_type());
+  if (batch.padding.defined()) across.mask = padding_scores(batch.padding, rows.scalar_type());  // [B, 1, 1, S]
   const std::int64_t decoder_rows = own_rows(batch.decoder_inputs);
   const auto run = [this, own, across, decoder_rows, decoder_tokens = batch.decoder_inputs, tokens = batch.inputs,
                     drop = dropout()](const at::Tensor& both, const BlockRange& range) {
     if (range.first == range.last) return both;
+    // y [B, T, D] and encoder [B, S, D], or their rows.
     at::Tensor y = shaped(both.narrow(0, 0, decoder_rows), decoder_tokens);
     const at::Tensor encoder = shaped(both.narrow(0, decoder_rows, both.size(0) - decoder_rows), tokens);
     for (std::int64_t i = range.first; i < range.last; ++i) {
@@ -146,6 +156,7 @@ at::Tensor T5Model::decoded(at::Tensor rows, const Batch& batch) const {
   return through_all(*this, std::move(rows), std::ssize(decoder_), decoder_again_, recomputation(), run);
 }
 
+// Encoder parts: -> [B, S, D]. Decoder parts: -> rows [R, D]; the last one: -> [B, T, D].
 at::Tensor T5Model::forward(const Batch& batch, const at::Tensor& received) {
   at::Tensor x = received;
   if (share_.first()) x = embedded(batch.inputs, spec_.context, "model.context");
@@ -157,6 +168,7 @@ at::Tensor T5Model::forward(const Batch& batch, const at::Tensor& received) {
   return share_.last() ? shaped(x.narrow(0, 0, own_rows(batch.decoder_inputs)), batch.decoder_inputs) : x;
 }
 
+// [B, S, D] from an encoder part, rows [R, D] from a decoder part.
 at::Tensor T5Model::empty_input(const Batch& batch) const {
   if (share_.first()) return ModelPart::empty_input(batch);
   const at::Tensor& weight = decodes() ? decoder_.front().block.norm_1_weight : encoder_.front().norm_1_weight;
@@ -166,16 +178,19 @@ at::Tensor T5Model::empty_input(const Batch& batch) const {
   return shaped(at::empty({rows, spec_.width}, options), batch.inputs);
 }
 
+// [B, T, D] -> [B, T, V / t]. Of rows [B T / t, D] it gathers all: [B T, V / t].
 at::Tensor T5Model::logits(const at::Tensor& outputs) const {
   uses(token_embedding_->weight, token_embedding_->weight);
   uses(final_norm_->weight, head_bias_);
   return token_logits(normed(outputs, *final_norm_), token_embedding_->weight, head_bias_, classes_, axis_);
 }
 
+// [B, T, D] -> [B, T].
 at::Tensor T5Model::token_losses(const at::Tensor& outputs, const Batch& batch) const {
   return losses_of_tokens(logits(outputs), batch.targets, classes_, axis_, label_smoothing());
 }
 
+// [B, T, D] -> [].
 LossSum T5Model::loss(const at::Tensor& outputs, const Batch& batch) {
   return {token_loss(logits(outputs), batch.targets, classes_, axis_, label_smoothing()), batch.items};
 }

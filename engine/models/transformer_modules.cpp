@@ -22,26 +22,29 @@ std::shared_ptr<Affine> add_affine(torch::nn::Module& parent, const char* name, 
 
 }  // namespace
 
+// Weights are [outputs, inputs]. A layer that is divided by outputs (qkv, query, key_value, up) is followed by one that
+// is divided by inputs (output, down), so a half of a block needs one sum over the ranks. Source: Shoeybi et al.,
+// arXiv:1909.08053.
 GptBlockWeights add_block(torch::nn::Module& blocks, std::int64_t index, std::int64_t width, std::int64_t tensor_ranks,
                           CrossWeights* cross) {
   auto block = blocks.register_module(std::to_string(index), std::make_shared<torch::nn::Module>());
   auto norm_1 = block->register_module("norm_1", std::make_shared<Norm>(width));
   auto attention = block->register_module("attention", std::make_shared<torch::nn::Module>());
-  auto qkv = add_affine(*attention, "qkv", width, 3 * width / tensor_ranks);
-  auto output = add_affine(*attention, "output", width / tensor_ranks, width);
+  auto qkv = add_affine(*attention, "qkv", width, 3 * width / tensor_ranks);    // [3 D / t, D]
+  auto output = add_affine(*attention, "output", width / tensor_ranks, width);  // [D, D / t]
   if (cross != nullptr) {
     auto norm = block->register_module("norm_cross", std::make_shared<Norm>(width));
     auto module = block->register_module("cross", std::make_shared<torch::nn::Module>());
-    auto query = add_affine(*module, "query", width, width / tensor_ranks);
-    auto key_value = add_affine(*module, "key_value", width, 2 * width / tensor_ranks);
-    auto back = add_affine(*module, "output", width / tensor_ranks, width);
+    auto query = add_affine(*module, "query", width, width / tensor_ranks);              // [D / t, D]
+    auto key_value = add_affine(*module, "key_value", width, 2 * width / tensor_ranks);  // [2 D / t, D]
+    auto back = add_affine(*module, "output", width / tensor_ranks, width);              // [D, D / t]
     *cross = {norm->weight,      norm->bias,      query->weight, query->bias,
               key_value->weight, key_value->bias, back->weight,  back->bias};
   }
   auto norm_2 = block->register_module("norm_2", std::make_shared<Norm>(width));
   auto mlp = block->register_module("mlp", std::make_shared<torch::nn::Module>());
-  auto up = add_affine(*mlp, "up", width, 4 * width / tensor_ranks);
-  auto down = add_affine(*mlp, "down", 4 * width / tensor_ranks, width);
+  auto up = add_affine(*mlp, "up", width, 4 * width / tensor_ranks);      // [4 D / t, D]
+  auto down = add_affine(*mlp, "down", 4 * width / tensor_ranks, width);  // [D, 4 D / t]
   return {norm_1->weight, norm_1->bias, qkv->weight, qkv->bias, output->weight, output->bias,
           norm_2->weight, norm_2->bias, up->weight,  up->bias,  down->weight,   down->bias};
 }
@@ -49,6 +52,8 @@ GptBlockWeights add_block(torch::nn::Module& blocks, std::int64_t index, std::in
 void init_transformer(const ModelSpec& spec, const ModelShare& share, WeightSource& source, torch::nn::Module& module) {
   if (spec.init == WeightInit::zeros || spec.init == WeightInit::values) return;
   constexpr double std = 0.02;
+  // 0.02 / sqrt(2 N) for the N blocks of a stack. Two projections per block are counted in a T5's decoder too, whose
+  // blocks have three, as in Megatron-LM.
   const auto residual_std = [&](std::int64_t blocks) {
     return spec.init == WeightInit::normal ? std : std / std::sqrt(2.0 * static_cast<double>(blocks));
   };
@@ -62,6 +67,7 @@ void init_transformer(const ModelSpec& spec, const ModelShare& share, WeightSour
     if (whole.shape.size() > 1) {
       const bool residual = whole.name.ends_with("output.weight") || whole.name.ends_with("down.weight");
       const bool decodes = whole.place == ParameterPlace::decoder_block;
+      // The undivided matrix: ranks that do not hold it draw it too, to keep the generators in step.
       at::Tensor drawn = at::empty(whole.shape);
       source.normal(drawn, residual ? residual_std(decodes ? spec.blocks_of_decoder() : spec.layers) : std);
       if (held) parameters[own->name].copy_(part_of(drawn, *own));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source of the linear rule: PyTorch's Kaiming-uniform default with a = sqrt(5), which equals 1 / sqrt(inputs).
+// Source of the linear rule: PyTorch's Kaiming-uniform default. Its bound sqrt(6 / ((1 + a^2) inputs)) with a = sqrt(5)
+// is 1 / sqrt(inputs).
 #include "models/weight_init.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -17,7 +18,7 @@ namespace accrue {
 
 namespace {
 
-constexpr double normal_std = 0.02;
+constexpr double normal_std = 0.02;  // the GPT-2 report's
 
 }  // namespace
 
@@ -43,6 +44,8 @@ void init_linear(WeightSource& source, WeightInit rule, at::Tensor& weight, at::
   }
 }
 
+// Packed queries, keys and values: whole [3 D, D] -> box [3, D / t, D] -> [3 D / t, D]. A token table: this
+// rank's V / t rows, zeros beyond the vocabulary.
 at::Tensor part_of(const at::Tensor& whole, const ParameterShare& share) {
   at::Tensor box = whole.view(share.whole);
   for (std::size_t dim = 0; dim < share.whole.size(); ++dim)
@@ -68,6 +71,7 @@ void fill_with_values(const ModelSpec& model, const ModelShare& share, std::vect
   for (const ParameterShape& shape : shapes) {
     const auto count = static_cast<std::size_t>(shape.numel());
     if (own < shares.size() && shares[own].name == shape.name) {
+      // In float64, so that a float64 model keeps every digit.
       const at::Tensor given = at::tensor(at::ArrayRef<double>(values, count), at::kDouble).view(shape.shape);
       parameters[own].copy_(part_of(given, shares[own]));
       ++own;

@@ -27,8 +27,9 @@ class WeightSource {
   at::Generator generator_;
 };
 
-/// PyTorch's rule for a linear layer: weight and bias uniform within 1 / sqrt(inputs). Other rules: zeros, or normal
-/// with standard deviation 0.02 and zero biases. `bias` may be undefined.
+/// Shapes: weight [outputs, inputs], bias [outputs]. PyTorch's rule for a linear layer: weight and bias uniform within
+/// 1 / sqrt(inputs). Other rules: zeros, or normal with standard deviation 0.02 and zero biases. `bias` may be
+/// undefined.
 void init_linear(WeightSource& source, WeightInit rule, at::Tensor& weight, at::Tensor& bias);
 
 /// Returns the part of an undivided parameter that a share holds, in its module's shape.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rule is AdamWRule of kernels/element_rules.inl.h. Each parameter counts its own steps t for the bias corrections
+// 1 - beta^t, so one that was frozen begins at 1 when it gets a gradient.
 #include "accrue/optim/cpu_adam.h"
 
 #include <memory>

@@ -15,6 +15,7 @@
 
 namespace accrue {
 
+/// Settings of the kernels from those of a group.
 template <typename Options>
 MomentsSettings adam_settings(const Options& by) {
   return {.lr = by.lr(),
@@ -91,6 +92,7 @@ void step_with_files(torch::optim::Optimizer& optimizer, const char* name, const
     state.step(state.step() + 1);
     each.tensors.first = packed(state.exp_avg());
     each.tensors.second = packed(state.exp_avg_sq());
+    // A window ends behind the parameter that fills it: parameters are not cut.
     if (held > elements_per_tier_window) {
       windows.emplace_back();
       held = 0;
@@ -105,6 +107,7 @@ void step_with_files(torch::optim::Optimizer& optimizer, const char* name, const
         for (const at::Tensor& state : {each.tensors.first, each.tensors.second}) how(state, part);
   };
   for (std::size_t window = 0; window < windows.size(); ++window) {
+    // The disk reads the next window while this one is computed.
     advise(window + 1, will_need);
     by_path(windows[window], update);
     advise(window, not_soon);

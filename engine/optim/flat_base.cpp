@@ -94,9 +94,10 @@ std::vector<Stretch> FlatBase::begin_step(const UpdateRates& rates, std::span<co
     for (const FlatRange& range : ranges) {
       const auto part = common_part(segment.range, range);
       if (!part) continue;
-      if (!reached) ++counts[i];
+      if (!reached) ++counts[i];  // once, however many ranges reach it
       const double rate = segment.decoupled ? rates.decoupled_lr : rates.lr;
       const Stretch next{*part, weight_decay * segment.weight_decay, rate * segment.lr, counts[i], i};
+      // Next to the last stretch, or behind the padding that follows a segment which it covered to its end.
       const bool adjacent = !stretches.empty() && (end_of(stretches.back().range) == part->offset ||
                                                    (joined && !reached && part->offset == segment.range.offset));
       if (kind == Stretches::merged && adjacent && stretches.back().like(next))

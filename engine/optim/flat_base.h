@@ -18,7 +18,7 @@ struct Stretch {
   double weight_decay = 0.0;
   double lr = 0.0;
   std::int64_t steps = 0;   ///< updates of the segment, including this one
-  std::size_t segment = 0;  ///< where it begins
+  std::size_t segment = 0;  ///< in which it begins
   bool like(const Stretch& other) const {
     return weight_decay == other.weight_decay && lr == other.lr && steps == other.steps;
   }

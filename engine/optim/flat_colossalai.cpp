@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Rules: kernels/element_rules.inl.h, with the factors of update_rules.h. Norms of LAMB and LARS are per parameter, of
+// which a rank may hold a part: sums of squares are completed over the ranks before their roots are taken.
 #include "optim/flat_colossalai.h"
 
 #include <ATen/core/grad_mode.h>
@@ -15,7 +17,7 @@
 namespace accrue {
 namespace {
 
-/// Only Lamb leaves its moments uncorrected by default.
+/// Whether moments are corrected by 1 - beta^t. Only Lamb leaves its own uncorrected by default.
 bool corrects_bias(const OptimizerSpec& spec) {
   return spec.bias_correction.value_or(spec.kind != OptimizerKind::lamb);
 }
@@ -53,6 +55,8 @@ class FlatCpuAdam final : public FlatBase {
             std::span<const FlatRange> ranges) override {
     check(params, grads);
     const auto stretches = begin_step(rates, ranges);
+    // Windows over the states bound the memory that their pages take; a stretch may be cut by them, as the rule is
+    // elementwise.
     if (in_files_ == 0) return update(params, grads, stretches, {0, params.numel()}, grad_scale);
     for_tier_windows(first_.numel(), in_files_, {first_, second_},
                      [&](const FlatRange& window) { update(params, grads, stretches, window, grad_scale); });
@@ -98,6 +102,7 @@ class FlatFusedAdam final : public MomentsBase {
   UpdatePath path_;
 };
 
+/// FusedSgdRule. A segment's first update fills its buffer with the gradient.
 class FlatFusedSgd final : public MomentumBase {
  public:
   FlatFusedSgd(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,
@@ -134,6 +139,7 @@ class ParameterSums {
 
   /// rows: [stretches, 2].
   void add(const std::vector<Stretch>& stretches, const at::Tensor& rows) {
+    // A segment may be in several stretches; they are added in order of their places.
     const at::Tensor own = rows.cpu().contiguous();
     double* const sums = sums_.mutable_data_ptr<double>();
     for (std::size_t i = 0; i < stretches.size(); ++i)
@@ -156,7 +162,7 @@ class ParameterSums {
   at::Device device_;
 };
 
-/// Lamb and FusedLAMB.
+/// Lamb and FusedLAMB: p = p - rate r u in two passes, because r = |p| / |u| of the whole parameter comes between them.
 class FlatLamb final : public MomentsBase {
  public:
   FlatLamb(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,
@@ -169,9 +175,11 @@ class FlatLamb final : public MomentsBase {
             std::span<const FlatRange> ranges) override {
     check(params, grads);
     if (fused()) {
+      // |grad_scale| |g|: the norm of the gradients as the pass will see them.
       const double norm = rates.gradient_norm.value_or(std::sqrt(square_sum(grads, ranges)) * std::abs(grad_scale));
       grad_scale *= lamb_clip(norm, spec_.max_grad_norm);
     }
+    // By segment, because a sum of squares belongs to one parameter.
     const auto stretches = begin_step(rates, ranges, Stretches::by_segment);
     std::vector<Piece<MomentsStep>> pieces;
     for (const Stretch& stretch : stretches)
@@ -196,6 +204,7 @@ class FlatLamb final : public MomentsBase {
     }
     return moments_step(by, steps(), grad_scale);
   }
+  /// lr r, with the trust ratio r = |p| / |u|, or 1 for parameters that the rule does not scale.
   double rate_of(const Stretch& stretch, const SquareSums& sums) const {
     if (!fused()) return lamb_rate(settings_of(spec_, stretch), stretch.steps) * (spec_.adam ? 1.0 : trust_ratio(sums));
     return stretch.lr * (spec_.use_nvlamb || stretch.weight_decay != 0.0 ? trust_ratio(sums) : 1.0);
@@ -205,6 +214,7 @@ class FlatLamb final : public MomentsBase {
   CompleteSums complete_;
 };
 
+/// Lars: |p|^2 and |g|^2 in a first pass, which fix each parameter's rate, then the update.
 class FlatLars final : public MomentumBase {
  public:
   FlatLars(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,

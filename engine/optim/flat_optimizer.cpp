@@ -23,6 +23,8 @@ namespace {
 
 constexpr std::int64_t elements_per_task = 1 << 16;
 
+/// AdamWRule of kernels/element_rules.inl.h. params, grads and both moments are [numel]; each stretch has its own t,
+// rate and decay.
 class FlatAdamW final : public MomentsBase {
  public:
   FlatAdamW(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,
@@ -51,6 +53,7 @@ class FlatAdamW final : public MomentsBase {
   UpdatePath path_;
 };
 
+/// SgdRule: b = momentum b + g + weight_decay p; p = p - lr b.
 class FlatSgd final : public MomentumBase {
  public:
   FlatSgd(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,
@@ -75,7 +78,8 @@ class FlatSgd final : public MomentumBase {
   UpdatePath path_;
 };
 
-/// Squares are summed in blocks of a fixed size and the blocks in order, so the norm does not depend on the threads.
+/// Sum of x^2 over the range. Squares are summed in blocks of a fixed size and the blocks in order, so the norm does
+/// not depend on the threads.
 template <typename T>
 double typed_square_sum(const at::Tensor& flat, const FlatRange& range) {
   const T* const values = flat.const_data_ptr<T>() + range.offset;
@@ -129,6 +133,7 @@ double square_sum(const at::Tensor& flat, std::span<const FlatRange> ranges) {
   if (!flat.is_cpu()) return tensor_square_sum(flat, ranges).item<double>();
   const at::Tensor contiguous = flat.contiguous();
   const bool wide = contiguous.scalar_type() == at::kDouble;
+  // Half precision is widened; squares are summed in double in either case.
   const at::Tensor values = wide ? contiguous : contiguous.to(at::kFloat);
   double total = 0.0;
   for (const FlatRange& range : ranges)

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// p = p - lr u, with u as in MomentsRule of kernels/element_rules.inl.h. The group counts the steps t of the
+// corrections 1 - beta^t: a parameter whose first gradient comes late is corrected as if it had been there from the
+// start, as upstream.
 #include "accrue/optim/fused_adam.h"
 
 #include <memory>

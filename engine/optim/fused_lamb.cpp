@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// p = p - lr r u, with u as in MomentsRule and r = |p| / |u| per parameter. Unlike You et al. it clips all gradients by
+// their common norm first, and leaves r = 1 for parameters without decay unless use_nvlamb.
 #include "accrue/optim/fused_lamb.h"
 
 #include <cmath>
@@ -55,6 +57,7 @@ at::Tensor FusedLAMB::step(LossClosure closure) {
     grads.push_back(each.tensors.grads);
     replays = replays || each.options->replay_overwritten_gradients();
   }
+  // min(1, max_grad_norm / |g|), with |g| over all parameters; multiplied into the gradients as they are read.
   const double clip =
       lamb_clip(std::sqrt(square_sum_pass(grads)), static_cast<const FusedLAMBOptions&>(defaults()).max_grad_norm());
   count_group_steps<FusedLAMBOptions>(*this);
@@ -64,6 +67,7 @@ at::Tensor FusedLAMB::step(LossClosure closure) {
     std::vector<Piece<MomentsStep>> pieces;
     for (const auto& each : those)
       pieces.push_back({each.tensors, moments_step(fused_lamb_settings(*each.options), each.options->step(), clip)});
+    // [parameters, 2]: |p|^2 and |u|^2, read back once for all parameters.
     const at::Tensor sums = lamb_moments_pass(pieces, path).cpu();
     if (replays) overwrite_gradients(those, pieces);
     std::vector<double> rates;

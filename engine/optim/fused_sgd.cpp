@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rule is FusedSgdRule of kernels/element_rules.inl.h. In a parameter's first update the buffer becomes the
+// gradient, undampened, as in PyTorch's SGD.
 #include "accrue/optim/fused_sgd.h"
 
 #include <memory>
@@ -38,6 +40,7 @@ at::Tensor FusedSGD::step(LossClosure closure, bool noop) {
     first[i] = !state.momentum_buffer().defined();
     if (first[i]) state.momentum_buffer(zeros_for(reached[i].parameter));
     reached[i].tensors.first = packed(state.momentum_buffer());
+    // by_path() regroups the parameters; this finds first[i] again.
     reached[i].place = i;
   }
   by_path(reached, [&](const auto& those, UpdatePath path) {

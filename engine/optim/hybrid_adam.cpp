@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The same step in two forms, as upstream: CPUAdam's on the CPU (AdamWRule), FusedAdam's on a device (FusedAdamRule).
+// They differ in rounding only.
 #include "accrue/optim/hybrid_adam.h"
 
 #include <memory>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// p = p - rate r u, with u = m / (sqrt(v) + eps) + weight_decay p, r = |p| / |u| per parameter (1 if adam), and
+// rate = lr sqrt(1 - beta2^t) / (1 - beta1^t) with bias correction, else lr.
 #include "accrue/optim/lamb.h"
 
 #include <memory>
@@ -45,6 +47,7 @@ at::Tensor Lamb::step(LossClosure closure) {
       by.bias_correction = false;  // the rate is corrected instead
       pieces.push_back({each.tensors, moments_step(by, 1, 1.0)});
     }
+    // [parameters, 2]: |p|^2 and |u|^2, read back once for all parameters.
     const at::Tensor sums = lamb_moments_pass(pieces, path).cpu();
     std::vector<double> rates;
     for (std::size_t i = 0; i < those.size(); ++i) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// p = p - lr r b, with b = momentum b + clamp(g + weight_decay p, -10, 10) and the trust ratio
+// r = eeta |p| / (|g| + weight_decay |p| + epsilon), at most 50 (lars_step()).
 #include "accrue/optim/lars.h"
 
 #include <memory>
@@ -39,6 +41,7 @@ at::Tensor Lars::step(LossClosure closure) {
   by_path(reached, [&](const auto& those, UpdatePath path) {
     std::vector<Piece<LarsStep>> pieces;
     for (const auto& each : those) pieces.push_back({each.tensors, {}});
+    // [parameters, 2]: |p|^2 and |g|^2. The ratio must be known before the one pass that updates.
     const at::Tensor sums = lars_sums_pass(pieces, path).cpu();
     for (std::size_t i = 0; i < those.size(); ++i) {
       const LarsOptions& by = *those[i].options;

@@ -10,6 +10,7 @@
 
 namespace accrue {
 
+/// Gives each parameter its moments, zeros at first, and counts its step.
 template <typename Options>
 void add_moments(torch::optim::Optimizer& optimizer, std::vector<Reached<Options>>& reached) {
   for (auto& each : reached) {

@@ -37,6 +37,7 @@ void check_pair(const at::Tensor& parameter, const at::Tensor& grad, const char*
               "; both must be of one floating type, or the parameter float32 and the gradient float16 or bfloat16");
 }
 
+// Contiguous even if the parameter is not: the passes read and write flat memory.
 at::Tensor zeros_for(const at::Tensor& parameter) {
   return at::zeros_like(parameter.detach(), at::TensorOptions(), at::MemoryFormat::Contiguous);
 }

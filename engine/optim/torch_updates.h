@@ -109,6 +109,7 @@ void check_groups(torch::optim::Optimizer& optimizer, const char* name, const Ch
   }
 }
 
+/// Factor of the gradients; a div_scale that is not above 0 means none, as upstream.
 inline double scale_of(double div_scale) {
   return div_scale > 0.0 ? 1.0 / div_scale : 1.0;
 }

@@ -69,6 +69,7 @@ void widened(const Columns& columns, std::int64_t begin, std::int64_t n, const U
   }
 }
 
+/// Calls use(pointers, n) on the numbers as they are stored, all of type T.
 template <typename T, typename Use>
 void in_own_memory(const Columns& columns, std::int64_t begin, std::int64_t n, const Use& use) {
   Pointers<T> pointers{};
@@ -77,6 +78,7 @@ void in_own_memory(const Columns& columns, std::int64_t begin, std::int64_t n, c
   use(pointers, n);
 }
 
+/// One block: widened if any of its columns is half precision.
 template <typename T, typename Use>
 void on_block(const Columns& columns, std::int64_t begin, std::int64_t n, const Use& use) {
   if constexpr (std::is_same_v<T, float>)
@@ -98,6 +100,7 @@ struct BlockRow {
   std::vector<std::int64_t> first;  ///< first block of each piece, and the number of blocks
 };
 
+/// Tensors that a pass changes. The others are taken as const, so that copy-on-write storage is not copied.
 enum class Writes { parameters_and_state, state, parameters, nothing };
 
 template <typename Step>
@@ -113,6 +116,7 @@ bool is_double(const Piece<Step>& piece) {
   return piece.tensors.params.scalar_type() == at::kDouble;
 }
 
+/// Errors: throws std::invalid_argument for tensors that no pass can update together.
 template <typename Step>
 void check(const Piece<Step>& piece) {
   const UpdateTensors& all = piece.tensors;
@@ -153,6 +157,7 @@ void for_blocks(const std::vector<Piece<Step>>& pieces, Writes writes, const Blo
   });
 }
 
+/// Blocks of all pieces: piece i has ceil(n_i / 65536).
 template <typename Step>
 BlockRow row_of(const std::vector<Piece<Step>>& pieces) {
   BlockRow row(pieces.size());
@@ -178,6 +183,7 @@ at::Tensor summed(const std::vector<Piece<Step>>& pieces, Writes writes, const S
   for_blocks(pieces, writes, row, [&](auto type, std::size_t i, std::int64_t block, const auto& at, std::int64_t n) {
     const SquareSums part = sums_of(type, pieces[i].step, at, n);
     SquareSums& sums = blocks[static_cast<std::size_t>(block)];
+    // Added, because half precision is widened in several pieces per block; one thread makes all pieces of a block.
     sums.params += part.params;
     sums.steps += part.steps;
   });
@@ -191,7 +197,7 @@ at::Tensor summed(const std::vector<Piece<Step>>& pieces, Writes writes, const S
   return all;
 }
 
-// The same with a device's own kernels.
+// The passes with a device's own kernels.
 
 NumberType number_type(at::ScalarType type) {
   switch (type) {
@@ -206,6 +212,7 @@ NumberType number_type(at::ScalarType type) {
   }
 }
 
+/// A piece's memory as the device's kernels take it.
 template <typename Step>
 DeviceColumns device_columns(const Piece<Step>& piece, Writes writes) {
   check(piece);
@@ -242,6 +249,7 @@ at::Tensor summed_on_device(const std::vector<Piece<Step>>& pieces, Writes write
   const auto tensors = static_cast<std::int64_t>(pieces.size());
   if (tensors == 0) return at::zeros({0, 2}, at::kDouble);
   const auto options = pieces.front().tensors.params.options().requires_grad(false).dtype(at::kDouble);
+  // Zeros, because a tensor's kernels write a part per block only.
   at::Tensor parts = at::zeros({tensors, parts_of_sums, 2}, options), sums = at::zeros({tensors, 2}, options);
   start(DevicePieces<Step>(pieces, writes), parts.mutable_data_ptr<double>());
   updates.add_parts(parts.const_data_ptr<double>(), tensors, sums.mutable_data_ptr<double>());
@@ -253,7 +261,8 @@ std::atomic<bool>& left_to_operators() {
   return left;
 }
 
-// The same with LibTorch's operators. Half precision is widened as a whole.
+// The passes with LibTorch's operators: each rule of kernels/element_rules.inl.h, operator by operator. Half precision
+// is widened as a whole.
 
 at::ScalarType wide(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
@@ -280,12 +289,15 @@ class Wide {
   at::Tensor values_;
 };
 
+/// g' = scale g + l2 p. A copy: the caller's gradient stays as it is.
 at::Tensor scaled_gradient(const UpdateTensors& tensors, double scale, double l2, const at::Tensor& params) {
   at::Tensor grad = tensors.grads.to(wide(params)).mul(scale);
   if (l2 != 0.0) grad.add_(params, l2);
   return grad;
 }
 
+/// m += (1 - beta1) (g' - m); v = beta2 v + (1 - beta2) g'^2; p *= 1 - lr weight_decay;
+/// p -= lr / correction1 * m / (sqrt(v) / correction2_root + eps).
 void adamw_operators(const Piece<AdamWStep>& piece) {
   const AdamWStep& step = piece.step;
   Wide p(piece.tensors.params), m(piece.tensors.first), v(piece.tensors.second);
@@ -297,6 +309,7 @@ void adamw_operators(const Piece<AdamWStep>& piece) {
   for (Wide* each : {&p, &m, &v}) each->put_back();
 }
 
+/// b = momentum b + g'; p -= lr b, with the decay in g'.
 void sgd_operators(const Piece<SgdStep>& piece) {
   const SgdStep& step = piece.step;
   Wide p(piece.tensors.params), buffer(piece.tensors.first);
@@ -307,13 +320,14 @@ void sgd_operators(const Piece<SgdStep>& piece) {
   if (buffer->defined()) buffer.put_back();
 }
 
+/// u = (m / correction1) / (sqrt(v / correction2) + eps) + weight_decay p.
 at::Tensor direction(const MomentsStep& step, const at::Tensor& p, const at::Tensor& m, const at::Tensor& v) {
   at::Tensor u = m.div(step.correction1).div_(v.div(step.correction2).sqrt_().add_(step.eps));
   if (step.weight_decay != 0.0) u.add_(p, step.weight_decay);
   return u;
 }
 
-/// Computes new moments and their direction.
+/// m = beta1 m + take1 g'; v = beta2 v + (1 - beta2) g'^2. Returns u of the new moments.
 at::Tensor moments_operators(const Piece<MomentsStep>& piece, const at::Tensor& p) {
   const MomentsStep& step = piece.step;
   Wide m(piece.tensors.first), v(piece.tensors.second);
@@ -325,6 +339,7 @@ at::Tensor moments_operators(const Piece<MomentsStep>& piece, const at::Tensor& 
   return u;
 }
 
+/// b = keep b + take g'; p -= lr (b + weight_decay p), or with Nesterov's look-ahead g' + momentum b in place of b.
 void fused_sgd_operators(const Piece<FusedSgdStep>& piece) {
   const FusedSgdStep& step = piece.step;
   Wide p(piece.tensors.params), buffer(piece.tensors.first);
@@ -339,6 +354,7 @@ void fused_sgd_operators(const Piece<FusedSgdStep>& piece) {
   if (buffer->defined()) buffer.put_back();
 }
 
+/// b = momentum b + clamp(g', -10, 10); p -= lr b, with the decay in g' and the trust ratio in lr.
 void lars_operators(const Piece<LarsStep>& piece) {
   const LarsStep& step = piece.step;
   Wide p(piece.tensors.params), buffer(piece.tensors.first);
@@ -349,10 +365,12 @@ void lars_operators(const Piece<LarsStep>& piece) {
   if (buffer->defined()) buffer.put_back();
 }
 
+/// [] in float64, on the tensor's device.
 at::Tensor square_sum_of(const at::Tensor& tensor) {
   return tensor.to(at::kDouble).square().sum();
 }
 
+/// Two numbers [] per piece -> [pieces, 2].
 at::Tensor rows_of(const std::vector<at::Tensor>& numbers, const at::Tensor& like) {
   if (numbers.empty()) return at::zeros({0, 2}, like.defined() ? like.options().dtype(at::kDouble) : at::kDouble);
   return at::stack(numbers).view({-1, 2});
@@ -377,12 +395,14 @@ const char* UpdatePath::name() const {
 UpdatePath path_of(const at::Device& device) {
   if (device.is_cpu()) return UpdatePath::kernels;
   if (!device.is_cuda() || left_to_operators().load(std::memory_order_relaxed)) return UpdatePath::operators;
+  // Loaded once per process: loading it loads LibTorch's CUDA half.
   static const Result<DeviceBackend*> module = load_device_backend();
   const DeviceUpdates* const updates = module ? (*module)->updates(device.index()) : nullptr;
   return updates != nullptr ? UpdatePath(*updates) : UpdatePath::operators;
 }
 
 bool agree_on_device_kernels(Communicator& axis, bool mine) {
+  // 1 if this rank lacks them: the maximum is 0 if no rank does.
   at::Tensor lacks = at::full({1}, mine ? 0.0 : 1.0, at::kDouble);
   axis.all_reduce(lacks, Reduce::max);
   const bool all = lacks.item<double>() == 0.0;
@@ -440,6 +460,7 @@ at::Tensor lamb_moments_pass(const std::vector<Piece<MomentsStep>>& pieces, Upda
     std::vector<at::Tensor> numbers;
     each_piece(pieces, [&](const Piece<MomentsStep>& piece) {
       Wide p(piece.tensors.params);
+      // |p|^2 before the update, |u|^2 of the new moments.
       numbers.push_back(square_sum_of(*p));
       numbers.push_back(square_sum_of(moments_operators(piece, *p)));
     });
@@ -517,6 +538,7 @@ double square_sum_pass(const std::vector<at::Tensor>& tensors) {
       else
         pieces.push_back({{.params = tensor}, {}});
     }
+    // Of each row only the first column: without gradients the second is 0.
     if (path != UpdatePath::operators) total += lars_sums_pass(pieces, path).sum().item<double>();
   }
   return total;

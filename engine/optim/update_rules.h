@@ -22,7 +22,9 @@ struct MomentsSettings {
   bool grad_averaging = true;
 };
 
-/// The CPU's Adam: sqrt(v) is divided by the root of its correction, and decay comes first.
+/// The CPU's Adam: sqrt(v) is divided by the root of its correction, and decay comes first. Mathematically the step of
+/// moments_step(): m / c1 / (sqrt(v) / sqrt(c2) + eps) = (m / c1) / (sqrt(v / c2) + eps), with c = 1 - beta^t. They
+/// round differently, as upstream's two kernels do.
 inline AdamWStep adamw_step(const MomentsSettings& by, std::int64_t steps, double grad_scale) {
   const auto t = static_cast<double>(steps);
   AdamWStep step{.lr = by.lr, .beta1 = by.beta1, .beta2 = by.beta2, .eps = by.eps, .grad_scale = grad_scale};
@@ -51,7 +53,7 @@ inline MomentsStep moments_step(const MomentsSettings& by, std::int64_t steps, d
   return step;
 }
 
-/// Lamb corrects the rate instead of the moments, so eps is not corrected.
+/// Lamb corrects the rate instead of the moments, so eps is not corrected:
 /// lr * sqrt(1 - beta2^t) / (1 - beta1^t), with t = steps.
 inline double lamb_rate(const MomentsSettings& by, std::int64_t steps) {
   if (!by.bias_correction) return by.lr;
@@ -59,13 +61,13 @@ inline double lamb_rate(const MomentsSettings& by, std::int64_t steps) {
   return by.lr * std::sqrt(1.0 - std::pow(by.beta2, t)) / (1.0 - std::pow(by.beta1, t));
 }
 
-/// |p| / |u|; 1 if either is 0.
+/// r = |p| / |u|; 1 if either is 0, so that a parameter can leave zero.
 inline double trust_ratio(const SquareSums& sums) {
   if (sums.params == 0.0 || sums.steps == 0.0) return 1.0;
   return std::sqrt(sums.params) / std::sqrt(sums.steps);
 }
 
-/// Factor of FusedLAMB's gradients: its own clipping, by their common norm.
+/// Factor of FusedLAMB's gradients: its own clipping, min(1, max_grad_norm / norm) by their common norm. 0: none.
 inline double lamb_clip(double norm, double max_grad_norm) {
   return max_grad_norm > 0.0 && norm > max_grad_norm ? max_grad_norm / norm : 1.0;
 }
@@ -79,7 +81,7 @@ struct SgdSettings {
   bool wd_after_momentum = false;
 };
 
-/// `first`: the parameter's first update, in which the buffer becomes the gradient.
+/// b = (first ? g' : momentum b + (1 - dampening) g'). `first`: the parameter's first update.
 inline FusedSgdStep fused_sgd_step(const SgdSettings& by, bool first, double grad_scale) {
   FusedSgdStep step{.lr = by.lr,
                     .keep = first ? 0.0 : by.momentum,

@@ -336,10 +336,12 @@ void DistributedDataParallel::State::reduce(std::size_t index) {
   std::size_t a = 0;
   for (; index >= arenas[a].layout().buckets.size(); ++a) index -= arenas[a].layout().buckets.size();
   at::Tensor bucket = arenas[a].bucket(index);
+  // 16-bit numbers are divided before the sum, which could overflow; wider ones once afterwards, in finish().
   if (options.op == ReduceOp::mean && bucket.element_size() == 2) bucket.div_(axis.size());
   const bool waits = options.launch == LaunchBuckets::at_finish;
   if (options.shard) {
     const std::int64_t part = bucket.numel() / axis.size();
+    // ZeRO: this rank's 1 / n of the bucket gets the sum; the rest stays a partial sum.
     at::Tensor own = bucket.narrow(0, axis.rank() * part, part);
     if (waits)
       axis.reduce_scatter_gradients(own, bucket);

@@ -86,6 +86,7 @@ void GradArena::fold(std::size_t i) {
   // addition.
   const at::Tensor corrected = grad.detach().to_dense().to(views_[i].scalar_type()).sub(lost_[i]);
   const at::Tensor sum = views_[i].add(corrected);
+  // lost = (sum - old) - corrected, which is 0 in exact arithmetic.
   lost_[i].copy_(sum.sub(views_[i]).sub_(corrected));
   views_[i].copy_(sum);
   versions_[i] = version_of(views_[i]);

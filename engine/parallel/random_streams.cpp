@@ -43,6 +43,7 @@ RandomStreams::Fork RandomStreams::fork(const std::string& name, at::Device devi
   return {at::globalContext().defaultGenerator(device), found->second};
 }
 
+// Operators draw from the default generator, so a stream takes its place for a while and keeps its state afterwards.
 RandomStreams::Fork::Fork(at::Generator standard, at::Generator stream)
     : standard_(std::move(standard)), stream_(std::move(stream)), kept_(generator_state(standard_)) {
   set_generator_state(standard_, generator_state(stream_));

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Source of the idea: Chen et al., arXiv:1604.06174. Backward of f at x: run f again with a graph that begins at a copy
+// of x, and backpropagate the output's gradient through it.
 #include "accrue/parallel/recompute.h"
 
 #include <ATen/core/grad_mode.h>
@@ -30,6 +32,7 @@ struct Recomputed : torch::autograd::Function<Recomputed> {
     const TensorAxis& axis = call->options.shared_by;
     call->sizes = x.sizes().vec();
     if (call->options.draws) call->random = random_streams().state(x.device());
+    // The whole x, or this rank's 1 / t of its numbers.
     ctx->save_for_backward({axis.split() ? axis.own_rows(x.reshape({-1})).clone() : x});
     ctx->saved_data["call"] = c10::IValue::make_capsule(call);
     return call->function(x);
@@ -40,6 +43,7 @@ struct Recomputed : torch::autograd::Function<Recomputed> {
     at::Tensor x = ctx->get_saved_variables()[0].detach();
     if (const TensorAxis& axis = call->options.shared_by; axis.split()) x = axis.gather_rows(x).view(call->sizes);
     x.requires_grad_(true);
+    // Adds to the .grad of f's parameters itself; the returned gradient is that of x.
     torch::autograd::backward({run_again(*call, x)}, {grads[0]});
     return {x.grad(), {}};
   }

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Forward and backward of a pair are adjoint: the adjoint of a copy to all ranks is the sum over them, that of taking a
+// part is gathering the parts. Source: Shoeybi et al., arXiv:1909.08053 (f and g), and Korthikanti et al.,
+// arXiv:2205.05198 (their forms for rows).
 #include "accrue/parallel/tensor_axis.h"
 
 #include <ATen/ops/empty.h>
@@ -14,17 +17,20 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+/// [...] -> [...]: the sum over the ranks, in a new tensor.
 at::Tensor summed(const at::Tensor& x, const TensorAxis& axis) {
   at::Tensor sum = x.clone(at::MemoryFormat::Contiguous);
   axis.sum(sum);
   return sum;
 }
 
+/// [..., D] -> [..., D / t].
 at::Tensor own_last(const at::Tensor& x, const TensorAxis& axis) {
   const std::int64_t part = even_part(x.size(-1), axis, "numbers of the last dim");
   return x.narrow(-1, axis.rank() * part, part).contiguous();
 }
 
+/// [..., D / t] -> [..., D].
 at::Tensor gathered_last(const at::Tensor& x, const TensorAxis& axis) {
   const at::Tensor in = x.contiguous();
   std::vector<std::int64_t> sizes{axis.size()};
@@ -33,6 +39,7 @@ at::Tensor gathered_last(const at::Tensor& x, const TensorAxis& axis) {
   axis.ranks().all_gather(all, in, CollectivePurpose::activations);
   sizes.erase(sizes.begin());
   sizes.back() *= axis.size();
+  // [t, ..., D / t] -> [..., t, D / t] -> [..., D].
   return all.movedim(0, -2).reshape(sizes);
 }
 
@@ -57,14 +64,17 @@ at::Tensor same(const at::Tensor& x, const TensorAxis&) {
   return x.view_as(x);
 }
 
+/// [N / t, ...] -> [N, ...].
 at::Tensor rows_gathered(const at::Tensor& x, const TensorAxis& axis) {
   return axis.gather_rows(x);
 }
 
+/// [N, ...] -> [N / t, ...]: this rank's rows of the sum.
 at::Tensor rows_summed(const at::Tensor& x, const TensorAxis& axis) {
   return axis.sum_to_rows(x);
 }
 
+/// [N, ...] -> [N / t, ...].
 at::Tensor rows_taken(const at::Tensor& x, const TensorAxis& axis) {
   return axis.own_rows(x).clone();
 }

@@ -77,6 +77,7 @@ struct ColumnLinear : torch::autograd::Function<ColumnLinear> {
     constexpr auto for_backward = CollectivePurpose::activations;
     at::Tensor whole = sequence ? rows_like(x, axis.size()) : x;
     Work gathers = sequence ? axis.ranks().start_all_gather(whole, x.contiguous(), for_backward) : Work();
+    // This rank's part of dx = dy W, [..., inputs], to be summed.
     at::Tensor dwhole = at::matmul(dy, weight).contiguous();
     at::Tensor dx = sequence ? at::empty_like(x, at::MemoryFormat::Contiguous) : dwhole;
     Work sums = sequence ? axis.ranks().start_reduce_scatter(dx, dwhole, for_backward)
@@ -101,6 +102,7 @@ struct ColumnLinear : torch::autograd::Function<ColumnLinear> {
 struct CrossEntropy : torch::autograd::Function<CrossEntropy> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& logits, const at::Tensor& targets,
                             const TensorAxis& axis, double label_smoothing, std::int64_t all_classes) {
+    // [N, K / t], in float32 at least. elsewhere [N]: the target's class is on another rank.
     const at::Tensor wide = matrix(logits).to(logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
     const std::int64_t part = wide.size(1), first = axis.rank() * part;
     const std::int64_t own_classes = classes_on_rank(part, all_classes, axis);
@@ -117,6 +119,7 @@ struct CrossEntropy : torch::autograd::Function<CrossEntropy> {
     shifted.narrow(1, own_classes, part - own_classes).fill_(nothing);
     const at::Tensor exponentials = shifted.exp();
     const at::Tensor own = shifted.gather(1, local.unsqueeze(1)).squeeze(1).masked_fill(elsewhere, 0.0);
+    // [3, N]: the sum of exp(x), x_target from the rank that has it, and the sum of x. One exchange for all.
     at::Tensor sums = at::stack({exponentials.sum(1), own, shifted.narrow(1, 0, own_classes).sum(1)});
     axis.sum(sums);
     const at::Tensor log_sum = sums[0].log();
@@ -141,6 +144,7 @@ struct CrossEntropy : torch::autograd::Function<CrossEntropy> {
     const double smoothing = ctx->saved_data["smoothing"].toDouble();
     at::Tensor gradient = softmax.clone();
     const at::Tensor here = elsewhere.logical_not().to(softmax.scalar_type()).unsqueeze(1);
+    // softmax - (1 - s) at the target's place, if this rank has it.
     gradient.scatter_add_(1, local.unsqueeze(1), here * (smoothing - 1.0));
     if (smoothing > 0.0)
       gradient.narrow(1, 0, ctx->saved_data["own_classes"].toInt())
@@ -186,6 +190,7 @@ at::Tensor column_parallel_linear(const at::Tensor& x, const at::Tensor& weight,
 at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                                const TensorAxis& axis) {
   if (!axis.split()) return accumulating_linear(x, weight, bias);
+  // This rank's part of the sum [..., outputs].
   const at::Tensor part = accumulating_linear(x, weight);
   const at::Tensor sum = axis.sequence() ? sum_to_rows(part, axis) : sum_from_tensor(part, axis);
   return bias.defined() ? at::add(sum, bias) : sum;
@@ -202,6 +207,7 @@ at::Tensor vocab_parallel_embedding(const at::Tensor& ids, const at::Tensor& wei
     at::_assert_async((ids >= 0).logical_and(ids < rows_of_all).all(), "an id lies outside the vocabulary");
   const at::Tensor local = ids - axis.rank() * weight.size(0);
   const at::Tensor elsewhere = (local < 0).logical_or(local >= weight.size(0));
+  // Rows of this rank's ids; zeros for the others', so that the sum over the ranks is the lookup.
   const at::Tensor rows = at::embedding(weight, local.masked_fill(elsewhere, 0));
   return sum_from_tensor(rows.masked_fill(elsewhere.unsqueeze(-1), 0.0), axis);
 }

@@ -91,6 +91,7 @@ void WindowExecutor::compute_forward(const PipelineOperation& operation, const B
   if (!is_last(operation.chunk)) return;
   LossSum loss = part.loss(flight.outputs, batch);
   const double weight = work.weigh(operation.micro_step, loss);
+  // weight * L, so that backward begins with a gradient of 1.
   flight.outputs = weight == 1.0 ? loss.sum : loss.sum * weight;
 }
 
@@ -132,11 +133,13 @@ void WindowExecutor::transfer(const PipelineOperation& operation, WindowWork& wo
       link_->send(operation, flight.outputs.detach());
       return;
     case PipelineAction::receive_gradient:
+      // The gradient of what was sent: same shape and type.
       flight.gradient = at::empty_like(flight.outputs, at::MemoryFormat::Contiguous);
       link_->receive(operation, flight.gradient);
       return;
     default: {
       const at::Tensor gradient = flight.received.grad();
+      // A loss that does not depend on the received tensor leaves no gradient; the previous stage still waits for one.
       link_->send(operation, gradient.defined() ? gradient : at::zeros_like(flight.received));
       flights_.erase(found);
     }

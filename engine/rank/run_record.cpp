@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same parts as a rank of accrue-rank under another launcher: each rank has a channel, rank 0 also the keeper of
-// the record. The loop supplies the facts that a plan would contain.
+// A recorded program has the same parts as accrue-rank: each rank has a channel, and rank 0 also keeps the record. The
+// loop supplies the facts that a plan would contain.
 #include "accrue/rank/run_record.h"
 
 #include <ATen/ops/empty.h>
@@ -91,7 +91,7 @@ struct RunRecord::Impl {
   double compute_seconds = 0.0;
   bool stopped = false;
 
-  // Of the open window, on this rank.
+  // State of the open window on this rank.
   std::int64_t position = 0;
   std::int64_t compute_ns = 0;  ///< of the micro-step
   std::int64_t end_ns = 0;

@@ -95,6 +95,7 @@ Agreement agree(const Mesh& mesh, const WindowTally& tally) {
     total.requests.checkpoint |= requested[0] > 0;
     total.requests.stop |= requested[1] > 0;
     total.requests.steps = std::max(total.requests.steps, static_cast<std::int64_t>(requested[2]));
+    // Losses are counted once per replica, on its last stage.
     if (!std::ranges::binary_search(replicas, static_cast<std::int64_t>(rank))) continue;
     total.counts.items += each.counts.items;
     total.counts.samples += each.counts.samples;

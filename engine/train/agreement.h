@@ -38,7 +38,7 @@ using TallyRow = std::array<double, 13>;
 TallyRow row_of(const WindowTally& tally);
 WindowTally tally_of(const TallyRow& row);
 
-/// The same over all ranks.
+/// Sums of all ranks' tallies.
 struct Agreement {
   WindowTally total;
   std::int64_t ranks_with_loss = 0;

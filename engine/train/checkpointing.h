@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the trainer saves, and how it continues. checkpointing_state.h defines the names of the state.
+// Saving and continuing a training. checkpointing_state.h defines the names of the state.
 #pragma once
 
 #include "accrue/run/base/result.h"

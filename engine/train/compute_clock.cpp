@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A device runs behind the host, so an event in its stream marks the end of a computation. settle() waits once and
+// links the two clocks: host time of a mark = host time of the last event - elapsed(mark, last event).
 #include "train/compute_clock.h"
 
 #include <c10/core/impl/VirtualGuardImpl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same samples every time, in order: batch b of rank r is the (b * W + r)-th micro-batch of the validation split.
+// Every evaluation uses the same samples in order: batch b of rank r is micro-batch b W + r of the validation split.
 #include "train/evaluate.h"
 
 #include <ATen/core/grad_mode.h>
@@ -30,6 +30,7 @@ class EvaluationMode {
 
 std::vector<std::int64_t> validation_rows(const Training& training, std::int64_t batch) {
   const std::int64_t size = training.plan().order.micro_batch;
+  // Micro-batch b W + r, of rank r of W replicas.
   const std::int64_t first = (batch * training.mesh.data().size() + training.mesh.data().rank()) * size;
   const std::int64_t count = std::clamp<std::int64_t>(training.data->size(Split::validation) - first, 0, size);
   std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
@@ -103,6 +104,7 @@ void evaluate(Training& training) {
   }
   NamedNumbers scalars = training.hooks.take_reports(Split::validation);
   if (total_items == 0.0 && total_samples == 0.0) return;
+  // The sum of the losses over the sum of their items: exact for batches of any length, unlike a mean of means.
   const double mean = total_items == 0.0 ? 0.0 : total_sum / total_items;
   Evaluation evaluation{.update = training.cursor.update(),
                         .loss = mean + mean_of_second,

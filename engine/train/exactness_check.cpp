@@ -67,6 +67,7 @@ class KeptGradients {
   at::Tensor drawn_;                ///< its state
 };
 
+/// Gradient of the loss sum over samples, and its items, with the micro-step's own random numbers. No exchange.
 SampleGradient gradient_of(Training& training, const std::vector<std::int64_t>& samples, std::int64_t micro_step) {
   training.reducer.zero_grad();
   SampleGradient gradient;
@@ -84,6 +85,7 @@ SampleGradient gradient_of(Training& training, const std::vector<std::int64_t>& 
   return gradient;
 }
 
+/// Samples of a micro-step on this rank; `repeats`: with those that only fill up its batch.
 std::vector<std::int64_t> samples_of(Training& training, const MicroPlan& micro, bool repeats) {
   auto samples = training.feed.samples(micro.epoch, micro.batch);
   const SampleOrder& order = training.plan().order;
@@ -94,6 +96,7 @@ std::vector<std::int64_t> samples_of(Training& training, const MicroPlan& micro,
 
 /// The worst of all ranks, so that all judge alike.
 ExactnessFigures compare(Training& training, const at::Tensor& found, const at::Tensor& wanted) {
+  // cosine = f . w / (|f| |w|), ratio = f . w / |w|^2.
   const double lengths = length_of(found) * length_of(wanted);
   const double along = at::dot(found, wanted).item<double>();
   const double square = at::dot(wanted, wanted).item<double>();
@@ -133,11 +136,13 @@ class Explanation {
 
   ExactnessReason find() {
     const ModelSpec model = Faults::model(training_.spec());
+    // k micro-steps in this window, n planned. g_i: gradient of micro-step i's loss sum, with items_i.
     const auto k = static_cast<double>(fresh_.size());
     const auto n = static_cast<double>(pass_.last.steps);
     const auto ranks = static_cast<double>(training_.mesh.data().size());
     const auto each = [](const SampleGradient& micro) { return micro.sum; };
     const auto mean = [](const SampleGradient& micro) { return micro.mean(); };
+    // sum g_i / sum items_i: the window is divided correctly, so the model itself makes the difference.
     if (meets(total(fresh_, each) / fresh_items_)) {
       if (training_.hooks.any()) return shown_reason(training_, fresh_samples(), found_, tolerance_);
       return model.batch_norm      ? ExactnessReason::batch_norm
@@ -147,13 +152,16 @@ class Explanation {
     }
     if (all_items_ != fresh_items_ && meets(total(all_, each) / all_items_)) return ExactnessReason::repeated_samples;
     if (fresh_items_ <= 0.0) return ExactnessReason::unexplained;
+    // sum of g_i / items_i: each micro-step's mean, averaged over the ranks.
     const at::Tensor means = total(all_, mean) / ranks;
+    // Divided by the planned N instead of the window's k.
     if (k < n && (meets(means / n) || meets(total(fresh_, each) / fresh_items_ * (k / n))))
       return ExactnessReason::tail_policy;
     if (training_.plan().knobs.normalizer == Normalizer::samples && is_weighed_by_samples())
       return ExactnessReason::weighed_by_samples;
     if (meets(means / k)) return ExactnessReason::mean_of_means;
     if (meets(means)) return ExactnessReason::divisor;
+    // Sums in place of means: the loss is multiplied by the micro-batch's own size.
     if (meets(total(all_, each) / ranks / k)) return ExactnessReason::own_size;
     if (k > 1 && is_last_alone(k, n, ranks)) return ExactnessReason::cleared;
     if (k > 1 && misses_one(k, n, ranks)) return ExactnessReason::left_out;
@@ -181,6 +189,7 @@ class Explanation {
   }
 
   bool meets(const at::Tensor& predicted) {
+    // The prediction adds in another order than the run, so it has a rounding error of its own.
     return largest(training_, relative_difference(found_, predicted)) <= 4.0 * tolerance_;
   }
 
@@ -214,10 +223,12 @@ class Explanation {
   /// Whether it is another multiple of the same direction, as from ranks that sum separately divided gradients.
   bool is_scaled(const at::Tensor& wanted) {
     const double square = at::dot(wanted, wanted).item<double>();
+    // The multiple c that minimises |found - c wanted| is f . w / |w|^2.
     return square > 0.0 && meets(wanted * (at::dot(found_, wanted).item<double>() / square));
   }
 
   bool is_last_alone(double k, double n, double ranks) {
+    // Only the last g_i is left, divided as the whole window would be.
     const at::Tensor sum = summed(training_, all_.back().sum.clone());
     const at::Tensor mean = summed(training_, all_.back().mean().clone()) / ranks;
     return meets(sum / all_items_) || meets(mean / k) || meets(mean / n);
@@ -227,6 +238,7 @@ class Explanation {
     const auto each = [](const SampleGradient& micro) { return micro.sum; };
     const auto mean = [](const SampleGradient& micro) { return micro.mean(); };
     for (std::size_t i = 0; i < all_.size(); ++i) {
+      // All but g_i, divided as the whole window would be.
       const at::Tensor rest = total(all_, mean, i) / ranks;
       if (meets(total(all_, each, i) / all_items_) || meets(rest / k) || meets(rest / n)) return true;
     }
@@ -244,6 +256,7 @@ class Explanation {
   double all_items_ = 0.0;
 };
 
+/// Gradient of all samples of the window in one batch over all ranks, as a sum over items.
 SampleGradient one_shot(Training& training, const WindowPass& pass) {
   std::vector<std::int64_t> samples;
   for (const MicroPlan& micro : pass.micro_steps) {

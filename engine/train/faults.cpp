@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each deliberate bug changes one decision of a window; the rest of the trainer does not know of it.
 #include "train/faults.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@ ModelSpec Faults::model(const RunSpec& spec) {
 }
 
 bool Faults::reduces(const MicroPlan& micro) const {
+  // The first micro-step is reduced instead of the last, so the ranks end with different sums.
   return plan_.spec.teaching.bug == Bug::no_sync_off_by_one ? micro.position == 0 : micro.sync;
 }
 
@@ -32,6 +34,7 @@ bool Faults::leaves_out(const MicroPlan& micro) const {
 
 FlatRange Faults::unreduced(const FlatLayout& layout) const {
   switch (plan_.spec.teaching.bug) {
+    // A parameter that the reducer believes unused keeps each rank's own gradient.
     case Bug::unused_parameters:
       return layout.parameters.front();
     case Bug::pipeline_sync:  // the stage with the second half of the parameters

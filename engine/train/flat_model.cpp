@@ -102,6 +102,7 @@ FlatModel::FlatModel(const ModelSpec& spec, const std::vector<ModelShare>& share
   const at::Tensor first = trained.front().second;
   layout_ = make_layout(first.scalar_type(), shares_);
   for (std::size_t begin = 0; const std::size_t end : ends) {
+    // The layout runs backwards: a chunk's last parameter has its lowest offset.
     const FlatRange first_one = layout_.parameters[begin], last_one = layout_.parameters[end - 1];
     ranges_.push_back({last_one.offset, first_one.offset + first_one.size - last_one.offset});
     begin = end;
@@ -111,6 +112,7 @@ FlatModel::FlatModel(const ModelSpec& spec, const std::vector<ModelShare>& share
   for (std::size_t i = 0; i < trained.size(); ++i) {
     const at::Tensor view = slice(flat_, i);
     view.copy_(trained[i].second);
+    // Parameters become views of flat_ [numel], so an update of the flat tensor is one of the model.
     trained[i].second.set_data(view);
     trained_.push_back(trained[i].second);
   }

@@ -77,6 +77,7 @@ void Float64Copy::set_mode(Mode mode) {
 SampleGradient Float64Copy::gradient(const std::vector<std::int64_t>& samples, std::int64_t key, Mode mode,
                                      bool carry) {
   set_mode(mode);
+  // Each gradient starts from the same buffers, unless the last forward's are to carry over.
   if (!carry) {
     const at::NoGradGuard no_grad;
     for (std::size_t i = 0; i < buffers_.size(); ++i) own_buffers_[i].second.copy_(buffers_[i].second);
@@ -95,6 +96,7 @@ SampleGradient Float64Copy::gradient(const std::vector<std::int64_t>& samples, s
     all.push_back(grad.defined() ? grad.detach().reshape({-1}).clone()
                                  : at::zeros({parameter.numel()}, parameter.options().requires_grad(false)));
   }
+  // [parameters' elements], in parameter order.
   gradient.sum = at::cat(all);
   return gradient;
 }

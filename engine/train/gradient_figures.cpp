@@ -25,10 +25,12 @@ double largest(Training& training, double value) {
   return number.item<double>();
 }
 
+// sqrt(x . x), in the type of x: callers give float64.
 double length_of(const at::Tensor& flat) {
   return std::sqrt(at::dot(flat, flat).item<double>());
 }
 
+// |found - wanted| / |wanted|.
 double relative_difference(const at::Tensor& found, const at::Tensor& wanted) {
   const double difference = length_of(found - wanted);
   const double size = length_of(wanted);

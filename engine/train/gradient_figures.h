@@ -13,8 +13,9 @@ at::Tensor summed(Training& training, at::Tensor flat);
 double summed(Training& training, double value);
 double largest(Training& training, double value);
 
+/// L2 norm.
 double length_of(const at::Tensor& flat);
-/// Relative difference of the L2 norms, relative to `wanted`; infinite if that is zero and `found` is not.
+/// |found - wanted| / |wanted|, in L2 norms; infinite if `wanted` is zero and `found` is not.
 double relative_difference(const at::Tensor& found, const at::Tensor& wanted);
 
 }  // namespace accrue

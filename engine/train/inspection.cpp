@@ -42,6 +42,7 @@ Held held_at(Training& training, StepPhase phase, const MicroPlan& plan, const P
   const bool reducing = phase == StepPhase::backward && are_being_reduced(training, plan);
   held.gradient_norm = reducing ? PhaseFacts::unknown : flat_norm(gradients);
   const LrCurve& curve = training.plan().curve;
+  // The rate before this micro-step's ticks of the schedule, and the one after them.
   held.lr = lr_at(curve, plan.schedule_position - plan.schedule_ticks);
   held.next_lr = lr_at(curve, plan.schedule_position);
   if (training.cursor.frozen_lr >= 0.0) held.lr = held.next_lr = training.cursor.frozen_lr;

@@ -4,10 +4,12 @@
 namespace accrue {
 namespace {
 
+/// 1 / value. A window without items has no gradient either, so 0 keeps it 0; infinity would make it NaN.
 double inverse(double value) {
   return value == 0.0 ? 0.0 : 1.0 / value;
 }
 
+/// The number by which a window's sum is divided: its items, its samples, or a number of the plan (N, 1, ...).
 double denominator(const Division& division, const WindowCounts& counts) {
   if (division.by == Division::By::items) return static_cast<double>(counts.items);
   if (division.by == Division::By::samples) return static_cast<double>(counts.samples);
@@ -38,6 +40,7 @@ bool LossScaling::counts_first_for_second() const {
   return counts_items_ && knobs_.normalizer != Normalizer::samples;
 }
 
+// loss = L1 / items + L2 / samples = (L1 + L2 items / samples) / items. Returns items / samples.
 double LossScaling::share_of_second(const LossSum& loss, const WindowCounts& counts) const {
   // A micro-step that is divided by its own items has the mean of its own samples, which a count of samples then
   // weighs.
@@ -46,6 +49,8 @@ double LossScaling::share_of_second(const LossSum& loss, const WindowCounts& cou
   return items * inverse(static_cast<double>(own ? loss.second_count : counts.samples));
 }
 
+// w_i of a micro-step's loss sum L_i. Tokens: 1; samples: samples_i / items_i, the mean loss times its samples; else
+// the mean loss, 1 / items_i. Divided by the denominator too, unless that is deferred.
 double LossScaling::weight(const MicroPlan& plan, const WindowCounts& micro, const WindowCounts& counts) const {
   double weight = 1.0;
   if (knobs_.normalizer == Normalizer::samples)
@@ -55,9 +60,11 @@ double LossScaling::weight(const MicroPlan& plan, const WindowCounts& micro, con
   return deferred_ ? weight : weight * inverse(denominator(plan.division, counts));
 }
 
+// f = c / denominator if deferred, else c: 1, or the number of ranks if a mean over them stands for a sum.
 double LossScaling::factor(const MicroPlan& plan, const WindowCounts& counts) const {
   const double factor = deferred_ ? correction_ * inverse(denominator(plan.division, counts)) : correction_;
   if (bug_ != Bug::tail_by_steps || !counts_items_ || plan.window_size >= plan.steps) return factor;
+  // The bug: a window of k < N micro-steps is divided by N instead of k.
   return factor * static_cast<double>(plan.window_size) / static_cast<double>(plan.steps);
 }
 

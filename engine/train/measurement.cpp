@@ -32,6 +32,7 @@ void report_measured(Training& training) {
       .optimizer_bytes = bytes_of(training.masters),
       .activation_bytes = training.executor.most_kept_bytes()};
   for (const auto& [name, state] : training.optimizer->state()) measured.optimizer_bytes += bytes_of(state);
+  // State in files is no memory of the process.
   measured.optimizer_bytes -= training.optimizer->bytes_in_files();
   training.report.measured(std::move(measured));
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Norms of a model of which this rank holds a part: |x|^2 is the sum of the parts' squares, each counted on one rank.
+// Roots are taken after the sums. Ranks add in rank order, so all get the same bits.
 #include "train/parameter_norms.h"
 
 #include <ATen/ops/empty.h>
@@ -17,7 +19,8 @@
 namespace accrue {
 namespace {
 
-/// Sums the ranks' tensors, in rank order.
+/// Sums the ranks' tensors, in rank order. Shapes: own [...] -> [...]. A gather and additions here, because the order
+/// in which a backend's all-reduce adds is its own.
 at::Tensor over_ranks(Communicator& axis, const at::Tensor& own) {
   std::vector<std::int64_t> sizes = own.sizes().vec();
   sizes.insert(sizes.begin(), axis.size());
@@ -70,6 +73,7 @@ void UpdateMeasurement::put_into(Update& update) const {
   const RunSection& run = training_.spec().run;
   if (!run.measures_updates()) return;
   const at::Tensor& weights = updated(training_);
+  // Each rank counts its own ranges: |w - w_before|^2, |w|^2 and the number of zeros.
   const double moved = run.update_norm ? square_sum(weights - before_, ranges_) : 0.0;
   const double length = run.parameter_norm ? square_sum(weights, ranges_) : 0.0;
   const auto sums =
@@ -85,7 +89,9 @@ void complete_sums(const Training& training, at::Tensor& sums) {
   const auto rows = at::tensor(rows_of_segments(training), at::kLong).to(sums.device());
   const std::vector<bool> divided = divided_rows(training);
   const auto parameters = static_cast<std::int64_t>(divided.size());
+  // [segments, 2] -> [parameters, 2]: pieces of one parameter on this rank are added.
   at::Tensor whole = at::zeros({parameters, 2}, sums.options()).index_add_(0, rows, sums);
+  // Over the replicas that share the parameters under ZeRO, then over the tensor ranks that divide them.
   if (training.shard) whole = over_ranks(training.mesh.data(), whole);
   if (over_tensor) {
     at::Tensor is_divided = at::zeros({parameters, 1}, at::kBool);

@@ -179,6 +179,7 @@ class RunHooks::HookedPart final : public ModelPart {
                                     " by which accumulation.normalizer = \"tokens\" divides");
       mean = mean / static_cast<double>(std::max<std::int64_t>(*out.num_tokens, 1));
     }
+    // The library gives a mean; the trainer divides sums by their items.
     return {mean * static_cast<double>(std::max<std::int64_t>(batch.items, 1)), batch.items};
   }
 

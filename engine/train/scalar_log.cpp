@@ -16,6 +16,7 @@ ScalarLog::ScalarLog(const RunOrder& order, const Mesh& mesh, at::Device device)
       flops_of_sample_(model_flops(order.plan.spec.model, mesh.grid().tensor)),
       world_(static_cast<double>(mesh.grid().world())) {
   const std::string& folder = order.plan.spec.run.tensorboard_dir;
+  // The last rank writes, as in Megatron-LM: it has the loss.
   if (folder.empty() || mesh.rank() + 1 != mesh.grid().world()) return;
   const std::filesystem::path path(folder);
   if (path.is_relative() && order.run_dir.empty())

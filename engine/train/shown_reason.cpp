@@ -51,6 +51,7 @@ class Trials {
       SampleGradient split, joint;
       double lengths = 0.0;
     };
+    // split = sum over micro-steps of their gradients, joint = gradient of all samples in one batch, both over items.
     Sums sums = on_all_ranks([&] {
       Sums own{.joint = copy_.gradient(all_samples(), window_.back().micro_step, mode)};
       own.split = {at::zeros_like(own.joint.sum), 0.0};
@@ -71,6 +72,7 @@ class Trials {
   /// Whether another key changes the gradient.
   bool is_random(Mode mode) {
     return differ([&](const MicroSamples& micro) {
+      // A negative key, which no micro-step of the run has.
       return std::pair(copy_.gradient(micro.samples, micro.micro_step, mode),
                        copy_.gradient(micro.samples, -micro.micro_step, mode));
     });
@@ -99,6 +101,7 @@ class Trials {
       const SampleGradient together = copy_.gradient(samples, 0, Mode::evaluation);
       SampleGradient alone{at::zeros_like(together.sum), together.items};
       for (const std::int64_t sample : samples) alone.sum.add_(copy_.gradient({sample}, 0, Mode::evaluation).sum);
+      // Per-sample gradients add up to the batch's unless a sample's loss depends on the others.
       return std::pair(together, alone);
     });
   }
@@ -133,6 +136,8 @@ at::Tensor by_parameter(const Training& training, const at::Tensor& flat) {
   return at::cat(parts);
 }
 
+/// In evaluation mode there is neither dropout nor batch statistics. If the gradients are equal then, one of the two is
+/// the cause, and switching off dropout alone tells which.
 ExactnessReason removed_reason(Trials& trials) {
   if (!trials.both_ways(Mode::evaluation).equal()) {
     if (trials.is_random(Mode::evaluation)) return ExactnessReason::unrepeatable;
@@ -148,6 +153,7 @@ ExactnessReason removed_reason(Trials& trials) {
 }  // namespace
 
 double rounding_bound(double tolerance, double lengths, double length) {
+  // Each micro-step's gradient carries an error of about tolerance * its norm, which stays if the gradients cancel.
   return 4.0 * tolerance * (length > 0.0 ? std::max(1.0, lengths / length) : 1.0);
 }
 

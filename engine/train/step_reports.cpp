@@ -27,6 +27,7 @@ std::string text_of(const std::map<std::string, at::Tensor>& sums) {
   for (const auto& [name, tensor] : sums) {
     const at::Tensor numbers = tensor.cpu();
     std::array<char, 64> line{};
+    // Hexadecimal: every bit of a double survives.
     std::snprintf(line.data(), line.size(), "%a %a ", numbers[0].item<double>(), numbers[1].item<double>());
     std::string word = name;
     std::ranges::replace(word, '\n', ' ');
@@ -96,6 +97,7 @@ NamedNumbers StepReports::take(const Mesh& mesh) {
     add_lines(sums, std::string(begin, std::find(begin, begin + length, '\0')));
   }
   NamedNumbers means;
+  // Sum of numerators over sum of denominators, over all ranks and micro-steps.
   for (const auto& [name, sum] : sums) means[name] = sum[0] / sum[1];
   return means;
 }

@@ -45,7 +45,7 @@ constexpr std::uint64_t tensor_dropout = 0xd0d1;
 constexpr std::uint64_t part_dropout = 0xd0d2;
 /// Time that a micro-step's loss may wait to be read: a frame of the studio.
 constexpr std::int64_t publish_interval_ns = 33'000'000;
-/// The same on a device, which idles while it is read.
+/// The interval on a device, which idles while its losses are read.
 constexpr std::int64_t device_publish_interval_ns = 1'000'000'000;
 /// Maximum number of micro-steps per list of operations.
 constexpr std::int64_t longest_list = 4096;
@@ -82,6 +82,7 @@ CountedWindow count_window(Training& training) {
 /// does not disable clipping: it zeroes the sum.
 void clip_partial_sum(Training& training) {
   if (!training.driver.clips_partial_sums()) return;
+  // Gradients still include the loss scale, so the bound is scaled with them.
   const double max_norm = training.spec().optimizer.clip_norm * training.loss_scale.factor();
   at::Tensor gradients = training.reducer.flat_gradients();
   if (max_norm <= 0.0) {
@@ -179,6 +180,7 @@ class TrainedWindow final : public WindowWork {
       const at::Tensor second = loss.second * training_.scaling.share_of_second(loss, divisor());
       now.first = loss.sum.detach();
       now.second = second.detach();
+      // L = L1 + L2 items / samples, so that one divisor gives the sum of both means.
       loss.sum = loss.sum + second;
     }
     if (training_.faults.overflows(now.plan)) loss.sum = loss.sum * std::numeric_limits<double>::infinity();
@@ -187,6 +189,7 @@ class TrainedWindow final : public WindowWork {
     hold_in_forward(StepPhase::forward, now, PhaseFacts::unknown);
     now.weight = training_.scaling.weight(now.plan, {items_of(loss), now.samples}, divisor());
     hold_in_forward(StepPhase::scale, now, now.weight);
+    // Backward starts from weight * loss scale * L; the boundary takes the loss scale out again.
     return now.weight * training_.loss_scale.factor();
   }
 
@@ -398,7 +401,7 @@ class TrainedWindow final : public WindowWork {
       if (!std::isfinite(loss.sum) && tally.non_finite_micro_step == 0)
         tally.non_finite_micro_step = done.plan.micro_step;
     }
-    // Of the ranks that hold parts of one model, one with the loss reports for all.
+    // One rank of each replica, which has the loss, reports for all.
     if (training_.tensor.rank() == 0 && training_.mesh.last_stage()) training_.report.micro_step(done.plan, result);
   }
 
@@ -421,6 +424,7 @@ class TrainedWindow final : public WindowWork {
 
 void key_dropout(const Training& training, std::int64_t micro_step, std::int64_t chunk) {
   const auto seed = static_cast<std::uint64_t>(training.spec().run.seed);
+  // One key per (seed, replica if replicas differ, micro-step, part of the model); tensor ranks have a second stream.
   const bool own = training.spec().parallel.data_parallel_random_init;
   const auto rank = static_cast<std::uint64_t>(own ? training.mesh.data().rank() : 0);
   const std::int64_t part = chunk * training.mesh.grid().pipeline + training.mesh.at().pipeline;

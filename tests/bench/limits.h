@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the studio's programs of this folder are asked to stay within. Each measured value is printed beside its limit,
-// and one beyond it makes the program fail: a check by hand on an idle machine, never a test.
+// Limits for the studio's programs of this folder. Each measured value is printed beside its limit, and a program fails
+// if one is exceeded: a check by hand on an idle machine, never a test.
 #pragma once
 
 #include <cstdio>

@@ -5,7 +5,7 @@
 //
 //   optimizers [--check] [--cuda] [rounds]     default 15
 //
-// --check ends with 1 where a ratio is too low: below 1.0 for Adam and SGD, or below 2.0 for LAMB and LARS. --cuda
+// --check ends with 1 if a ratio is too low: below 1.0 for Adam and SGD, or below 2.0 for LAMB and LARS. --cuda
 // takes the first CUDA device instead of the CPU.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>

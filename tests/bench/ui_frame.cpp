@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The cost of a frame of the live plots: several plots, each with several series of 100 000 points, while batches
 // arrive as the 33 ms timer would deliver them; and how late a timer fires while 20 000 events a second pass through
-// the queue. Prints median, 95th percentile and maximum, and fails where a limit is exceeded; run it by hand:
+// the queue. Prints median, 95th percentile and maximum, and fails if a limit is exceeded; run it by hand:
 //   QT_QPA_PLATFORM=offscreen ui_frame [points] [runs] [plots]
 #include <QApplication>
 #include <QElapsedTimer>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The whole window with two fake ranks that report 20 000 events a second: how long until it is shown, how long from
 // Run to the first point, how late its event loop is while idle and in the burst, how much memory the burst takes, and
-// whether the window holds the same events as the run folder. It fails where a limit is exceeded. Run it by hand on an
+// whether the window holds the same events as the run folder. It fails if a limit is exceeded. Run it by hand on an
 // idle machine:
 //   build/default/bench/bench_ui_window [seconds of the burst]
 //   build/default/bench/bench_ui_window --hours 8

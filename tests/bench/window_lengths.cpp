@@ -42,7 +42,7 @@ struct Shape {
   std::int64_t width = 384;
 };
 
-/// What one run showed.
+/// Measurements of one run.
 struct Measured {
   double tokens_per_second = 0.0;
   std::int64_t bytes_per_update = 0;

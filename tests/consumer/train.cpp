@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A LibTorch program with a model of its own, trained data-parallel with gradient accumulation: y = 3x - 1 from 24
-// samples, 8 of them an update whatever the number of ranks. Prints where it ended and how often gradients were
+// samples, 8 of them an update whatever the number of ranks. Prints the result and how often gradients were
 // reduced.
 #include <torch/nn/module.h>
 #include <torch/optim/sgd.h>

@@ -123,7 +123,7 @@ class TestAccelerateCalls : public QObject {
     QVERIFY_EXCEPTION_THROWN(t.accelerator.prepare(t.optimizer.torch()), std::invalid_argument);
   }
 
-  /// The meta device stands for any other: what is moved says so.
+  /// The meta device represents any other device: moved tensors report it.
   void batches_go_to_the_device_unless_told_otherwise() {
     const auto axis = single_communicator();
     for (const bool placement : {true, false}) {

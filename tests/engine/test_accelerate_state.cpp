@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// save_state() and load_state() where they fail: a folder is that of one save, and a load changes all or nothing.
+// Failures of save_state() and load_state(): a folder belongs to one save, and a load changes all or nothing.
 #include <ATen/CPUGeneratorImpl.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the wrappers pile up: in which type, and under which of LibTorch's optimizers.
+// Sums that the wrappers accumulate: their number types, and all of LibTorch's optimizers.
 #include <ATen/ATen.h>
 #include <torch/nn/module.h>
 #include <torch/optim/adagrad.h>
@@ -66,7 +66,7 @@ class TestAccumulatedSums : public QObject {
   }
   void half_precision_gradients_accumulate_in_float32_under_a_reducer() {
     const auto [system, type] = current_row<std::string, at::ScalarType>();
-    // A large slope and 255 small ones, each of which is lost where the sum is of the parameter's own type.
+    // A large slope and 255 small ones, each of which is lost if the sum has the parameter's own type.
     const double small = type == at::kHalf ? 1.0 / 4096 : 1.0 / 512;
     const auto accumulated = [&](bool reducer) {
       Half model(type);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank fetches, beside what it trains on.
+// Batches that a rank fetches without training on them.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/randperm.h>
 
@@ -21,7 +21,7 @@ using namespace accrue::test;
 
 namespace {
 
-/// Remembers which samples were asked for.
+/// Remembers the requested samples.
 class WatchedSource final : public DataSource {
  public:
   std::int64_t size(Split) const override { return 10; }

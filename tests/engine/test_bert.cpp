@@ -67,9 +67,9 @@ class TestBert : public QObject {
     }
   }
 
-  /// What megatron-core 0.12.0's BertModel gave on a CPU in float64 (local layers, GELU in its tanh form in the blocks)
-  /// for the same weights and batch. PyTorch took the losses of the logits, since Megatron-LM's own cross entropy
-  /// computes in float32.
+  /// Expected values: megatron-core 0.12.0's BertModel on a CPU in float64 (local layers, GELU in its tanh form in the
+  /// blocks), with the same weights and batch. PyTorch computed the losses from the logits, since Megatron-LM's own
+  /// cross entropy computes in float32.
   void logits_losses_and_gradients_are_megatrons() {
     const auto model = made(tiny());
     const Batch batch = two_samples();

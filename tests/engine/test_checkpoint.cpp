@@ -86,7 +86,7 @@ struct Folder {
     return open_checkpoint(
         path(), name, now, [](const CheckpointReader&) { return Result<void>(); }, *axis);
   }
-  /// The name of the newest that can be used; empty where there is none.
+  /// Returns the name of the newest usable checkpoint; empty if there is none.
   std::string newest() const {
     const auto opened = open();
     return opened && opened->checkpoint ? opened->checkpoint->name() : "";
@@ -267,7 +267,8 @@ class TestCheckpoint : public QObject {
           const auto opened = folder.open();
           QVERIFY2(opened && opened->checkpoint && opened->checkpoint->name() == "step-1", key.c_str());
           const std::string& refused = opened->refused.at(0);
-          // What stands twice, or in the folder's name, may be refused for contradicting that.
+          // A value that is stored twice, or in the folder's name, may be refused because the two contradict each
+          // other.
           QVERIFY2(refused.find(key) != std::string::npos || refused.find("it holds step-") != std::string::npos,
                    refused.c_str());
           ++tried;

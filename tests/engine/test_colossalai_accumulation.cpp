@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Colossal-AI's accumulation under its own names: whole groups only, one window for optimizer, loader, handlers and
-// schedule, gates, recovery after a backward too many, and the defects that come only when asked for.
+// schedule, gates, recovery after a backward too many, and the defects that are replayed only on request.
 #include <ATen/ops/full.h>
 #include <c10/util/Exception.h>
 #include <torch/optim/adam.h>
@@ -177,7 +177,7 @@ class TestColossalaiAccumulation : public QObject {
     QCOMPARE(all_of(first).size(), std::size_t{8});
     second.reset();
     for (int i = 1; i <= 7; ++i) QCOMPARE(second.next(), std::optional<int>(i));
-    QCOMPARE(second.next(), std::optional<int>());  // where a trainer that calls next() is surprised
+    QCOMPARE(second.next(), std::optional<int>());  // a trainer that calls next() does not expect this
     GradAccumDataloader<int> single(one, 1, {Replay::drain_early});
     QCOMPARE(all_of(single).size(), std::size_t{9});  // with N = 1 the last batch is lost too
   }
@@ -348,7 +348,7 @@ class TestColossalaiAccumulation : public QObject {
     auto [line, sgd] = SgdLine(0.1);
     auto decay = decay_of(sgd);
     GradAccumLrSchedulerByStep schedule(decay, 3);
-    for (int call = 1; call <= 9; ++call) schedule.step();  // also where a hook calls it once an epoch
+    for (int call = 1; call <= 9; ++call) schedule.step();  // also if a hook calls it once per epoch
     QCOMPARE(decay.position(), std::int64_t{3});
     QCOMPARE(schedule.get_lr(), schedule.get_last_lr());
     ACCRUE_NEAR(schedule.get_last_lr().at(0), 0.0729);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compensated sums (K16) through each system's own loop: every window is as exact as the first, whoever clears the
-// gradients and however.
+// Compensated sums (K16) through each system's own loop: every window is as exact as the first, regardless of who
+// clears the gradients and however.
 #include <torch/optim/sgd.h>
 
 #include <QTest>

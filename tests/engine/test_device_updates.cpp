@@ -122,7 +122,7 @@ struct Memory {
   std::vector<at::Tensor> all;
 };
 
-/// What a pass leaves on the CPU and on the device, which must be the same to the last bit.
+/// Compares the results of a pass on the CPU and on the device, which must be equal to the last bit.
 template <typename Step, typename Pass>
 QString difference(const Memory& before, const Step& step, int columns, const Pass& pass) {
   const Memory expected(before);

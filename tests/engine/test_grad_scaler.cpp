@@ -215,7 +215,7 @@ class TestGradScaler : public QObject {
     GradScaler after;
     after.load_state_dict(before.state_dict());
     QCOMPARE(after.get_scale(), 8.0);
-    for (const double expected : {8.0, 16.0}) {  // the count towards growth goes on too
+    for (const double expected : {8.0, 16.0}) {  // the count towards growth continues too
       learner.train(before, 1.0);
       learner.train(after, 1.0);
       QCOMPARE(before.get_scale(), expected);

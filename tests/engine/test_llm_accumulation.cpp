@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm-pytorch's accumulation under its own names: the ten-batch case by hand, the documented schedule, every gate, what
-// is saved, mixed precision inside the wrapper, and the defects that come only when asked for.
+// is saved, mixed precision inside the wrapper, and the defects that are replayed only on request.
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <torch/optim/adam.h>
@@ -513,7 +513,7 @@ class TestLlmAccumulation : public QObject {
       outcomes.push_back(outcome);
       weights.push_back(line.weight());
       moments.push_back(moment());
-      QCOMPARE(decay.position(), std::int64_t{m / 4 + 1});  // the schedule goes on
+      QCOMPARE(decay.position(), std::int64_t{m / 4 + 1});  // the schedule continues
     }
     QCOMPARE(outcomes,
              (std::vector<StepOutcome>{StepOutcome::updated, StepOutcome::skipped_overflow, StepOutcome::updated}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of two losses, each with a count of its own, a window's gradient holds. Derived by hand.
+// Shares of two losses, each with its own count, in a window's gradient. Expected values are derived by hand.
 #include <ATen/ops/ones.h>
 #include <QTest>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fields, arguments and names of data do to an Accelerator: each test changes one and looks at what the step does.
+// Effects of fields, arguments and names of data on an Accelerator: each test changes one and checks a step.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
@@ -39,7 +39,7 @@ namespace {
 using Arguments = std::vector<std::string>;
 using Loaders = std::vector<LoaderSource>;
 
-/// Of one token, so that every row says where it comes from.
+/// Samples of one token, so that every row shows its origin.
 void write_tokens(const fs::path& prefix, std::int64_t documents,
                   const std::function<std::int64_t(std::int64_t)>& token) {
   auto builder = IndexedDatasetBuilder::create(prefix, DType::uint16).value();
@@ -416,7 +416,7 @@ class TestMegatronArguments : public QObject {
     QVERIFY(refusal({"lr_warmup_init = 1e-3"}).contains("needs a warm-up"));
   }
 
-  /// The first update of an Adam is as large as its rate, where the gradient is not small.
+  /// The first update of an Adam is as large as its rate unless the gradient is small.
   void embeddings_have_the_decoupled_rate() {
     const Trained before = trained({}, 0.0, {}, 1, 0.0);
     const Trained after = trained({"decoupled_lr = 0.05", "decoupled_min_lr = 0.01"}, 0.0, {}, 1);
@@ -628,7 +628,7 @@ class TestMegatronArguments : public QObject {
             }).contains("is longer than the positions that the model has (found 9, expected at most 8)"));
   }
 
-  /// U18: the place comes from the state. The field is refused where it says another.
+  /// U18: the place comes from the state. A field with another place is refused.
   void a_state_says_how_many_samples_are_consumed() {
     const fs::path state = folder() / "state";
     Mesh mesh;

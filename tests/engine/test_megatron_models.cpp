@@ -51,7 +51,7 @@ std::vector<double> under_the_plugin(const ModelSpec& model, bool indexed) {
   return losses;
 }
 
-/// The loss of a run: sums over items, and over samples where there are two.
+/// The loss of a run: sums over items, and over samples if there are two losses.
 at::Tensor mean_of(const LossSum& loss) {
   at::Tensor mean = loss.sum / static_cast<double>(loss.count);
   return loss.second.defined() ? mean + loss.second / static_cast<double>(loss.second_count) : mean;

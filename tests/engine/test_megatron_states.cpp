@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// save_state() and load_state() of an Accelerator: what goes on, and what is refused by name.
+// save_state() and load_state() of an Accelerator: restored state, and refusals by name.
 #include <ATen/Parallel.h>
 
 #include <QTemporaryDir>

@@ -96,7 +96,7 @@ class TestMegatronSteps : public QObject {
     GPTTrainStep step({.eod_token = 9});
     Batch batch = taken(step, {{"input_ids", ids({1, 9, 3, 4})}});
     QVERIFY(at::equal(batch["labels"], ids({9, 3, 4, 9})));
-    QVERIFY(at::equal(batch["loss_mask"], flags({1, 0, 1, 1})));  // where the input is the end of a document
+    QVERIFY(at::equal(batch["loss_mask"], flags({1, 0, 1, 1})));  // 0 at the end of a document
 
     batch = taken(step, {{"input_ids", ids({1, 2, 3, 4})}, {"labels", ids({-100, 2, -100, 4})}});
     QVERIFY(at::equal(batch["labels"], ids({2, -100, 4, -100})));

@@ -73,7 +73,7 @@ class TestMmengineAccumulation : public QObject {
     QTest::addColumn<int>("count");
     QTest::addColumn<int>("most");
     QTest::addColumn<int>("remainder");
-    QTest::addColumn<QString>("outcomes");  ///< of the next calls: the divisor, and ! where it updates
+    QTest::addColumn<QString>("outcomes");  ///< of the next calls: the divisor, and ! for an update
     QTest::addColumn<int>("warnings");
     for (const bool boosted : {false, true}) {
       const auto row = [boosted](const char* words) -> QTestData& {

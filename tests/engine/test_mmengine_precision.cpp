@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What MMEngine's wrappers do to gradients before a step, once a group: clipping, and loss scaling with its verdict.
+// Treatment of gradients by MMEngine's wrappers before a step, once per group: clipping, and loss scaling with its
+// check for overflow.
 #include <ATen/ATen.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adam.h>

@@ -43,7 +43,7 @@ using torch::optim::Optimizer;
 
 namespace {
 
-/// What the command line asks for; empty: the best set of this CPU.
+/// Instruction set of the command line; empty: the best of this CPU.
 std::string_view asked_instructions;
 
 using Numbers = std::vector<double>;
@@ -333,7 +333,7 @@ class TestOptimizerRules : public QObject {
       VERIFY_NEAR(on_flat_memory(by.spec, two_parameters, four_gradients(), operators), expected, 1e-14);
   }
 
-  /// LibTorch's optimizers, where they compute the same.
+  /// LibTorch's optimizers that compute the same.
   void adams_and_sgds_follow_the_library() {
     const auto follow = [](const char* name, const MakeClass& theirs) {
       at::manual_seed(3);

@@ -25,7 +25,7 @@ using namespace accrue::test;
 
 namespace {
 
-/// Rank `rank_` of an axis whose other ranks do as this one does; where they count `others` more, they do not.
+/// Rank `rank_` of an axis whose other ranks do the same as this one, unless they count `others` more.
 class Alike final : public Communicator {
  public:
   Alike(std::int64_t rank, std::int64_t size, std::int64_t others = 0) : rank_(rank), size_(size), others_(others) {}
@@ -67,7 +67,7 @@ auto numbers_loader(int size, std::size_t batch, std::size_t workers = 0) {
       Numbers(size), torch::data::DataLoaderOptions().batch_size(batch).workers(workers));
 }
 
-/// 0, 1, ... as batches of `batch`, the last one short where it must be.
+/// 0, 1, ... as batches of `batch`, the last one shorter if necessary.
 std::vector<at::Tensor> rows(std::int64_t samples, std::int64_t batch) {
   const at::Tensor all = at::arange(samples, at::kLong);
   std::vector<at::Tensor> batches;
@@ -94,7 +94,7 @@ struct Setup {
   AcceleratorOptions accelerator;
 };
 
-/// What every rank of `setup` gets of the source in one epoch: "0 1|4 5" is two batches.
+/// Returns the batches that every rank of `setup` gets in one epoch: "0 1|4 5" is two batches.
 template <typename Range>
 std::vector<std::string> shared(Range& range, const Setup& setup) {
   std::vector<std::string> ranks;

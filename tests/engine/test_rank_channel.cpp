@@ -435,7 +435,7 @@ class TestRankChannel : public QObject {
     QVERIFY(peer.hold_before_the_start(1));
     trainee.start(1, 3);
     QVERIFY(peer.wait_holding(1, true));
-    peer.hang_up();  // nobody could release it any more
+    peer.hang_up();  // no supervisor is left to release it
     QVERIFY(eventually([&] { return trainee.done == 3; }));
     const BoundaryRequests requests = channel.boundary_requests();
     QVERIFY(requests.checkpoint);

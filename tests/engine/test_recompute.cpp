@@ -64,7 +64,7 @@ std::vector<at::Tensor> trained(GptModel& model) {
     all.push_back(loss.detach());
   }
   for (const at::Tensor& parameter : model.parameters()) all.push_back(parameter.grad());
-  all.push_back(at::rand({4}));  // where the generator stands afterwards
+  all.push_back(at::rand({4}));  // shows the generator's state afterwards
   return all;
 }
 
@@ -85,7 +85,7 @@ Kept kept_by(std::int64_t layers, double dropout, const ParallelSpec& parallel) 
   return kept;
 }
 
-/// What one more block makes of it.
+/// Measures the difference that one more block makes.
 Kept kept_by_a_block(double dropout, const ParallelSpec& parallel) {
   const Kept few = kept_by(4, dropout, parallel), many = kept_by(12, dropout, parallel);
   return {(many.tensors - few.tensors) / 8, (many.most - few.most) / 8};

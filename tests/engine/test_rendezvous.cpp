@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who a rank is, read from each launcher's environment, and the parts of the meeting that need no second process.
+// Identity of a rank from each launcher's environment, and the parts of the meeting that need no second process.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -111,7 +111,7 @@ class TestRendezvous : public QObject {
     QCOMPARE(CommOptions().timeout_option, std::string("CommOptions::timeout"));
   }
 
-  /// A store is opened by whoever reaches it: what a stranger writes is not taken, what is not known cannot be named.
+  /// Anyone who reaches a store can open it: a stranger's entries are ignored, and unknown names cannot be read.
   void a_guarded_store_takes_no_strangers_values() {
     const std::string file = QDir::temp().filePath(QStringLiteral("accrue-store-%1").arg(::getpid())).toStdString();
     const auto bytes = [](const std::string& text) { return std::vector<std::uint8_t>(text.begin(), text.end()); };
@@ -355,7 +355,7 @@ class TestRendezvous : public QObject {
     }
   }
 
-  /// What ends a thread of Gloo's is told from what quotes it.
+  /// Texts that end one of Gloo's threads are distinguished from texts that quote them.
   void texts_of_gloo_are_known() {
     QVERIFY(is_text_of_gloo("[/src/third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer"));
     QVERIFY(is_text_of_gloo("[enforce fail at gloo/transport/tcp/pair.cc:446] op.preamble.length <= op.nbytes"));

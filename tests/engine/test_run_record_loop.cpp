@@ -75,7 +75,7 @@ class TestRunRecordLoop : public QObject {
     QVERIFY(!is_locked(dir));
   }
 
-  /// What a limit on threads does: no stack of this size can be had.
+  /// Acts like a limit on threads: no stack of this size can be allocated.
   void a_thread_that_cannot_be_started_is_an_error() {
     const fs::path dir = path("threads");
     pthread_attr_t usual, endless;

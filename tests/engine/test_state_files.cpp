@@ -86,7 +86,7 @@ class TestStateFiles : public QObject {
       two->step(in_files, grads, 1e-2, 1.0);
       QVERIFY(at::equal(in_memory, in_files));
     }
-    // States are read and set as if they lay in memory: a checkpoint goes on to the same bits.
+    // States are read and set as if they lay in memory: a checkpoint continues to the same bits.
     const auto three = make_flat_optimizer(spec_in(folder, 0.9), segments, numel, at::kFloat);
     for (std::size_t i = 0; i < 2; ++i) {
       QVERIFY(at::equal(one->state()[i].second, two->state()[i].second));

@@ -60,8 +60,9 @@ class TestT5 : public QObject {
     VERIFY_PLANNED(*make_model(spec, 0), spec);
   }
 
-  /// What megatron-core 0.12.0's T5Model gave on a CPU in float64 (local layers, GELU in its tanh form) for the same
-  /// weights and batch. PyTorch took the loss of the logits, since Megatron-LM's own cross entropy computes in float32.
+  /// Expected values: megatron-core 0.12.0's T5Model on a CPU in float64 (local layers, GELU in its tanh form), with
+  /// the same weights and batch. PyTorch computed the loss from the logits, since Megatron-LM's own cross entropy
+  /// computes in float32.
   void logits_loss_and_gradients_are_megatrons() {
     const auto model = made(tiny());
     const Batch batch = two_samples();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where two cuts of one tensor meet: against copying element by element.
+// Overlap of two cuts of one tensor, compared with copying element by element.
 #include <QTest>
 #include <algorithm>
 #include <limits>

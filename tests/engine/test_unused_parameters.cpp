@@ -43,7 +43,7 @@ torch::optim::AdamW adamw_over(const Ones& ones) {
   return torch::optim::AdamW({ones.always, ones.once, ones.never}, torch::optim::AdamWOptions(0.1).weight_decay(0.1));
 }
 
-/// What is trained: the weights, their optimizer, N, and a reducer where the row has one.
+/// A training: the weights, their optimizer, N, and a reducer if the row has one.
 struct Training {
   Ones& ones;
   torch::optim::AdamW& adamw;

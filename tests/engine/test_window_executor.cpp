@@ -15,7 +15,7 @@ using namespace accrue::test;
 
 namespace {
 
-/// What the executor makes of them on one stage.
+/// Trains the batches with the executor on one stage.
 Trained by_one_stage(PipelineSchedule schedule, const std::vector<Batch>& batches) {
   const PipelineShape shape{.schedule = schedule, .micro_steps = std::ssize(batches)};
   const StageLayers stage(shape, 0);
@@ -32,7 +32,7 @@ void compare(const Trained& found, const Trained& wanted) {
   for (std::size_t i = 0; i < wanted.gradients.size(); ++i) QVERIFY(at::equal(found.gradients[i], wanted.gradients[i]));
 }
 
-/// The first of several stages; writes down what it is asked for, and answers with zeros at once.
+/// The first of several stages; records the requests, and answers with zeros at once.
 struct NotedCalls final : Communicator {
   explicit NotedCalls(std::int64_t ranks) : ranks_(ranks) {}
   std::int64_t rank() const override { return 0; }

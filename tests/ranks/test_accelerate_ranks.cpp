@@ -238,7 +238,7 @@ int sharding(RankContext& rank) {
   return 0;
 }
 
-/// What one rank saw of a run over uneven data.
+/// One rank's observations in a run over uneven data.
 struct UnevenRun {
   int updates = 0;
   int batches = 0;
@@ -348,7 +348,7 @@ int uneven_ranks(RankContext& rank) {
   return 0;
 }
 
-/// What accelerate 1.15.0 over torch 2.11.0 (gloo) ends at, with the same loop.
+/// Expected values: accelerate 1.15.0 over torch 2.11.0 (gloo) with the same loop.
 int uneven_ranks_of_the_original(RankContext& rank) {
   auto axis = join_ranks(rank);
   for (const UnevenRanks mode : {UnevenRanks::join, UnevenRanks::empty_micro_steps})
@@ -398,7 +398,7 @@ int join_scope(RankContext& rank) {
   return 0;
 }
 
-/// Streams whose length nobody knows: rank 0 has five batches, rank 1 three.
+/// Streams of unknown length: rank 0 has five batches, rank 1 three.
 int streams(RankContext& rank) {
   auto axis = join_ranks(rank);
   std::vector<at::Tensor> batches(rank.rank == 0 ? 5 : 3, points({0.5}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Accelerate's facade reduces and how often, on two ranks, where a loop does more than one backward a group: plain
-// ones, ones that do not reach every model, several optimizers, and ranks without a batch.
+// Reductions of Accelerate's facade on two ranks, in loops with more than one backward per group: plain ones, ones that
+// do not reach every model, several optimizers, and ranks without a batch.
 #include <c10/util/Exception.h>
 #include <torch/nn/utils/clip_grad.h>
 #include <QTest>
@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// How a loop clips.
+/// Clipping in a loop.
 enum class Clip { none, accelerators, own };
 
 /// Rank r trains x = 1 + r, 2 + r, ... in groups of two; a plain backward gives what the Accelerator's does.

@@ -29,7 +29,7 @@ namespace {
 
 constexpr int steps_per_update = 4;
 
-/// What rank `rank` puts in for x in batch b.
+/// Returns x of rank `rank` in batch b.
 double sample(double b, std::int64_t rank) {
   return b * (1.0 + 0.5 * static_cast<double>(rank));
 }
@@ -107,7 +107,7 @@ int llm_over_the_reducer(RankContext& context) {
   return 0;
 }
 
-/// What accumulate_gradient() makes of a rank over ten batches. `way`: "reducer", "actual" (the reducer with the
+/// A rank after accumulate_gradient() over ten batches. `way`: "reducer", "actual" (the reducer with the
 /// original's no_sync) or "handlers".
 struct ColossalaiRank : Rank {
   explicit ColossalaiRank(const RankContext& context) : Rank(context) {
@@ -250,7 +250,7 @@ int overflow_on_one_rank(RankContext& context) {
   DEMAND((outcomes ==
           std::vector<StepOutcome>{StepOutcome::updated, StepOutcome::skipped_overflow, StepOutcome::updated}));
   DEMAND(amp->scaler().get_scale() == 32.0);
-  DEMAND(rank.decay->position() == 3);  // goes on over the skipped group
+  DEMAND(rank.decay->position() == 3);  // advances over the skipped group
   double w = -rate_of(0) * group_gradient(0.0, 1, rank.axis.size());
   w -= rate_of(2) * group_gradient(w, 9, rank.axis.size());
   demand_near(rank.line.weight(), w);

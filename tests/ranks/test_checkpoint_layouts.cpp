@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 const std::vector<std::string> layouts{"replicas", "rows", "columns", "fused", "shards", "shards of halves"};
 
-/// What the whole run holds, whoever holds it.
+/// Returns the tensors of the whole run, regardless of the ranks that hold them.
 std::map<std::string, at::Tensor> model() {
   return {{"parameters.w", at::arange(24 * 8, at::kFloat).view({24, 8})},
           {"optimizer.exp_avg.w", at::arange(24 * 8, at::kDouble).view({24, 8}).mul(0.5)},
@@ -54,7 +54,8 @@ PlacedTensor shard(const PlacedTensor& part, std::int64_t rank, std::int64_t wor
   return cut;
 }
 
-/// What a rank holds of one tensor. Tensors that a layout does not cut are held by all; `owns` says who writes them.
+/// Returns a rank's parts of one tensor. All ranks hold tensors that a layout does not cut; `owns`: this rank writes
+/// them.
 std::vector<PlacedTensor> held(const std::string& layout, const std::string& name, const at::Tensor& whole,
                                std::int64_t rank, std::int64_t world) {
   const PlacedTensor all = whole_tensor(name, whole);
@@ -160,7 +161,7 @@ int save_twice(RankContext& rank) {
   return 0;
 }
 
-/// Rank 1 alone has something against the newest: nobody uses it.
+/// Only rank 1 rejects the newest, so no rank uses it.
 int one_refuses(RankContext& rank) {
   const auto joined = join_ranks(rank);
   CheckpointContent content_1 = content("rows", rank.rank, rank.world);

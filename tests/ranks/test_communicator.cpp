@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a group of ranks calls together, by 1 to 8 ranks as processes, over shared memory and over Gloo: right against
-// sums done by hand, equal on all ranks, counted, and bit-identical from run to run.
+// Collectives of 1 to 8 ranks as processes, over shared memory and over Gloo: they equal sums done by hand, are equal
+// on all ranks, are counted, and repeat bit for bit.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
@@ -88,12 +88,12 @@ void check_scatter(Communicator& axis, at::ScalarType dtype, std::int64_t piece)
   DEMAND(axis.rank() == 0 || shared[0].equal(in[0]));
 }
 
-/// What rank `from` sends to rank `to`.
+/// Returns the message of rank `from` to rank `to`.
 at::Tensor message(std::int64_t from, std::int64_t to, std::int64_t numel) {
   return at::arange(numel, at::kLong).add(1000000 * from + 10000 * to);
 }
 
-/// Each rank starts everything, then waits in an order of its own: nobody waits for a call that has not been made.
+/// Each rank starts everything, then waits in its own order: no rank waits for a call that has not been made.
 void check_messages(Communicator& axis, std::int64_t numel, bool receives_first) {
   const auto world = axis.size();
   std::vector<at::Tensor> sent, received;
@@ -433,7 +433,7 @@ int other_labels(RankContext& rank) {
   return 0;
 }
 
-/// What a caller waits in is told before it waits, and its end after it.
+/// The observer learns of a call before the caller waits in it, and of its end afterwards.
 int tells_what_it_waits_in(RankContext& rank) {
   const auto joined = join_ranks(rank, backend_named(rank.arguments.at(0)));
   std::string told;

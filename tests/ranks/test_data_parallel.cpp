@@ -95,7 +95,7 @@ int equals_one_process(RankContext& rank) {
   DEMAND(ddp.reductions() == rounds * buckets);
   DEMAND(after.gradient_calls - before.gradient_calls == rounds * buckets);
   DEMAND(after.gradient_bytes - before.gradient_bytes == rounds * gradient_bytes);
-  // Beside the gradients: whether anybody used `spare`, whose sum is zero, and the buffer.
+  // Besides the gradients: whether any rank used `spare`, whose sum is zero, and the buffer.
   DEMAND(after.calls - before.calls == rounds * (buckets + 2));
   const double difference = largest_difference(net, alone);
   if (difference > (dtype == at::kDouble ? 1e-12 : 1e-4))
@@ -266,7 +266,7 @@ int fixed_bucket_order(RankContext& rank) {
   return 0;
 }
 
-/// What `make` refuses on every rank says what differs; the axis is as good as before.
+/// Errors of `make` on every rank name the difference, and the axis can still be used.
 template <typename Make>
 int refuses(RankContext& rank, const std::string& says, Make&& make) {
   const auto joined = join_ranks(rank, backend_named(rank.arguments.at(0)));

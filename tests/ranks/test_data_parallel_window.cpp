@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a window's end leaves on every rank: gradients of what was used and of nothing else, buffers of rank 0, means
-// that 16 bits can hold; and what happens where a window does not end as it should.
+// State of every rank after a window: gradients of exactly the used parameters, buffers of rank 0, means that 16 bits
+// can hold; and windows that do not end properly.
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
@@ -188,7 +188,7 @@ int says_that_finish_was_forgotten(RankContext& rank) {
   torch::optim::SGD optimizer(net.parameters(), torch::optim::SGDOptions(0.1));
   const auto says = [](auto&& call) { return contains(error_of(call), "call finish()"); };
   net.out.sum().backward();
-  ddp.zero_grad();  // a window that is given up is nobody's mistake
+  ddp.zero_grad();  // an abandoned window is not an error
   net.out.sum().backward();
   optimizer.step();
   DEMAND(says([&ddp = ddp] { ddp.zero_grad(); }));

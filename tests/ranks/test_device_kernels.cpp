@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Reports what makes the updates on the first device; the error where there is none.
+/// Reports the path of updates on the first device, or the error if there is none.
 int path_on_the_device(RankContext& rank) {
   const auto device = own_cuda_device(0);
   rank.report(device ? path_of(at::Device(at::kCUDA, 0)).name() : device.error().text());
@@ -82,7 +82,7 @@ int kernels_beside_operators(RankContext& rank) {
   for (const at::ScalarType type : {at::kDouble, at::kFloat}) {
     const Numbers numbers(type);
     for (Rule rule : all_rules()) {
-      // Where a gradient and its decay cancel, an Adam divides their last bits by eps.
+      // If a gradient and its decay cancel, an Adam divides their last bits by eps.
       rule.spec.eps = 1e-3;
       const at::Tensor found = updated(rule, numbers, kernels), again = updated(rule, numbers, kernels);
       const at::Tensor expected = updated(rule, numbers, UpdatePath::operators);
@@ -113,8 +113,8 @@ int half_precision_beside_operators(RankContext& rank) {
   return 0;
 }
 
-/// Reports whether kernels stay, where none lacks them and where the last rank does, and by what path updates of a CUDA
-/// device go from then on.
+/// Reports whether kernels stay in use if no rank lacks them and if the last rank does, and by what path updates of a
+/// CUDA device go from then on.
 int agrees(RankContext& rank) {
   const auto joined = join_ranks(rank, BackendKind::shm);
   for (const bool lacks : {false, true}) {

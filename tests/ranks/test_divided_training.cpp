@@ -119,7 +119,7 @@ class TestDividedTraining : public QObject {
              {"two sharded replicas of two stages", {2, 1, false, 2, 1, 1}},
              {"two sharded replicas of two stages of two ranks", {2, 2, true, 2, 1, 1}}}) {
       QTest::addRow("%s, float64", name) << layout << "" << 1e-10 << 1e-10;
-      // Where Adam's second moment is next to nothing, the last bit of a gradient is a digit of the weight.
+      // If Adam's second moment is nearly 0, the last bit of a gradient changes a leading digit of the weight.
       QTest::addRow("%s, float32", name) << layout << "dtype = \"float32\"\n" << 1e-6 << 1e-4;
     }
   }
@@ -508,7 +508,7 @@ class TestDividedTraining : public QObject {
     QCOMPARE(ended[0].weights_sha256, whole[0].weights_sha256);
   }
 
-  /// What a rank has summed of a window is its layout's.
+  /// A rank's sum of an open window belongs to its layout.
   void a_checkpoint_inside_a_window_is_read_in_its_layout_only() {
     QTemporaryDir folder;
     const std::string dir = folder.path().toStdString();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must not change a divided model's weights by a bit: when gradients and parameters travel, the order of the
-// micro-steps in a pipeline, sharding the optimizer state, a loss scale that is a power of two.
+// Settings that must not change a bit of a divided model's weights: the time of exchanging gradients and parameters,
+// the order of micro-steps in a pipeline, sharding of the optimizer state, a loss scale that is a power of two.
 #include <QTest>
 #include <algorithm>
 #include <map>

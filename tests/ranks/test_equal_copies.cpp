@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several ranks hold is the same to the bit after every update: what replicas hold, what every tensor rank holds
-// and both copies of a tied embedding. A run compares them at its end, and sees a difference of one bit. So are the
-// batches of tensor ranks, of which it compares the first.
+// Copies on several ranks are equal to the bit after every update: those of replicas, those on every tensor rank, and
+// both copies of a tied embedding. A run compares them at its end and notices a difference of one bit. The batches of
+// tensor ranks are equal too; a run compares the first.
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
@@ -69,8 +69,8 @@ void disturb(const Training& training, std::size_t i) {
   number.fill_(std::nextafter(number.item<float>(), INFINITY));
 }
 
-/// Which parameter of the last rank is disturbed at the end: the copy of the "tied" embedding, or what every tensor
-/// rank holds ("whole"). Rank 0 reports the warnings. Arguments: that or "none", then settings.
+/// Disturbs a parameter of the last rank at the end: the copy of the "tied" embedding, or one that every tensor rank
+/// holds ("whole"). Rank 0 reports the warnings. Arguments: one of these or "none", then settings.
 int updates_keep_copies_equal(RankContext& rank) {
   at::set_num_threads(1);
   const std::string& disturbed = rank.arguments.at(0);
@@ -179,7 +179,7 @@ class TestEqualCopies : public QObject {
   }
 
  private:
-  /// What the first rank warns of, or what went wrong.
+  /// Returns the first rank's warnings, or the error.
   static QString warnings(const QString& disturbed, const QStringList& settings) {
     std::vector<std::string> words{disturbed.toStdString()};
     for (const QString& each : settings) words.push_back(each.toStdString());

@@ -123,7 +123,7 @@ class TestExactness : public QObject {
       auto with = calls_by_purpose(checked[rank]);
       QVERIFY(with[CollectivePurpose::check] >= updates);
       QCOMPARE(with[CollectivePurpose::unknown], 0);
-      // All that it adds is told apart.
+      // Everything that it adds is distinguished.
       with.erase(CollectivePurpose::check);
       with.erase(CollectivePurpose::unknown);
       QCOMPARE(with, calls_by_purpose(unchecked[rank]));
@@ -182,7 +182,7 @@ class TestExactness : public QObject {
     const auto clean = train(script, 2);
     QVERIFY(!clean[0].all<ExactnessCheck>().empty());
     QCOMPARE(accusations(clean[0].all<ExactnessCheck>()), QString());
-    // What changes more than the cost changes the weights, and the fix heals them.
+    // A bug that changes more than the cost changes the weights, and the fix restores them.
     if (reason != "wasted_reductions") QVERIFY(ranks[0].weights_sha256 != clean[0].weights_sha256);
   }
 

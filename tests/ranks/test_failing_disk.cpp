@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits of the system are errors, not ends: a real run of two ranks in which a file call of one process fails, or
 // kills it, and runs under the limits that a shell can set. Whatever happens, the run ends in words, leaves nothing
-// running, and whoever opens its folder next brings it to the same bits.
+// running, and the next process that opens its folder brings it to the same bits.
 //
 // "test_failing_disk --every" fails each call in turn, which takes half an hour; without it some of them, evenly
 // spread.
@@ -33,7 +33,7 @@ namespace {
 
 bool every_call = false;
 
-/// What the preloaded library does to a process, as its source describes.
+/// Faults that the preloaded library causes in a process; its source describes them.
 struct Trouble {
   QString victim;  ///< "supervisor", or a rank's number
   QString how = "EIO";
@@ -71,7 +71,7 @@ bool concerns(const QString& how, const QString& call) {
   return true;
 }
 
-/// What must not be in a folder that was opened and left in order.
+/// Returns a file that must not be in a folder after it was opened and closed properly; empty if there is none.
 std::string leftover_in(const fs::path& dir) {
   for (const auto& entry : fs::recursive_directory_iterator(dir)) {
     const std::string name = entry.path().filename().string();

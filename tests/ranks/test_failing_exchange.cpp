@@ -89,7 +89,7 @@ class TestFailingExchange : public QObject {
     for (int call = 1; call <= calls; ++call) {
       const fs::path place = fresh();
       const Outcome first = run_on_failing_disk(arguments(place), how, call, place);
-      // What was done before it failed is whole; otherwise there is nothing.
+      // A call that completed before the failure is complete; otherwise there is nothing.
       const bool was_done = is_done(place);
       QVERIFY2(was_done || first.status != 0, qPrintable(first.err));
       const Outcome second = run(arguments(place));

@@ -22,7 +22,7 @@ namespace {
 
 bool full = false;  ///< the preset's own width and context
 
-/// An update has 16 samples, whoever takes them.
+/// An update has 16 samples in every layout.
 TrainingScript script_of(const Layout& layout, const std::string& dtype, int updates) {
   QFile preset(sourcePath("resources/presets/licence.accrue"));
   if (!preset.open(QFile::ReadOnly)) return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the survivors see when a rank is killed, leaves, stands still or never comes; and that nothing of a run listens
-// beyond 127.0.0.1 or stays behind.
+// Errors of the survivors when a rank is killed, leaves, stops or never joins. Nothing of a run listens beyond
+// 127.0.0.1 or is left behind.
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <arpa/inet.h>
@@ -253,7 +253,7 @@ struct LoopbackListener {
   int port = 0;
 };
 
-/// 'T' where the process is stopped, 'S' where it sleeps; see proc(5).
+/// Returns 'T' if the process is stopped, 'S' if it sleeps; see proc(5).
 char state_of(pid_t pid) {
   QFile file(QStringLiteral("/proc/%1/stat").arg(pid));
   if (!file.open(QIODevice::ReadOnly)) return '?';
@@ -336,7 +336,7 @@ class TestLostRanks : public QObject {
     QVERIFY2(contains(said, "receive"), said.c_str());
   }
 
-  /// Whoever looks at the clock first: never the rank that waits itself.
+  /// Whichever rank times out first, it never names a rank that is itself waiting.
   void the_rank_at_the_end_of_a_chain_of_messages_is_named() {
     for (int round = 0; round < 5; ++round) {
       RankGroup ranks("waits_for_a_message", 4, {.arguments = {"shm", "700"}});
@@ -371,7 +371,7 @@ class TestLostRanks : public QObject {
     }
   }
 
-  /// The clock goes on in a freeze; the rank that wakes first must not blame a peer that was frozen like itself.
+  /// The clock continues during a freeze; the rank that wakes first must not blame a peer that was frozen like itself.
   void a_group_that_was_frozen_longer_than_the_time_out_goes_on_data() { backends(); }
   void a_group_that_was_frozen_longer_than_the_time_out_goes_on() {
     QFETCH(QString, backend);
@@ -483,7 +483,7 @@ class TestLostRanks : public QObject {
     ACCRUE_ALL_RANKS_OK(open);
     for (const auto& each : open)
       QVERIFY2(contains(each.lines.at(1), "open to whoever reaches it"), each.text().c_str());
-    // A rank that does not know the secret is nobody to the others, and they to it.
+    // A rank that does not know the secret and the others ignore each other.
     const auto apart = RankGroup("cannot_join_by_secret", 2, {.hand_over_store = false}).finish(60s);
     ACCRUE_ALL_RANKS_OK(apart);
     const std::string& host = apart[0].lines.at(0);

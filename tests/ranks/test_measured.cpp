@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks count while they train against what the plan said before: state and bytes sent to the byte, activations
-// within a twentieth.
+// Counts of ranks while they train, compared with the plan: state and sent bytes must be equal, activations within 5 %.
 #include <QDir>
 #include <QTest>
 

@@ -82,7 +82,7 @@ int every_layout_is_one_rank(RankContext& rank) {
     DEMAND(near(got.norms[i], one.norms[i], (i == 0 ? 1e-12 : 1e-10) * one.norms[i]));
     DEMAND(one.norms[i] > 0.05);
   }
-  // What these ranks exchange has a time, and what they do not has none.
+  // Exchanges that these ranks make have a timer, others have none.
   DEMAND(got.timers.contains("layernorm-grads-all-reduce") == layout.sequence);
   DEMAND(got.timers.contains("embedding-grads-all-reduce") == (layout.pipeline > 1 && mesh.has(Axis::embedding)));
   DEMAND(got.timers.contains("params-all-gather") == (layout.sharded && mesh.grid().data > 1));
@@ -190,7 +190,7 @@ int a_classifier_is_that_of_one_rank(RankContext& rank) {
   return 0;
 }
 
-/// The decoder begins where the field says, and the losses do not change.
+/// The decoder begins at the field's stage, and the losses do not change.
 int a_t5_is_split_where_the_plugin_says(RankContext& rank) {
   const MegatronLayout layout = layout_of(rank.arguments);
   at::set_num_threads(1);
@@ -272,7 +272,7 @@ int a_text_is_generated_on_every_rank(RankContext& rank) {
   return 0;
 }
 
-/// Whatever makes them: a function, a train step, or data sets. The same ones are taken.
+/// Different batches are refused, whether a function, a train step or data sets make them; equal ones are accepted.
 int batches_that_differ_are_refused(RankContext& rank) {
   const MegatronLayout layout = layout_of(rank.arguments);
   std::unique_ptr<Rendezvous> rendezvous;
@@ -501,7 +501,7 @@ class TestMegatronRanks : public QObject {
     QVERIFY(!has(all, "forward-send-time"));
     for (const char* tag : {"batch-generator-time", "embedding-grads-all-reduce-time", "optimizer-count-zeros-time"})
       QVERIFY2(has(all, tag), tag);
-    // Parameters of float32 are updated where they lie.
+    // float32 parameters are updated in place.
     for (const char* tag : {"optimizer-copy-to-main-grad-time", "optimizer-copy-main-to-model-params-time",
                             "optimizer-clip-main-grad-time", "optimizer-unscale-and-check-inf-time"})
       QVERIFY2(!has(all, tag), tag);

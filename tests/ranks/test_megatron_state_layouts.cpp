@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // States of an Accelerator with the Megatron-LM plug-in: written in one layout and read in another, every parameter,
-// moment, master and step is the same to the bit, and training goes on to the losses of one rank that was never
-// interrupted. In the layout that wrote it, dropout included, it goes on to the same bits.
+// moment, master and step is the same to the bit, and training continues to the losses of one rank that was never
+// interrupted. In the layout that wrote it, dropout included, it continues to the same bits.
 #include <ATen/Parallel.h>
 #include <ATen/ops/full.h>
 
@@ -155,7 +155,7 @@ int a_state_of_every_rank(RankContext& rank) {
   return 0;
 }
 
-/// Two stages of a program's own: y = w_1 w_0 x. Only the program knows where a weight belongs.
+/// Two stages of a custom model: y = w_1 w_0 x. Only the program knows the place of a weight.
 struct Factor final : ModelChunk {
   explicit Factor(double value) : weight(register_parameter("weight", at::full({1}, value, at::kDouble))) {}
   Tensors forward(const megatron::Batch& batch) override {
@@ -165,7 +165,8 @@ struct Factor final : ModelChunk {
   at::Tensor weight;
 };
 
-/// The parts of a provider's model are read where it is divided alike, over other replicas too; elsewhere it is said.
+/// The parts of a provider's model can be read if it is divided alike, with other replicas too; otherwise the error
+/// says so.
 int a_provider_s_state(RankContext& rank) {
   const JoinedRank joined = join_ranks(rank);
   Mesh mesh = taken(Mesh::build(*joined.rendezvous, {.data = rank.world / 2, .pipeline = 2}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MMEngine's wrappers on two ranks: gradients are equal where a group ends and nowhere else, what travels is counted,
+// MMEngine's wrappers on two ranks: gradients are equal at the end of a group and only there, exchanges are counted,
 // and an overflow of one rank costs both the same group.
 #include <ATen/ATen.h>
 #include <torch/nn/modules/linear.h>
@@ -35,7 +35,7 @@ double sample_of(const RankContext& rank, std::int64_t m) {
   return batch_of(m) + 0.5 * rank.rank;
 }
 
-/// What a group of batches multiplies d by when two ranks average their gradients.
+/// Returns the factor of d for a group of batches when two ranks average their gradients.
 double factor_of(std::initializer_list<double> batches, double divisor) {
   double squares = 0.0;
   for (const double b : batches) squares += (b * b + (b + 0.5) * (b + 0.5)) / 2.0;
@@ -54,7 +54,7 @@ bool equal_on_all(Communicator& axis, const at::Tensor& value) {
   return true;
 }
 
-/// Gradients after each of three micro-steps, N = 3, in a run that begins at 0 or goes on at 2.
+/// Gradients after each of three micro-steps, N = 3, in a run that begins at 0 or continues at 2.
 int compare_gradients(RankContext& rank) {
   JoinedRank joined = join_ranks(rank);
   Line line;

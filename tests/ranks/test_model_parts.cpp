@@ -79,7 +79,7 @@ bool close(const at::Tensor& a, const at::Tensor& b) {
   return (a - b).norm().item<double>() <= 1e-5 * b.norm().item<double>();
 }
 
-/// What PyTorch's cross entropy gives for all logits at once. Its target has its even share of the smoothing, too.
+/// PyTorch's cross entropy of all logits at once. There the target also gets an even share of the smoothing.
 at::Tensor dense_loss(GptModel& model, const Batch& batch, double smoothing) {
   const double classes = static_cast<double>(small_gpt().vocabulary);
   return at::cross_entropy_loss(model.logits_of(batch.inputs).reshape({-1, small_gpt().vocabulary}),
@@ -143,7 +143,8 @@ int parts_are_the_whole(RankContext& rank) {
       DEMAND(parameters[i].key() == shares[i].name && parameters[i].value().sizes().vec() == shares[i].shape);
       DEMAND(close(parameters[i].value(), part_of(expected[shares[i].name], shares[i])));
       at::Tensor gradient = parameters[i].value().grad().clone();
-      // What is computed on a rank's own rows is summed over the axis; the two uses of the table over the stages.
+      // Gradients computed on a rank's own rows are summed over the axis; those of the table's two uses over the
+      // stages.
       const bool by_rows = axis.sequence() && !shares[i].divided && shares[i].name != "position_embedding.weight";
       if (by_rows) axis.sum(gradient);
       if (stages > 1 && shares[i].name == "token_embedding.weight") mesh.along(Axis::embedding).all_reduce(gradient);
@@ -157,7 +158,7 @@ int parts_are_the_whole(RankContext& rank) {
   return 0;
 }
 
-/// What layers of two ranks exchange is a sum of two numbers, whoever takes it. Arguments: number type, "plain"
+/// Layers of two ranks exchange sums of two numbers, which are equal in either order. Arguments: number type, "plain"
 /// operators.
 int rows_change_no_bit(RankContext& rank) {
   at::set_num_threads(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL, where there are GPUs; elsewhere only that asking for it ends in an error that says why. Skipped aloud without
+// NCCL, if there are GPUs; otherwise only that requesting it ends in an error that says why. Skipped aloud without
 // two CUDA devices.
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
@@ -37,7 +37,7 @@ int asks_for_nccl(RankContext& rank) {
   const auto axis = met->communicator(RankGrid{.data = rank.world}, Axis::data);
   if (axis) return 1;
   rank.report(axis.error().text());
-  // Rank 0 holds the store that the other may still be reading: nobody leaves before both have their answer.
+  // Rank 0 holds the store that the other may still be reading: neither leaves before both have their answer.
   const QDir meeting(QString::fromStdString(rank.arguments.at(0)));
   QFile said(meeting.filePath(QString::number(rank.rank)));
   if (!said.open(QIODevice::WriteOnly)) return 3;
@@ -78,7 +78,7 @@ int sums_on_the_gpu(RankContext& rank) {
   return 0;
 }
 
-/// What is pushed leaves without another call on the group.
+/// Pushed messages are sent without another call on the group.
 int pushes_messages(RankContext& rank) {
   const auto joined = join_ranks(rank, BackendKind::nccl);
   Communicator& axis = *joined.data;

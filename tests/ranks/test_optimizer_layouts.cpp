@@ -113,7 +113,7 @@ class TestOptimizerLayouts : public QObject {
     for (const QString& each : layout) script.set.push_back(each.toStdString());
     const auto whole = trained(script);
     VERIFY_FINISHED(whole);
-    // What may lie in files does, in the run that is interrupted.
+    // In the interrupted run, states that may be in files are in files.
     if (kind == "CPUAdam" || kind == "HybridAdam") {
       script.set.emplace_back("optimizer.nvme_offload_fraction=0.5");
       script.set.push_back("optimizer.nvme_offload_dir=\"" + std::string(files) + "\"");

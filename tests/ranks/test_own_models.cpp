@@ -86,7 +86,7 @@ class TestOwnModels : public QObject {
   }
 
  private Q_SLOTS:
-  /// What takes the cause away is in the comment; where nothing does, no reason excuses the difference.
+  /// Comments name the change that removes the cause; if nothing does, no reason excuses the difference.
   void verify_gives_a_reason_that_was_shown_data() {
     const Rows<QString, QString, QString, int> row;
     row("a mean of samples", "layers", "", "exact", 0);
@@ -94,7 +94,7 @@ class TestOwnModels : public QObject {
     row("a frozen parameter", "frozen", "", "exact", 0);
     row("a matrix in two places", "tied", "", "exact", 0);
     row("a frozen parameter beside negatives", "frozen", "contrastive", "not coupled_samples", 3);
-    // Equal in evaluation mode, where each sample is normed by itself.
+    // Equal in evaluation mode, in which each sample is normed by itself.
     row("batch norm", "normed", "", "close batch_norm", 0);
     row("batch norm beside dropout", "normed_and_dropped", "", "close batch_norm", 0);
     // Random numbers, and equal in evaluation mode.
@@ -121,8 +121,8 @@ class TestOwnModels : public QObject {
     }
   }
 
-  /// Buffers of any type: a run that goes on from a checkpoint ends with the bits of one that was not interrupted, and
-  /// its evaluations are the same. Inside a window each replica has buffers of its own.
+  /// Buffers of any type: a run that continues from a checkpoint ends with the bits of one that was not interrupted,
+  /// and its evaluations are the same. Inside a window each replica has buffers of its own.
   void buffers_are_in_checkpoints_data() {
     const Rows<QString, int, QString> row;
     row("running statistics, one rank", "normed", 1, "step-6");
@@ -226,7 +226,7 @@ class TestOwnModels : public QObject {
     QCOMPARE(first[1], first[0]);
   }
 
-  /// What the window's first micro-steps reported counts with the rest after a resume.
+  /// After a resume, reports of the window's first micro-steps count together with the rest.
   void reports_of_an_open_window_are_in_checkpoints_data() {
     const Rows<int> row;
     row("one rank", 1);
@@ -272,8 +272,8 @@ class TestOwnModels : public QObject {
     QVERIFY2(shown.out.contains("not known") && !shown.out.contains("the plan was off"), qUtf8Printable(shown.out));
   }
 
-  /// Another number of replicas goes on with the first one's: its count of forwards, 4 a window on two ranks, then 8 on
-  /// one.
+  /// Another number of replicas continues with the first one's: its count of forwards, 4 a window on two ranks, then 8
+  /// on one.
   void buffers_go_into_another_layout() {
     const QString run = path("two"), branch = path("one");
     const Outcome two =

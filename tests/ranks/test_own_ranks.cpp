@@ -133,7 +133,7 @@ class TwoHosts {
   bool made_ = false;
 };
 
-/// What a folder's events say that does not depend on the time.
+/// Contents of a folder's events that do not depend on time.
 struct Record {
   std::string problems;
   std::set<std::pair<std::int64_t, std::string>> kinds;  ///< with the rank that told

@@ -147,7 +147,7 @@ struct Layout {
   int empty = -1;
 };
 
-/// What the stages must report, by autograd in this process.
+/// Returns the expected reports of the stages, computed by autograd in this process.
 std::vector<std::string> expected(const Layout& layout) {
   const std::int64_t parts = layout.shape.stages * layout.shape.chunks;
   std::vector<at::Tensor> sums;

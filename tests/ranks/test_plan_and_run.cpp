@@ -65,7 +65,7 @@ std::string random_spec(std::mt19937_64& random, int world) {
          "\n[run]\nepochs = " + std::to_string(pick(1, 3)) + "\n";
 }
 
-/// What a plan promises and a run reports, in one line per event.
+/// Promises of a plan and reports of a run, one line per event.
 struct Story {
   std::vector<std::string> updates;
   std::set<std::int64_t> reductions;

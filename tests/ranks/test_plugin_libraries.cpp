@@ -55,7 +55,7 @@ class TestPluginLibraries : public QObject {
   static QString named(const char* field, const char* name) {
     return QStringLiteral("megatron.%1=%2").arg(QLatin1String(field), QLatin1String(name));
   }
-  /// The plug-in of Megatron-LM clips and decays the rate where nothing is said.
+  /// By default the plug-in of Megatron-LM clips and decays the rate.
   static QStringList plain(int steps = 4) {
     return {"megatron.gradient_clipping=0", "megatron.lr_decay_style=constant",
             QStringLiteral("megatron.num_micro_batches=%1").arg(steps),
@@ -189,7 +189,7 @@ class TestPluginLibraries : public QObject {
         "rank 1 (data 0, stage 0, tensor 1) has another batch than rank 0 (data 0, stage 0, tensor 0): tensor-parallel "
         "ranks read for themselves, and must get the same batch";
     row("batches that differ", {"parallel.tensor=2", named("custom_get_batch_function", "of_this_process")}, differ);
-    // Memory that ran out is said to have, whoever asked for it.
+    // Running out of memory is reported as such, whatever code requested it.
     row("a loss without memory", {named("custom_loss_function", "without_memory")},
         "error (out_of_memory): custom_loss_function \"without_memory\" ran out of memory");
     row("a loss that is too large", {named("custom_loss_function", "large")},
@@ -307,7 +307,7 @@ class TestPluginLibraries : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(goes_beyond(), 30000);
     goes_on.signal(SIGINT);
     QCOMPARE(goes_on.finish().status, 130);
-    QFile changed(moved);  // where the record finds it from now on
+    QFile changed(moved);  // the record now finds it here
     QVERIFY(changed.open(QIODevice::Append));
     changed.write("x");
     changed.close();

@@ -53,7 +53,7 @@ int different_sources(RankContext& rank) {
   return 0;
 }
 
-/// Each rank its own source: the shorter one goes on with empty batches, cut from its last; one without any cannot.
+/// Each rank its own source: the shorter one continues with empty batches, cut from its last; one without any cannot.
 int sharded_sources(RankContext& rank) {
   auto axis = join_ranks(rank);
   Accelerator accelerator({}, *axis.data);

@@ -35,7 +35,7 @@ const std::vector<NamedLayout> layouts{
     {"two sharded replicas of two stages of two ranks", {.data = 2, .tensor = 2, .pipeline = 2, .zero = 1}},
 };
 
-/// An update has 8 samples, whoever takes them. A vocabulary of 50 is padded to 52.
+/// An update has 8 samples in every layout. A vocabulary of 50 is padded to 52.
 TrainingScript script_of(const Layout& layout, const std::string& dtype, const std::string& run_dir) {
   return {.spec =
               "accrue = 1\n[model]\nkind = \"gpt\"\nlayers = 4\nwidth = 16\nheads = 4\ncontext = 8\nvocabulary = 50\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What counts samples in a run of real ranks: the schedule, growing windows, a moving weight decay and the loss scale,
-// over overflows of one rank and over a resume.
+// Clocks that count samples in a run of real ranks: the schedule, growing windows, a changing weight decay and the loss
+// scale, with overflows on one rank and a resume.
 #include <QTest>
 
 #include <cmath>
@@ -68,7 +68,7 @@ class TestSampleClock : public QObject {
     }
   }
 
-  /// Whatever the dialect says of overflows: a skipped update is no samples.
+  /// In every dialect a skipped update counts no samples.
   void an_overflow_of_one_rank_skips_on_both_and_leaves_the_clock_data() {
     QTest::addColumn<QString>("policy");
     QTest::newRow("hold") << "hold";

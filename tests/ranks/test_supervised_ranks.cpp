@@ -136,7 +136,7 @@ class TestSupervisedRanks : public QObject {
     QVERIFY2(run.ends_with(130), run.errors());
   }
 
-  /// What the supervisor held before a rank was started is none of the rank's.
+  /// Memory that the supervisor used before it started a rank does not count for the rank.
   void a_ranks_peak_of_memory_is_its_own() {
     constexpr std::size_t much = std::size_t{1} << 30;
     const std::vector<char> filled(much, 'x');

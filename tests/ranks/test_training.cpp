@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds of any training run: layouts and backends agree, runs repeat to the bit, evaluation leaves no trace,
-// values that are not finite end as the rule says, and commands are obeyed by all ranks at the same place.
+// Properties of every training run: layouts and backends agree, runs repeat to the bit, evaluation leaves no trace,
+// values that are not finite are handled by the rule, and all ranks obey commands at the same place.
 #include <QTemporaryDir>
 #include <QTest>
 #include <cmath>
@@ -120,7 +120,7 @@ class TestTraining : public QObject {
     QVERIFY(plain[0].weights_sha256 != reference_[0].weights_sha256);  // dropout was on
   }
 
-  /// Where all samples are alike, replicas that draw the same masks have the same gradient, which is that of one.
+  /// If all samples are equal, replicas that draw the same masks have the same gradient as one replica.
   void replicas_draw_the_same_masks_unless_they_are_told_to_draw_their_own() {
     const QTemporaryDir folder;
     QFile file(folder.filePath("alike.txt"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A BERT and a T5 learn the licence text, from an indexed dataset, on every kind of layout: 30 updates have the losses
-// of one rank, the weights do not depend on the layout, and a checkpoint goes on in any other.
+// of one rank, the weights do not depend on the layout, and a checkpoint continues in any other.
 #include <QFile>
 #include <QTemporaryDir>
 #include <QTest>
@@ -34,7 +34,7 @@ const std::string& corpus() {
   return path;
 }
 
-/// An update has 8 samples, whoever takes them.
+/// An update has 8 samples in every layout.
 TrainingScript script_of(const std::string& kind, const Layout& layout, const std::string& dtype,
                          std::vector<std::string> more = {}) {
   TrainingScript script{

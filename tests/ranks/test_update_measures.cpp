@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an update's event says beyond its loss and norm: the parts of the loss, how far the weights moved and how long
-// they are, zeros in the gradient, the loss scale. By hand, by LibTorch directly, and in every layout as on one rank.
+// Figures of an update's event besides loss and norm: the parts of the loss, the norms of the change and of the
+// weights, zeros in the gradient, the loss scale. Compared with values by hand, by LibTorch, and of one rank in every
+// layout.
 #include <QTest>
 #include <cmath>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a window does in a run of real ranks: every tail and every way of sharing uneven data ends, half
-// precision skips what overflows, and exchanges are as many as the dialect's.
+// Windows in runs of real ranks: every tail and every way of sharing uneven data ends, half precision skips overflows,
+// and there are as many exchanges as the dialect makes.
 #include <QTest>
 
 #include <cmath>

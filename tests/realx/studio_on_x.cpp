@@ -72,7 +72,7 @@ bool StudioOnX::ranksAreGone(const QString& run) const {
   return !ready.isEmpty() && std::none_of(ready.begin(), ready.end(), [](const QJsonObject& rank) {
     QFile status(QStringLiteral("/proc/%1/stat").arg(rank.value(QStringLiteral("pid")).toInteger()));
     if (!status.open(QIODevice::ReadOnly)) return false;
-    // An orphan that ended stays a zombie where nobody reaps it, as in a container without an init.
+    // An orphan that ended stays a zombie if no process reaps it, as in a container without an init.
     const QByteArray text = status.readAll();
     return text.mid(text.lastIndexOf(')') + 2, 1) != "Z";
   });

@@ -38,11 +38,11 @@ class StudioOnX {
   void clickPlot();
   /// The newest run begun by `start`; empty where none came.
   QString begun(const std::function<void()>& start);
-  /// The title says nothing of a run that goes on.
+  /// Whether the title mentions no run in progress.
   bool isAtRest() const { return !x_.title(window_).contains(QLatin1Char('(')); }
   /// A picture of the screen, beside the results of the tests.
   void keepPicture(const QString& name) const;
-  /// What the studio keeps from one session to the next.
+  /// Returns a setting that the studio keeps between sessions.
   QVariant setting(const char* key) const;
 
   XSession x_;

@@ -37,7 +37,7 @@ class TestStory : public QObject, private StudioOnX {
   void pauses_after_micro_step_2_of_4_and_goes_on() {
     const QString run = runs().first();
     x_.key(QStringLiteral("F8"));
-    // What the title says, the window has taken in: a key pressed before would be pressed in another state.
+    // The title shows the state that the window has reached; a key pressed earlier would act in another state.
     const auto titled = [this](const char* word) { return x_.title(window_).contains(QLatin1String(word)); };
     QVERIFY(waitUntil([&] { return state(run) == QStringLiteral("paused") && titled("(Paused)"); }));
     const auto micro = [&] {
@@ -97,7 +97,7 @@ class TestStory : public QObject, private StudioOnX {
       if (joined() == before) x_.key(QStringLiteral("ctrl+shift+r"));
       return updates() > kept + 1;
     }));
-    // What the ranks trained on their own before they saved has no events, and that is said.
+    // Micro-steps that the ranks trained alone before they saved have no events, and the record says so.
     qint64 last = 0;
     for (const QJsonObject& update : events(run, QStringLiteral("update"))) {
       const qint64 number = update.value(QStringLiteral("update")).toInteger();

@@ -23,7 +23,7 @@ using namespace accrue;
 
 namespace {
 
-/// How far two runs' losses are apart after equal samples, relative; 1 where they have none in common.
+/// Returns the relative distance of two runs' losses after equal samples; 1 if they have no samples in common.
 double distance(const RunFacts& left, const RunFacts& right) {
   std::map<std::int64_t, double> losses;
   for (const Update& update : left.updates) losses[update.samples] = update.loss;
@@ -55,7 +55,7 @@ class TestThirtyMinutes : public QObject, private StudioOnX {
     QVERIFY(
         press("Return", [this] { return x_.title(window_).startsWith(QStringLiteral("One weight, eight points")); }));
     QVERIFY(runs().isEmpty());
-    // What is typed can be taken back.
+    // Typing can be undone.
     answer("accumulation.micro_batch=3");
     QVERIFY(waitUntil([this] { return x_.title(window_).contains(QLatin1Char('*')); }));
     QVERIFY(press("ctrl+z", [this] { return !x_.title(window_).contains(QLatin1Char('*')); }));

@@ -16,7 +16,7 @@ class XSession {
   QString start();
   QProcessEnvironment environment() const { return environment_; }
 
-  /// xdotool with these arguments; what it printed. Empty where it failed.
+  /// Runs xdotool with these arguments and returns its output; empty if it failed.
   QString tool(const QStringList& arguments) const;
   /// The id of a visible window whose title matches, waited for; empty when it did not come.
   QString window(const QString& title) const;

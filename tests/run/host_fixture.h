@@ -87,7 +87,7 @@ class WatchedHost : public accrue::EngineHost {
   /// Process ids by rank, once so many ranks have said that they are ready: rank 0's first update says nothing about
   /// the others' events. To be called before forget().
   std::map<std::int64_t, pid_t> rank_pids(std::int64_t ranks = 2);
-  /// What was seen, for messages of failed checks.
+  /// Returns the observed events, for messages of failed checks.
   std::string story() const;
 
  private:

@@ -31,7 +31,7 @@ AccelerateImport import_text(const std::string& text, const std::optional<DeepSp
   return import_accelerate(yaml_entries(text, "x").value(), deepspeed).value();
 }
 
-/// What is said of a key that is not taken.
+/// Returns the note on a key that is not imported.
 std::string why_not(const AccelerateImport& import, const std::string& key) {
   for (const ConfigNote& note : import.notes)
     if (note.key == key && note.use == ConfigUse::not_taken) return note.why;
@@ -215,7 +215,7 @@ class TestAccelerateConfig : public QObject {
                      "is parallel.zero\n"
                      "a.yaml: [model] and [data]: not taken: they stand in the program and not in this file; add them "
                      "to the spec\n"));
-    // What Accelerate takes from the program, and what it takes where nothing is said.
+    // Values that Accelerate takes from the program, and its defaults.
     const AccelerateImport automatic = with(
         R"({"gradient_accumulation_steps": "auto", "gradient_clipping": "auto", "train_micro_batch_size_per_gpu": "auto",
             "zero_optimization": {"stage": 3}, "fp16": {"enabled": true}})");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a window can be told while it is walked, and rules of single systems. tests/scenarios says what the five systems
-// do with ten batches; test_window_model compares the planner with a model of it over ten thousand random shapes.
+// Changes of a window while it is walked, and rules of single systems. tests/scenarios covers the five systems on ten
+// batches; test_window_model compares the planner with a model of it over ten thousand random shapes.
 #include <QElapsedTimer>
 #include <QTest>
 
@@ -151,7 +151,7 @@ class TestAccumulationWindow : public QObject {
     AccumulationWindow window(shape);
     window.pass_updates(1);
     window.report(StepOutcome::skipped_overflow);
-    shape.steps = 4;  // an update of 16 samples in four micro-steps, where there were two
+    shape.steps = 4;  // an update of 16 samples in four micro-steps instead of two
     shape.samples = {4, 4};
     shape.batches_per_epoch = 16;
     AccumulationWindow recounted(shape);
@@ -317,7 +317,7 @@ class TestAccumulationWindow : public QObject {
     shape.set_steps_after(4, 5, true);
     shape.set_steps_after(1, 2, true);
     QCOMPARE(shape.steps_set, (std::vector<LengthChange>{{1, 2}, {4, 5}}));
-    shape.set_steps_after(1, 2);  // somebody requests for it now
+    shape.set_steps_after(1, 2);  // requested now
     QCOMPARE(shape.steps_set, (std::vector<LengthChange>{{1, 2}}));
   }
 
@@ -364,7 +364,7 @@ class TestAccumulationWindow : public QObject {
     QCOMPARE(updates_at(all(shape)), QStringLiteral("4 6 9 12 15 18 20"));
   }
 
-  /// What a run does that is told while it runs, and what everybody does who knows it from the record.
+  /// A run whose N is set while it runs equals one that knows these settings from the record.
   void n_set_while_walking_equals_n_set_in_the_shape() {
     std::mt19937 random(20261121);
     const auto pick = [&random](std::int64_t low, std::int64_t high) {

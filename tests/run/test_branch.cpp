@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a branch may change of the run that it leaves, and where it may leave it.
+// Settings that a branch may change, and places at which it may leave its run.
 #include <QTemporaryDir>
 #include <QTest>
 #include <fstream>
@@ -178,7 +178,7 @@ class TestBranch : public QObject {
     QTest::addColumn<QString>("found");
     QTest::newRow("inside the first epoch") << EpochTail::carry << qint64{2} << QString();
     QTest::newRow("after a short batch") << EpochTail::flush << qint64{3} << QString();
-    // 2 + 2 across the end of the epoch, where the batch of 4 has but the last 2
+    // 2 + 2 across the end of the epoch, at which the batch of 4 has only the last 2
     QTest::newRow("across the end") << EpochTail::carry << qint64{3}
                                     << QString("epoch 2, 0 samples into it, 10 in all");
   }

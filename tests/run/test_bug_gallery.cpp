@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gallery: each bug has something to act on in its own run, and says so where it has nothing.
+// The gallery: each bug has something to act on in its own run, and says so if it has nothing.
 #include <QTest>
 
 #include "accrue/run/fields/choice_names.h"

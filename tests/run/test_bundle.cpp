@@ -162,7 +162,7 @@ fs::path made_run(const fs::path& dir, const std::string& id, double loss = 1.0,
   return dir;
 }
 
-/// What begins a file of weights: a header of two bytes, "{}".
+/// The start of a file of weights: a header of two bytes, "{}".
 const std::string weights = std::string("\x02\0\0\0\0\0\0\0{}", 10) + std::string(1000, 'w');
 
 }  // namespace
@@ -235,7 +235,7 @@ class TestBundle : public QObject {
     QVERIFY2(run->problems.empty(), run->problems.empty() ? "" : run->problems.front().c_str());
     QCOMPARE(run->state, "finished");
     QCOMPARE(read_course(runs / "two").value().updates.at(3).loss, 2.0 / 3.0);
-    // What ranks printed stays at home, and nothing else lies about.
+    // The ranks' output is not bundled, and no other file is left.
     QCOMPARE(tree_of(runs).size(), std::size_t{12});  // two of them the marks of the import
   }
 
@@ -338,7 +338,7 @@ class TestBundle : public QObject {
     QVERIFY2(imported.has_value(), imported ? "" : imported.error().text().c_str());
     QVERIFY(imported->runs.at(0).was_there);
     QCOMPARE(imported->runs.at(0).dir, runs / "same");
-    // A pipe in place of its events is no record, and nobody waits for what it says.
+    // A pipe in place of its events is not a record, and is not read.
     fs::remove(runs / "same" / "events.jsonl");
     QCOMPARE(::mkfifo((runs / "same" / "events.jsonl").c_str(), 0600), 0);
     QVERIFY(import_bundle(file, runs).error().message.find("another record") != std::string::npos);
@@ -507,7 +507,7 @@ class TestBundle : public QObject {
     QVERIFY2(refused.contains(words), qPrintable(refused));
   }
 
-  /// Whatever is changed in a bundle: it is refused, or what it says is what it holds.
+  /// A changed bundle is refused, or its manifest matches its contents.
   void damaged_bundles_change_nothing() {
     const std::string good = good_bundle();
     const std::string open = gunzip(good);

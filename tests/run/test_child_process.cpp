@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a started process has of its parent, and how its end is learnt.
+// Inheritance of a started process, and detection of its end.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ ProcessStart shell(const std::string& script) {
   return {.what = "the shell", .command = {"/bin/sh", "-c", script}};
 }
 
-/// What the process prints, without the last line's end.
+/// Returns the process's output, without the end of the last line.
 std::string printed(ProcessStart how) {
   auto pipe = pipe_from_child("no pipe");
   how.give(pipe->theirs, STDOUT_FILENO);
@@ -60,7 +60,7 @@ class TestChildProcess : public QObject {
     how.give(socket->theirs, 7);
     how.mute({STDIN_FILENO});
     QCOMPARE(printed(how), std::string("7"));
-    // Also where one of our numbers is another of the child's.
+    // Also if one of our numbers is a different one in the child.
     how = shell("readlink /proc/self/fd/3 /proc/self/fd/4");
     how.files = {{.number = 4, .path = "/dev/zero", .flags = O_RDONLY}, {.number = 3, .path = "/dev/null"}};
     QCOMPARE(printed(how), std::string("/dev/null\n/dev/zero"));
@@ -135,7 +135,7 @@ class TestChildProcess : public QObject {
   void its_end_is_told_to_a_parent_that_ignored_ends() {
     ::signal(SIGCHLD, SIG_IGN);
     QCOMPARE(start_process(shell("exit 7"))->wait().status, 7);
-    // An end that somebody else has taken is not known to be good.
+    // An exit that another waiter has collected does not count as success.
     auto taken = start_process(shell("exit 0"));
     QCOMPARE(::waitpid(taken->pid(), nullptr, 0), taken->pid());
     QCOMPARE(taken->wait().status, 1);

@@ -308,7 +308,7 @@ class TestCli : public QObject {
     QCOMPARE(outcome.out, dir + "\n");
     QVERIFY2(outcome.err.contains("update 5/5"), qPrintable(outcome.err));
     QVERIFY(outcome.err.contains("loss"));
-    QVERIFY(!outcome.err.contains('\r'));  // no bar where nobody sees it
+    QVERIFY(!outcome.err.contains('\r'));  // no bar without a terminal
 
     const auto text = run({"show", dir});
     QCOMPARE(text.status, 0);
@@ -321,7 +321,7 @@ class TestCli : public QObject {
     QCOMPARE(run({"run", spec_, "--out", dir}).status, 2);  // the folder is taken
     QCOMPARE(run({"resume", dir}).status, 2);               // complete
     const auto stopped = run({"stop", dir});
-    QVERIFY2(stopped.status == 2 && !stopped.err.contains("resume"), qPrintable(stopped.err));  // nobody trains it
+    QVERIFY2(stopped.status == 2 && !stopped.err.contains("resume"), qPrintable(stopped.err));  // no process trains it
   }
 
   void quiet_runs_are_quiet() {
@@ -410,7 +410,7 @@ class TestCli : public QObject {
     QCOMPARE(targets.size(), whole_tree ? 3 : 1);
     for (const int number : signals) {
       for (const pid_t target : targets) ::kill(target, number);
-      // What a session's end leaves between its signals; the same one again so soon is no insistence.
+      // The time between the signals at the end of a session. The same signal so soon does not count as insistence.
       QVERIFY2(!program.says("killing", 10), program.errors());
     }
     QVERIFY2(program.finish().status == 130, program.errors());
@@ -573,7 +573,7 @@ class TestCli : public QObject {
     const QString other = fresh();
     QCOMPARE(run({"run", spec_, "--out", other, "--set", "run.updates=5"}).status, 0);
     QVERIFY(run({"compare", other, dir}).out.contains("N set while it ran"));
-    QCOMPARE(run({"steps", dir, "3"}).status, 2);  // nobody trains it
+    QCOMPARE(run({"steps", dir, "3"}).status, 2);  // no process trains it
   }
 
   /// The fake ranks' sum has the norm of its position in the window.

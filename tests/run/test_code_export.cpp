@@ -113,7 +113,7 @@ class TestCodeExport : public QObject {
     QCOMPARE(megatron["train-iters"], "20");
   }
 
-  /// The words for a device, which no spec of check_script_templates.py can ask for where there is none.
+  /// The words for a device, which no spec of check_script_templates.py can request on a machine without one.
   void a_run_on_a_device_is_a_script_for_a_device() {
     HostFacts host;
     host.cores = 16;
@@ -149,7 +149,7 @@ class TestCodeExport : public QObject {
     QVERIFY(code_of(spec, CodeTarget::pytorch).text.find("(update + 1) * N") != std::string::npos);
   }
 
-  /// Whatever key is set: a target holds it, names it, or refuses the spec.
+  /// For every key that is set, a target contains it, names it, or refuses the spec.
   void no_key_is_left_out_in_silence() {
     RunSpec spec = small_gpt();
     spec.parallel.zero = 1;
@@ -279,7 +279,7 @@ class TestCodeExport : public QObject {
     QCOMPARE(options_of(code_of(spec, CodeTarget::megatron))["initial-loss-scale"], "1024");
   }
 
-  /// The list stands in the text as well.
+  /// The list is in the text as well.
   void what_is_not_carried_over_stands_at_the_head() {
     RunSpec spec = small_gpt();
     spec.checkpoint.every_updates = 7;

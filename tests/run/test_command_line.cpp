@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What accrue-run says of a command line that it does not take.
+// Messages of accrue-run for invalid command lines.
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -21,7 +21,7 @@ class TestCommandLine : public QObject {
 
  private Q_SLOTS:
   void bad_arguments_are_refused_data() {
-    // What is wrong, where, and what would be right.
+    // Columns: the command line, and the message with its fault, place and correction.
     const Rows<QStringList, QString> row;
     row("none", {}, "accrue-run: a subcommand is missing. There are spec, plan, ");
     row("unknown verb", {"dance"}, "accrue-run: there is no subcommand \"dance\". There are spec, plan, ");

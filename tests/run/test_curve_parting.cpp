@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where two curves part, on pairs that were made to part at a known point, and at which points runs are compared.
+// Parting of two curves, on pairs that part at a known point, and the points at which runs are compared.
 #include <QTest>
 #include <algorithm>
 #include <cmath>

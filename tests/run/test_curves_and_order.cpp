@@ -79,7 +79,7 @@ class TestCurvesAndOrder : public QObject {
     QCOMPARE(lr_at(c, 80), 1.0);
     QCOMPARE(lr_at(c, 90), 0.5);
     QCOMPARE(lr_at(c, 100), 0.0);
-    // Unless it is told otherwise it falls as an exponential does.
+    // By default it falls exponentially.
     for (const DecayTail usual : {LrCurve().decay_tail, ScheduleSpec().decay_tail})
       QCOMPARE(usual, DecayTail::exponential);
   }
@@ -278,7 +278,7 @@ class TestCurvesAndOrder : public QObject {
       for (const auto& batch : batches(order, rank, 1)) seen.insert(seen.end(), batch.begin(), batch.end());
     std::ranges::sort(seen);
     QCOMPARE(seen, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
-    // Who has consumed 4 + 2 * 8 samples stands before the second batch of the third epoch.
+    // After 4 + 2 * 8 samples the second batch of the third epoch comes next.
     SampleOrder later = order;
     later.consumed = 20;
     QCOMPARE(later.batch(0, 0, 1), order.batch(2, 1, 1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How data are counted, split and recognised again.
+// Counting, splitting and recognition of data.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -181,7 +181,7 @@ class TestDataFacts : public QObject {
     QCOMPARE(scan(known).samples, fresh.samples);
     QCOMPARE(scan(known).bytes, fresh.bytes);
     {
-      // Who has mapped it for writing can change it, and its times stay.
+      // A process that has mapped it for writing can change it without changing its times.
       QFile file(path);
       QVERIFY(file.open(QIODevice::ReadWrite) && file.map(0, 8) != nullptr);
       file.close();

@@ -299,7 +299,7 @@ class TestDialectComparison : public QObject {
       QCOMPARE(shown.back(), answer.plan->totals.micro_steps);
       const bool drops = answer.dialect == Dialect::colossalai;
       QVERIFY(std::ranges::find(shown, drops ? 1000 : 1001) != shown.end());
-      // What is shown of the middle is what walking there gives.
+      // The middle of the preview equals the result of walking there.
       const auto whole = preview_windows(answer.plan->window, 1100);
       for (const ComparedMicroStep& step : answer.steps)
         if (step.plan.micro_step <= 1100)

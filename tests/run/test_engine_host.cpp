@@ -79,13 +79,13 @@ class TestEngineHost : public QObject {
       paused = host.wait_for_state("paused");
       return paused && paused->micro_step == micro_step;
     };
-    // Where a pause falls is a matter of time; micro-step 2 of 4 in the third window is reached by stepping.
+    // The place of a pause depends on time, so stepping leads to micro-step 2 of 4 in the third window.
     while (paused->micro_step < 10) VERIFY_STORY(steps_to(StepUnit::micro_step, paused->micro_step + 1));
     QCOMPARE(paused->micro_step, 10);
     QCOMPARE(paused->detail, std::string("Paused after backward of micro 2 of 4, update 3"));
     QCOMPARE(host.state(), RunState::paused);
     host.forget();
-    QVERIFY(!host.wait_for<MicroSteps>(300ms).has_value());  // nobody moves
+    QVERIFY(!host.wait_for<MicroSteps>(300ms).has_value());  // no rank moves
 
     VERIFY_STORY(steps_to(StepUnit::micro_step, 11));
     QCOMPARE(paused->detail, std::string("Paused after backward of micro 3 of 4, update 3"));
@@ -181,7 +181,7 @@ class TestEngineHost : public QObject {
       QCOMPARE(changed->micro_step, 4 * changed->update);
       const auto later = host.wait_for_update(changed->update + 3);
       VERIFY_STORY(later && later->micro_step == changed->micro_step + 6);
-      host.pause();  // where it stands is said by the window as it is now
+      host.pause();  // the current window decides the place that is reported
       const auto paused = host.wait_for_state("paused");
       VERIFY_STORY(paused && paused->detail.find("of 2, update") != std::string::npos);
       host.forget();
@@ -319,7 +319,7 @@ class TestEngineHost : public QObject {
     QCOMPARE(std::get<RankFailed>(failed->body).class_name, std::string("data"));
     QCOMPARE(std::get<RankFailed>(failed->body).exit_status, 2);
   }
-  /// Where ranks hold parts of one model, a number alone says little: neither of a death nor of a rank's own report.
+  /// If ranks hold parts of one model, a rank's number alone says little about its death or its own report.
   void a_rank_of_a_divided_model_is_named_with_its_place_data() {
     const Rows<QByteArray, QByteArray> row;
     row("killed", "micro_ms=5,die=3@6:9", "Rank 3 (data 0, stage 1, tensor 1) was killed (signal 9), last seen in ");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run meets from outside: a slow disk, the signals of a log-out, somebody who tidies up its folder.
+// Influences on a run from outside: a slow disk, the signals of a log-out, a user who tidies up its folder.
 #include <signal.h>
 
 #include <QTest>
@@ -115,7 +115,7 @@ class TestEngineOutside : public QObject {
     const auto warning = host.wait_for<Warning>();
     VERIFY_STORY(warning && warning->class_name == "disk" && warning->message.find("removed") != std::string::npos);
     VERIFY_STORY(host.ends("failed", 5));
-    QCOMPARE(fs::exists(dir), saves);  // nothing is made anew where the folder was
+    QCOMPARE(fs::exists(dir), saves);  // nothing is created in place of the folder
     if (saves) QVERIFY(checkpoint_mark(read_run(dir)->last_checkpoint).valid());
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that go on: restarted by the supervisor, resumed by a user, replayed, and refused where they must not go on.
+// Continued runs: restarted by the supervisor, resumed by a user, replayed, and refused if they must not continue.
 #include <sys/stat.h>
 
 #include <QTest>
@@ -161,7 +161,7 @@ class TestEngineResume : public QObject {
     QVERIFY(commander.attach(copy).has_value());
     commander.stop();
     QVERIFY2(other.ends("stopped", 130), other.story().c_str());
-    VERIFY_STORY(host.ends("finished", 0));  // nobody stopped this one
+    VERIFY_STORY(host.ends("finished", 0));  // this one was not stopped
   }
 
   void resumes_a_stopped_run_by_the_same_host() {
@@ -178,7 +178,7 @@ class TestEngineResume : public QObject {
   void waits_for_orphans_that_are_still_saving() {
     const auto dir = killed_run();
     WatchedHost host("micro_ms=5");
-    auto holder = RunWriter::reopen(dir);  // stands for the orphans: it holds what they inherited
+    auto holder = RunWriter::reopen(dir);  // acts like the orphans: it holds what they inherited
     QVERIFY(holder.has_value());
     QVERIFY(host.resume(dir).has_value());
     const auto waiting = host.wait_for_state("starting");

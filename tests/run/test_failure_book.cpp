@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which failure of a run counts, and how often it may start again, told by a clock that only the test moves.
+// The failure of a run that counts, and the number of restarts, by a clock that only the test advances.
 #include <signal.h>
 
 #include <QTest>
@@ -70,7 +70,7 @@ class TestFailureBook : public QObject {
     book.hold_back(2, {0, 4}, ErrorCode::peer_lost, at(300ms));
     QVERIFY(!book.settling_is_due(at(399ms)));
     QVERIFY(book.settling_is_due(at(400ms)));
-    book.leave_out(5s);  // nobody could have heard of the cause meanwhile
+    book.leave_out(5s);  // the cause could not have arrived in the meantime
     QVERIFY(!book.settling_is_due(at(5399ms)));
     QVERIFY(book.settling_is_due(at(5400ms)));
   }

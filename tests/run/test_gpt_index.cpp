@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tokens samples hold and who takes them: shuffles, splits, the three GPT indices, their cache, blends, samplers.
-// Sums and hashes are of what megatron-core 0.12.0 with NumPy 2.4 made of the same dataset.
+// Tokens of samples and their distribution over ranks: shuffles, splits, the three GPT indices, their cache, blends,
+// samplers. Sums and hashes are those of megatron-core 0.12.0 with NumPy 2.4 for the same dataset.
 #include "accrue/run/data/gpt_index.h"
 
 #include <QTemporaryDir>
@@ -163,7 +163,7 @@ class TestGptIndex : public QObject {
     QCOMPARE(cut.index().shuffle_index.type(), IndexArray::Type::uint32);
   }
   void a_partial_last_sample_can_be_kept_data() {
-    const Rows<bool, bool, int, int, QString, QString> row;  // extra token, dropped, samples asked for and made
+    const Rows<bool, bool, int, int, QString, QString> row;  // extra token, dropped, samples requested and made
     row("dropped", true, true, 0, 56, "40cc45bc420aa44f", "705d467ed9b893d2");
     row("kept", true, false, 0, 57, "b441efaced3d28b7", "47a2e848b0aa204e");
     row("kept where there is none", true, false, 150, 170, "db9d6aec2c567ad4", "b9aac76ea5a730f8");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read of a host, on made-up file systems, and how a rank program's answer (or lack of one) is taken.
+// Facts of a host, read from made-up file systems, and the handling of a rank program's answer or silence.
 #include <QElapsedTimer>
 #include <QTemporaryDir>
 #include <QTest>
@@ -178,7 +178,7 @@ class TestHostFacts : public QObject {
     QVERIFY(timer.elapsed() < 20'000);
   }
 
-  /// What each library does to the process that loads it is said of that library alone.
+  /// The effect of each library on the process that loads it is reported for that library alone.
   void each_plug_in_library_has_an_answer_of_its_own() {
     QTemporaryDir dir;
     const std::string asked = program(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a spec of indexed data reads, as its plan says and as its ranks will: facts, refusals, and which tokens each
-// sample holds.
+// Data that a spec of indexed datasets reads, according to its plan and in its ranks: facts, refusals, and the tokens
+// of each sample.
 #include "accrue/run/facts/indexed_corpus.h"
 
 #include <QTemporaryDir>
@@ -94,7 +94,7 @@ class TestIndexedCorpus : public QObject {
     QCOMPARE(facts.tokens_per_sample, 8);
     QCOMPARE(facts.bytes, std::int64_t(907 * 2 + 34 + 12 * 50 + 8 * 51));
     QCOMPARE(facts.fingerprint.size(), std::size_t{32});
-    // 200 updates of 4 samples are asked for, and the index has those of whole passes.
+    // 200 updates of 4 samples are requested, and the index has those of whole passes.
     RunSpec updates = spec();
     updates.run.epochs.reset();
     updates.run.updates = 200;

@@ -26,7 +26,7 @@ namespace {
 
 constexpr long most_growth_kib = 16 * 1024;
 
-/// Peak memory of accrue-run and of what it starts, in KiB; -1 where it fails.
+/// Returns the peak memory of accrue-run and its children, in KiB; -1 if it fails.
 long peak_kib(const QStringList& arguments) {
   std::vector<std::string> words{programPath("accrue-run").toStdString()};
   for (const QString& each : arguments) words.push_back(each.toStdString());

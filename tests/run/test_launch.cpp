@@ -20,7 +20,7 @@ QStringList sorted_lines(const QString& text) {
   return lines;
 }
 
-/// A process is gone once it is reaped or waits to be, whoever its parent has become.
+/// A process is gone once it is reaped or waits to be, regardless of its parent.
 bool isGone(qint64 pid) {
   QFile stat(QStringLiteral("/proc/%1/stat").arg(pid));
   if (!stat.open(QIODevice::ReadOnly)) return true;
@@ -60,7 +60,7 @@ class TestLaunch : public QObject {
     return {"-n", QString::number(ranks), "--", "sh", "-c", text};
   }
 
-  /// What each rank and what it started are called, once all have written it to `dir`.
+  /// Returns the process ids of each rank and its children, once all have written them to `dir`.
   static QList<qint64> processes(const QString& dir, int expected) {
     QList<qint64> found;
     for (const auto& name : QDir(dir).entryList(QDir::Files)) {
@@ -73,7 +73,7 @@ class TestLaunch : public QObject {
     return found.size() == expected ? found : QList<qint64>{};
   }
 
-  /// Writes the rank's process and that of a child which waits, then goes on with `then`.
+  /// Writes the rank's process and that of a child which waits, then continues with `then`.
   static QString writesItsProcesses(const QString& dir, const QString& then) {
     return QStringLiteral("%1 & echo $$ $! > %2/$RANK; %3").arg(waits, dir, then);
   }

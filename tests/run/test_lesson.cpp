@@ -269,7 +269,7 @@ class TestLesson : public QObject {
     for (const Finding& finding : reading.findings) QVERIFY2(false, finding.text().c_str());
     const Lesson& lesson = reading.lesson;
     QVERIFY(lesson.number > 0 && lesson.minutes > 0 && !lesson.teaches.empty() && !lesson.fields.empty());
-    // Equal digits on equal processors: the threads are fixed, and the last bits are asked for.
+    // Equal digits on equal processors: the threads are fixed, and equal bits are required.
     QCOMPARE(lesson.spec.launch.threads_per_rank, std::optional<std::int64_t>(1));
     QVERIFY(!lesson.printed_on.empty());
     std::ptrdiff_t hashes = 0;
@@ -289,7 +289,7 @@ class TestLesson : public QObject {
       for (const auto& answer : each.answer) {
         const Preflight plan = preflight_files(answered(spec_of(lesson, each), answer), host, {});
         QVERIFY2(plan.plan, plan.findings.empty() ? "" : plan.findings.front().text().c_str());
-        // What the learner is asked to change can be changed in the lesson's form.
+        // The lesson's form has every setting that the learner must change.
         for (const std::string& setting : answer) {
           const std::string key = setting.substr(0, setting.find('='));
           QVERIFY2(std::ranges::find(lesson.fields, key) != lesson.fields.end(), setting.c_str());

@@ -145,7 +145,7 @@ class TestLogReader : public QObject {
     if (bytes.endsWith("\"lo")) QVERIFY(is_said(log.problems, "x:3: the last line is cut short"));
   }
 
-  /// What is refused says what it is, and which kinds are read. Only event files have records.
+  /// A refusal names the kind of file and the kinds that can be read. Only event files have records.
   void what_is_no_log_is_refused_by_what_it_is_data() {
     const Rows<QString, QByteArray, QString> row;
     row("prose", "README", "A text, with a comma.\nAnd a line\n",

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The 43 fields of the plug-in: defaults, environment, other_megatron_args, what follows from other fields, rules.
-// Where the original can be made without Megatron-LM, the values are those it had: accelerate 1.9.0,
-// MegatronLMPlugin().
+// If the original can be constructed without Megatron-LM, the values are its own: accelerate 1.9.0, MegatronLMPlugin().
 #include <QTest>
 #include <map>
 

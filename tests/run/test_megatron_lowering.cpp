@@ -254,7 +254,7 @@ class TestMegatronLowering : public QObject {
     QCOMPARE(value_of(lowered.spec, key), value);
   }
 
-  // Whatever is lowered, lowering it again gives the same, in an environment that says something else.
+  // Lowering a lowered spec again changes nothing, even in a different environment.
   void lowering_twice_is_lowering_once_data() { fields_set_keys_data(); }
   void lowering_twice_is_lowering_once() {
     QFETCH(QStringList, set);
@@ -342,7 +342,7 @@ class TestMegatronLowering : public QObject {
     QCOMPARE(lower_megatron(silent.spec, empty_environment()).spec.optimizer.clip_norm, 1.0);
   }
 
-  // What a program reads: the text of a spec, and --set.
+  // Reads like a program: the text of a spec, and --set.
   static SpecReading read(const char* text, const std::vector<std::string>& sets = {}) {
     SpecReading reading = parse_spec(text, "x");
     apply_sets(reading, sets, empty_environment());

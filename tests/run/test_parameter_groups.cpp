@@ -72,7 +72,7 @@ class TestParameterGroups : public QObject {
     QCOMPARE(parameter_groups(small_gpt(), optimizer).size(), std::size_t{1});
   }
 
-  /// A name says all: whoever holds a part of a parameter treats it as the others do.
+  /// The name alone decides: every rank that holds a part of a parameter treats it alike.
   void every_layout_has_the_same_groups() {
     const OptimizerSpec optimizer{
         .no_decay = {{"*norm*"}}, .scaled_lr = {"*.qkv.*"}, .lr_mult = 2.0, .decoupled_lr = 1.0};

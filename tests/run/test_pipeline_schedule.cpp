@@ -43,7 +43,8 @@ Tensor received(const PipelineShape& shape, std::int64_t stage, const PipelineOp
   return {operation.chunk * shape.stages + stage, operation.micro_step, operation.action == receive_input};
 }
 
-/// Runs the lists with transfers that block both sides until they meet. Says where it stops; empty: it does not.
+/// Runs the lists with transfers that block both sides until they meet. Returns the place at which it stops; empty: it
+/// does not.
 QString run_by_rendezvous(const PipelineShape& shape, const Lists& lists) {
   std::vector<std::size_t> at(lists.size(), 0);
   for (bool moved = true; moved;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which computations use the threads of idle stages, against schedules that are drawn by hand: a forward takes 1, a
+// Computations that use the threads of idle stages, compared with schedules drawn by hand: a forward takes 1, a
 // backward 2.
 #include <QTest>
 #include <algorithm>

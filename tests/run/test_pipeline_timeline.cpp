@@ -95,7 +95,7 @@ class TestPipelineTimeline : public QObject {
             if (!onward) needed = std::max(needed, done.at({part, block.micro_step, true}));
             if (!onward && part < p * v - 1) needed = std::max(needed, done.at({part + 1, block.micro_step, false}));
             QVERIFY(block.begin > needed - 1e-9);
-            // Where a stage waited, it is for another's block that ends just then.
+            // A wait of a stage ends when the block that it waits for ends on another stage.
             const bool waited = block.begin > free + 1e-9;
             const auto ends_there = [&](const auto& entry) { return std::abs(entry.second - block.begin) < 1e-9; };
             QVERIFY(!waited || std::ranges::any_of(done, ends_there));

@@ -59,7 +59,7 @@ class TestPlanCheck : public QObject {
     QVERIFY(!(PlanFigure{0, 0, "activations", 8, 16}.off()));  // less than a page
   }
 
-  /// What model.kind says is a guess of nobody's: only what was counted is shown.
+  /// model.kind does not describe a library's model, so only the measured figures are shown.
   void a_model_of_a_library_is_measured_and_was_not_planned() {
     RunPlan plan = two_stages();
     plan.spec.megatron.custom_model_provider_function = "own";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What plug-in libraries register, as the core knows it: names that are looked up, and what they set in a spec.
+// Facts of plug-in libraries in the core: registered names, and the keys of a spec that they set.
 #include <QTest>
 
 #include "accrue/run/data/data_split.h"
@@ -88,7 +88,7 @@ class TestPluginFacts : public QObject {
     QVERIFY2(errors_of(lowered.findings).contains(words), qPrintable(errors_of(lowered.findings)));
   }
 
-  /// What a text says is kept or refused, also where it says the key's default.
+  /// A value in the text is kept or refused, even if it equals the key's default.
   void a_size_that_a_text_gives_is_not_overridden_data() {
     const test::Rows<QByteArray, QStringList, QString> row;
     row("nothing", "", {}, "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What preflight refuses or warns of, in its words, and that the fix it offers mends it.
+// Findings of preflight with their words, and the effect of the fixes that they offer.
 #include <QTest>
 
 #include <sys/resource.h>

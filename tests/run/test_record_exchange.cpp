@@ -231,7 +231,7 @@ class TestRecordExchange : public QObject {
     QVERIFY(!course->updates.at(2).grad_norm);
     const auto compared = compare_runs({two_ranks(fresh()), folder});
     QVERIFY(compared.has_value());
-    // Its spec holds its name; everything else would be a difference that nobody chose.
+    // Its spec holds its name; everything else would be an unintended difference.
     QCOMPARE(compared->differences.at(1).size(), std::size_t{1});
     QCOMPARE(compared->differences.at(1).at(0).key, "run.name");
   }
@@ -314,7 +314,7 @@ class TestRecordExchange : public QObject {
     QCOMPARE(read_course(again).value().updates.at(2).samples, 16);
   }
 
-  /// Neither samples nor rates that nobody logged come into being on the way out.
+  /// Samples and rates that were not logged are not invented on export.
   void what_a_log_does_not_say_is_not_exported() {
     RunLog log;
     log.scalars = {{"loss", {{1, 1.0, 3.0}, {2, 2.0, 2.0}}}};
@@ -344,7 +344,7 @@ class TestRecordExchange : public QObject {
     QCOMPARE(log.scalars.at("lm loss validation vs samples"), samples);
   }
 
-  /// What the trace-event format demands of each event, and where the spans lie.
+  /// Every event meets the trace-event format, and the spans are in their places.
   void a_trace_follows_the_format() {
     std::map<QString, int> phases;
     std::map<std::pair<int, int>, double> ends;

@@ -53,7 +53,7 @@ RunPlan plan_of(const RunSpec& spec) {
   return *result.plan;
 }
 
-// The number before a phrase of the line; -1 where the phrase is missing.
+// Returns the number before a phrase of the line; -1 if the phrase is missing.
 std::int64_t number_before(const QString& line, const QString& phrase) {
   const auto match = QRegularExpression("(\\d+) " + phrase).match(line);
   return match.hasMatch() ? match.captured(1).toLongLong() : -1;
@@ -63,7 +63,7 @@ std::vector<MicroPlan> walk(const WindowShape& shape) {
   return preview_windows(shape, 1'000'000);
 }
 
-// What training does, counted from the micro-steps alone.
+// Counts of a training, from its micro-steps alone.
 struct Counted {
   std::int64_t updates = 0;
   std::int64_t open = 0;  // micro-steps after the last update

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run folder that is damaged, changed, somebody else's or half made: what is refused, what is said, and what is never
-// written over.
+// A run folder that is damaged, changed, owned by another user or half made: what is refused, what is said, and what is
+// never written over.
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -390,7 +390,7 @@ class TestRunRecord : public QObject {
     QVERIFY(!fs::exists(folder / "dead.sock"));
     QVERIFY(fs::exists(folder / "live.sock"));
     ::close(bind_at(folder / "dead.sock"));
-    const auto refused = ask_run(dir, {HostVerb::pause});  // whoever finds no supervisor clears up, too
+    const auto refused = ask_run(dir, {HostVerb::pause});  // a caller that finds no supervisor also cleans up
     QVERIFY2(!refused && refused.error().hint.find("resume") == std::string::npos, refused.error().text().c_str());
     QVERIFY(!fs::exists(folder / "dead.sock"));
     QVERIFY(fs::exists(folder / "live.sock"));

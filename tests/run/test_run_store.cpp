@@ -224,7 +224,7 @@ class TestRunStore : public QObject {
     QVERIFY(!read_run(dir).has_value());
   }
 
-  /// A limit on file sizes stands for the full disk: the system answers a write with an error in the middle of a line.
+  /// A limit on file sizes simulates a full disk: the system answers a write with an error in the middle of a line.
   void a_full_disk_leaves_whole_lines() {
     const auto dir = fresh();
     auto writer = RunWriter::create(dir, spec_text);

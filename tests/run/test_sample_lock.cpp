@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows an edit of N, the micro-batch or the ranks while the samples are locked: some cases by hand, then random
-// specs against a search through every whole number.
+// Values that follow an edit of N, the micro-batch or the ranks while the samples are locked: some cases by hand, then
+// random specs compared with a search through every whole number.
 #include <QTest>
 #include <array>
 #include <random>

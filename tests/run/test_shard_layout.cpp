@@ -170,7 +170,7 @@ class TestShardLayout : public QObject {
     QVERIFY(!shapes[2].decays && !shapes[3].decays);
   }
 
-  /// A block has 12 D^2 + 13 D numbers, and 4 D^2 + 6 D more where it looks at an encoder.
+  /// A block has 12 D^2 + 13 D numbers, and 4 D^2 + 6 D more if it attends to an encoder.
   void a_bert_and_a_t5_have_the_parameters_of_their_layers() {
     constexpr std::int64_t width = 24, layers = 3, context = 5, tokens = 11, decoder = 2;
     constexpr std::int64_t square = width * width, block = 12 * square + 13 * width, norm = 2 * width;
@@ -190,7 +190,7 @@ class TestShardLayout : public QObject {
     QCOMPARE(count(model), encoder + 2 * width + decoder * (block + 4 * square + 6 * width) + norm + tokens);
   }
 
-  /// Whatever the layout, its parts make the model: each number once, but for copies of the embeddings.
+  /// In every layout the parts make up the model: each number occurs once, except in copies of the embeddings.
   void parts_of_a_bert_and_a_t5_make_the_whole() {
     struct Layout {
       std::int64_t tensor, stages, chunks, split;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program prints of specs: the short text, the annotated defaults, the schema, and the specs it ships.
+// Output of specs: the short text, the annotated defaults, the schema, and the shipped specs.
 #include <QDir>
 #include <QJsonArray>
 #include <QJsonDocument>

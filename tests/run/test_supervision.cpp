@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the supervisor judges for itself: where ranks stand still, who makes no progress, who never began.
+// Judgements of the supervisor: ranks that have stopped, make no progress, or never began.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -108,7 +108,7 @@ class TestSupervision : public QObject {
   void ranks_of_a_resumed_run_pause_before_their_first_micro_step() {
     HoldAgreement agreement(2);
     agreement.begin(HoldAgreement::Goal::hold);
-    agreement.answer(0, {0, false});  // neither has read yet that it goes on after micro-step 40
+    agreement.answer(0, {0, false});  // neither has read yet that it continues after micro-step 40
     QVERIFY(agreement.answer(1, {0, false}).broadcast == std::vector{hold_after(0)});
     QVERIFY(!agreement.answer(0, {40, true}).reached);
     QVERIFY(agreement.answer(1, {40, true}).reached);
@@ -151,7 +151,7 @@ class TestSupervision : public QObject {
   void a_step_by_a_phase_is_done_when_all_ranks_stand_after_it() {
     HoldAgreement agreement(2);
     agreement.begin(HoldAgreement::Goal::hold);
-    QVERIFY(agreement.advance_phase().broadcast.empty());  // not held yet: nobody knows from where
+    QVERIFY(agreement.advance_phase().broadcast.empty());  // not held yet, so the place is unknown
     for (const std::size_t rank : {0, 1}) agreement.answer(rank, {2, false});
     for (const std::size_t rank : {0, 1}) agreement.answer(rank, {2, true});
     QVERIFY(agreement.phase() == StepPhase::none);
@@ -254,7 +254,7 @@ class TestSupervision : public QObject {
     watch.heard(1, {"checkpoint", 3, 12, 4}, start);
     watch.heard(0, {"checkpoint", 3, 12, 4}, start + 5s);
     QVERIFY(!watch.stopped(start + 5s, 6s).has_value());
-    QVERIFY(!watch.stopped(start + 20s, 6s).has_value());  // nobody is heard
+    QVERIFY(!watch.stopped(start + 20s, 6s).has_value());  // no rank is heard
     watch.heard(0, {"checkpoint", 3, 12, 4}, start + 20s);
     QVERIFY(watch.stopped(start + 20s, 6s) == std::optional<std::size_t>{1});
   }
@@ -274,7 +274,7 @@ class TestSupervision : public QObject {
     stuck.gone(0);
     QVERIFY(stuck.awaited(start + 3s) == std::optional<std::size_t>{1});
 
-    ProgressWatch lost(2, start);  // the other waits as well: nobody was waited for
+    ProgressWatch lost(2, start);  // the other waits as well, so it was not waited for
     for (const std::size_t rank : {0, 1}) lost.heard(rank, {"reduce", 3, 12, 4}, start + 3s);
     lost.gone(0);
     QVERIFY(!lost.awaited(start + 3s).has_value());

@@ -178,7 +178,7 @@ class TestTableLog : public QObject {
     QVERIFY2(is_said, qPrintable(said));
   }
 
-  /// Neither separator nor decimal comma is guessed where it would change a number.
+  /// Neither separator nor decimal comma is guessed if that would change a number.
   void a_comma_beside_points_is_no_decimal_one() {
     const auto thousands = parse_table_log("step\tloss\n1,000\t2.5\n", "a.csv", written);
     QVERIFY2(thousands.error().text().starts_with("a.csv:2: column 1: \"1,000\" is no step"),
@@ -196,7 +196,7 @@ class TestTableLog : public QObject {
     QCOMPARE(wrong.error().text(), "a.csv:1: there is no column \"ticks\". There are: tick, loss, step.");
   }
 
-  /// A column for each run, with its extremes, which nobody needs.
+  /// A column for each run, with its extremes, which are not needed.
   void a_chart_of_wandb_is_a_run_for_each_column() {
     const auto runs = runs_of(
         "\"Step\",\"one - a - train/loss\",\"one - a - train/loss__MIN\",\"one - a - train/loss__MAX\",\"two - "
@@ -266,7 +266,7 @@ class TestTableLog : public QObject {
     int asked = 0;
     QCOMPARE(import(one + other, [&] { return ++asked < 2; }).error().code, ErrorCode::cancelled);
     QVERIFY(is_bare());
-    // What a killed import left does not stand in the way, and is gone afterwards.
+    // The remains of a killed import do no harm, and are removed.
     fs::create_directories(folder / ".import-killed.part" / "imported-t.csv");
     const auto imported = import(one + other);
     QVERIFY2(imported.has_value(), imported ? "" : imported.error().text().c_str());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the originals would do otherwise with a plan, in its numbers.
+// Differences of the originals for a plan, in numbers.
 #include <QTest>
 
 #include "accrue/run/fields/choice_names.h"

@@ -19,14 +19,14 @@ namespace {
 
 constexpr int shapes_compared = 10'000;
 
-/// The first place where the rest of a window's answers leave the model.
+/// Returns the first place at which the rest of a window's answers differ from the model.
 std::string compare_rest(const WindowShape& shape, AccumulationWindow& window, const ModelRun& run, std::size_t from) {
   for (std::size_t i = from; i <= run.plans.size(); ++i)
     if (const std::string wrong = difference(shape, window.next(), line_of(run, i)); !wrong.empty()) return wrong;
   return {};
 }
 
-// How early a stream learns that its epoch ends.
+// Time at which a stream learns that its epoch ends.
 enum class Foresight { epoch, group, batch };
 
 /// Tells a window of unknown length what its reader knows before the next micro-step. False when the run is over.
@@ -53,14 +53,14 @@ WindowShape as_stream(const WindowShape& known, const ModelRun& run) {
   return stream;
 }
 
-/// What a reader with that foresight cannot know before a window ends is taken over from the other side.
+/// Copies from the other side the values that a reader with that foresight cannot know before a window ends.
 MicroPlan without_foresight(MicroPlan plan, const MicroPlan& other, const WindowShape& shape) {
   plan.window_size = other.window_size;
   if (shape.knobs.normalizer == Normalizer::true_size) plan.division = other.division;
   return plan;
 }
 
-/// Without a length nobody could say that an N that is to be met, once it was missed, will never be met.
+/// Without a known length it cannot be known that a missed N will never be met.
 bool can_stream(const WindowShape& shape) {
   const bool meets =
       shape.knobs.boundary_compare == BoundaryCompare::exact || shape.knobs.boundary_compare == BoundaryCompare::plan;
@@ -102,7 +102,7 @@ class TestWindowModel : public QObject {
     for (std::uint64_t seed = 0; seed < shapes_compared; ++seed) {
       const WindowShape shape = random_shape(seed);
       if (!can_stream(shape)) continue;
-      // What is dropped has to be known before the last window that is kept.
+      // Dropped batches must be known before the last kept window.
       const Foresight foresight = drops(shape) ? Foresight::epoch : Foresight::batch;
       const ModelRun run = model_of(shape);
       AccumulationWindow window(as_stream(shape, run));

@@ -77,7 +77,7 @@ std::string field_by_field(const WindowPosition& at) {
   return text.str();
 }
 
-/// Where a walk that starts after `from` micro-steps arrives, against the first place after it at which the steps have
+/// Compares the end of a walk that starts after `from` micro-steps with the first later place at which the steps have
 /// reached the target.
 std::string compare_walk(const WindowShape& shape, const Stepped& stepped, const WalkClock& clock, std::int64_t target,
                          std::size_t from = 0) {
@@ -98,7 +98,7 @@ std::string compare_walk(const WindowShape& shape, const Stepped& stepped, const
   return in_words(shape) + "\n  walked: " + field_by_field(walk.at()) + "\n  stepped:" + field_by_field(there);
 }
 
-/// What a walk to the end of the run adds to where it starts.
+/// Compares the counts that a walk to the end of the run adds to its start.
 std::string compare_rest(const WindowShape& shape, const Stepped& stepped, std::size_t from) {
   if (!stepped.ends) return {};
   WindowWalk walk(shape, stepped.positions[from]);

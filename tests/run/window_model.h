@@ -54,7 +54,7 @@ inline bool is_full(BoundaryCompare compare, std::int64_t counter, std::int64_t 
   return false;
 }
 
-/// What a walk carries from one micro-step to the next.
+/// State of a walk between micro-steps.
 struct Walk {
   std::int64_t updates = 0;
   std::int64_t position = 0;
@@ -113,7 +113,7 @@ inline void walk_epoch(const WindowShape& shape, std::int64_t epoch, Walk& walk,
       // A full window sets the counter back, unless it is one that is taken modulo N; a flushed one, if K4 says so.
       const bool counts_on = shape.knobs.boundary_compare == BoundaryCompare::modulo;
       if (line.reason == BoundaryReason::full && !counts_on) walk.counter = 0;
-      // At the end of an epoch a window is flushed even where it happens to be full.
+      // At the end of an epoch a window is flushed even if it happens to be full.
       const bool at_end = batch == length - 1 && shape.knobs.tail == EpochTail::flush;
       const bool flushed = at_end || line.reason != BoundaryReason::full;
       if (flushed && shape.knobs.counter_reset != CounterReset::never) walk.counter = 0;
@@ -149,7 +149,7 @@ inline Course walk_run(const WindowShape& shape) {
   return course;
 }
 
-/// What a window's end tells about its beginning.
+/// Fills in values of a window's beginning that only its end determines.
 inline void fill_sizes(Course& course) {
   for (std::size_t begin = 0; begin < course.lines.size();) {
     std::size_t end = begin;
@@ -365,7 +365,7 @@ inline WindowShape random_shape(std::uint64_t seed) {
   if (!preset && dice.chance(25)) change_lengths(dice, shape);
   // A counter that every epoch sets back before it is full: only another limit ends such a run.
   if (shape.knobs.counter_reset == CounterReset::epoch_end && !shape.max_epochs) shape.max_epochs = dice.from(1, 4);
-  // MMEngine is told how many micro-steps its run has; told too many, it never comes to the run's last window.
+  // MMEngine knows the number of its micro-steps in advance; with too many it never reaches the run's last window.
   const bool tells = shape.knobs.normalizer == Normalizer::run_remainder && shape.knobs.tail == EpochTail::carry;
   if (tells && dice.chance(40))
     shape.max_iters =

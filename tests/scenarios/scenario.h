@@ -11,10 +11,10 @@ struct ScenarioCase {
   QString file;
   QString words;
   QString spec_toml;
-  QString spec_file;  ///< where the text comes from; empty if it stands in the scenario
+  QString spec_file;  ///< file of the text; empty if the scenario contains it
   QStringList sets;
   QVector<std::pair<QString, QString>> expectations;  ///< directive, rest of the line
 };
 
-/// Every case of every *.run file in the folder. Fails the program with the file and line where one does not parse.
+/// Every case of every *.run file in the folder. Fails the program with file and line if one does not parse.
 QVector<ScenarioCase> load_scenarios(const QString& folder);

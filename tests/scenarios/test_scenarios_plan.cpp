@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scenarios say of plans: letters, divisors, schedules, findings. No training.
+// Expectations of the scenarios for plans: letters, divisors, schedules, findings. No training.
 #include <QTest>
 
 #include "accrue/run/fields/spec_io.h"
@@ -75,7 +75,7 @@ QString divisor_of(const MicroPlan& micro) {
 
 const QStringList series_words = {"updates", "sizes", "divisors", "schedule", "lr"};
 
-/// What a directive of numbers says of the plan, joined as the scenario writes it.
+/// Returns the plan's numbers for a directive, joined as the scenario writes them.
 QString series(const QString& directive, const RunPlan& plan) {
   QStringList words;
   for (const MicroPlan& micro : preview_windows(plan.window, 10'000)) {

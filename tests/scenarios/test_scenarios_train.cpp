@@ -47,7 +47,7 @@ QVector<double> weights_in(const QString& path) {
   return weights;
 }
 
-/// Runs accrue-run; its standard output. Fails the test where it does not end well.
+/// Runs accrue-run and returns its standard output. Fails the test if it fails.
 QByteArray run_program(const QStringList& arguments) {
   QProcess process;
   process.start(accrue::test::programPath("accrue-run"), arguments);
@@ -86,7 +86,7 @@ QMap<QString, QByteArray> contents_of(const QString& folder) {
   return contents;
 }
 
-/// Empty where they agree.
+/// Returns the difference; empty if they agree.
 QString difference(const QMap<int, double>& losses, const QMap<int, double>& expected, double tolerance) {
   for (auto each = losses.begin(); each != losses.end(); ++each) {
     const double other = expected.value(each.key(), NAN);

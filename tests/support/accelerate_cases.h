@@ -102,7 +102,7 @@ struct TwoLines {
   AcceleratedOptimizer& step_b = accelerator.prepare(sgd_b);
 };
 
-/// Where a loop clears gradients: after the step, before the scope, or in it before the backward.
+/// Place in a loop at which gradients are cleared: after the step, before the scope, or in it before the backward.
 enum class ClearAt { after_step, before_scope, before_backward };
 
 struct EightPoints {

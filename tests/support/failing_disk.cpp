@@ -38,7 +38,7 @@ const char* setting(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// The error that such a call meets on this disk; 0 where it cannot fail so.
+/// Returns the error of such a call on this disk; 0 if it cannot fail this way.
 int error_of(Kind kind) {
   const char* how = setting("FAILING_DISK_HOW");
   if (std::strcmp(how, "EMFILE") == 0) return kind == opens || kind == creates ? EMFILE : 0;

@@ -26,7 +26,7 @@ LossOut without_memory(const Batch& /*batch*/, const Tensors& /*outputs*/) {
   throw std::bad_alloc();
 }
 
-/// What no machine has.
+/// Needs more memory than any machine has.
 at::Tensor too_large() {
   return at::ones({std::int64_t{1} << 50});
 }

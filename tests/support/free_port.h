@@ -10,7 +10,7 @@
 
 namespace accrue::test {
 
-/// A port of 127.0.0.1 that was free just now; 0 where there is none.
+/// Returns a port of 127.0.0.1 that was free just now; 0 if there is none.
 inline int free_port() {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many damaged inputs a test makes. In the suite few; `PROGRAM TEST --inputs 100000 [function]` makes so many of
+// Number of damaged inputs that a test makes: few in the suite; `PROGRAM TEST --inputs 100000 [function]` sets it for
 // each kind.
 #pragma once
 

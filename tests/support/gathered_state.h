@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the newest checkpoint of a run holds, put together from the parts that its ranks wrote: parameters, moments,
-// masters and steps, whatever the layout.
+// Contents of a run's newest checkpoint, assembled from the parts that its ranks wrote in any layout: parameters,
+// moments, masters and steps.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,7 +14,7 @@
 
 namespace accrue::test {
 
-/// By name, without what belongs to one rank alone. Throws where there is none, or a tensor cannot be read.
+/// By name, without what belongs to one rank alone. Throws if there is none, or if a tensor cannot be read.
 inline std::map<std::string, at::Tensor> gathered_state(const std::filesystem::path& run_dir) {
   std::filesystem::path newest;
   long last = -1;
@@ -36,7 +36,7 @@ inline std::map<std::string, at::Tensor> gathered_state(const std::filesystem::p
   return state;
 }
 
-/// The first name under which the two differ, in a bit or by one lacking it; empty where they are the same. Ranks that
+/// The first name under which the two differ, in a bit or by one lacking it; empty if they are equal. Ranks that
 /// divide packed queries, keys and values [3 D, D] write them as [3, D, D]: the numbers are compared in their order.
 inline std::string first_difference(const std::map<std::string, at::Tensor>& a,
                                     const std::map<std::string, at::Tensor>& b) {

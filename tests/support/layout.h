@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ranks divide a model and its batches, as a test's rows name it, and as assignments of a spec.
+// Division of a model and its batches over ranks, as named in a test's rows and as assignments of a spec.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What processes listen on, read from /proc.
+// Addresses on which processes listen, read from /proc.
 #pragma once
 
 #include <sys/types.h>

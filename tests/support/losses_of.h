@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a course's evaluations measured, without the parts of their losses.
+// Losses measured by the evaluations of a course, without their parts.
 #pragma once
 
 #include <cstdint>

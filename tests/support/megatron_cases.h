@@ -45,7 +45,7 @@ inline double slope_of(const megatron::Prepared& prepared) {
   return prepared.model.chunks().at(0)->named_parameters()["weight"].item<double>();
 }
 
-/// Whatever the environment says.
+/// Options that ignore the environment.
 inline megatron::AcceleratorOptions with(megatron::MegatronLMPlugin plugin) {
   megatron::AcceleratorOptions options;
   options.megatron_lm_plugin = std::move(plugin);

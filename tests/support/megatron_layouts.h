@@ -23,7 +23,7 @@ struct MegatronLayout {
   bool sequence = false;
   bool sharded = false;
   Dtype dtype = Dtype::float64;
-  std::int64_t samples = 24;  ///< where they are no multiple of eight, the last update is filled up
+  std::int64_t samples = 24;  ///< if they are no multiple of eight, the last update is filled up
 };
 
 /// "t2 p2 c1 r1 s z f n19" as arguments.

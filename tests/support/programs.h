@@ -12,7 +12,7 @@
 
 namespace accrue::test {
 
-/// How a program ended and what it said.
+/// Exit and output of a program.
 struct Outcome {
   int status = -1;  ///< -1: a signal ended it, or it did not end
   QString out;
@@ -48,7 +48,7 @@ class Program {
     if (ended && process_.exitStatus() == QProcess::NormalExit) said_.status = process_.exitCode();
     return said_;
   }
-  /// What its standard error has held so far, for QVERIFY2.
+  /// Returns its standard error so far, for QVERIFY2.
   const char* errors() {
     hear();
     return qUtf8Printable(said_.err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A channel for a rank body that trains by itself: nobody asks for anything, and what is sent is kept.
+// A channel for a rank body that trains by itself: it makes no requests, and keeps what is sent.
 #pragma once
 
 #include <string>

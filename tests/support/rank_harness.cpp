@@ -31,7 +31,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Where a rank finds its descriptors.
+// Descriptors of a rank.
 constexpr int kReportFd = 3;
 constexpr int kLifelineFd = 4;
 constexpr int kStoreFd = 5;

@@ -27,7 +27,7 @@ namespace accrue::test {
 
 using namespace std::chrono_literals;
 
-/// What a rank body is given.
+/// Argument of a rank body.
 struct RankContext {
   int rank = 0;
   int world = 1;
@@ -45,7 +45,7 @@ struct NamedRankBody {
   RankBody body;
 };
 
-/// How a rank ended and what it said.
+/// Exit and reports of a rank.
 struct RankOutcome {
   bool timed_out = false;  ///< had to be killed at the deadline
   int exit_status = -1;    ///< -1 if a signal ended it

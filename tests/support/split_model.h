@@ -90,7 +90,7 @@ struct Trained {
   std::map<std::int64_t, double> losses;
 };
 
-/// What autograd makes of the parts in a row, micro-step after micro-step.
+/// Trains all parts in sequence by autograd, micro-step after micro-step.
 inline Trained by_autograd(std::int64_t parts, const std::vector<Batch>& batches) {
   std::vector<std::shared_ptr<Layer>> layers;
   for (std::int64_t i = 0; i < parts; ++i) layers.push_back(std::make_shared<Layer>(i));

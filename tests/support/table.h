@@ -11,7 +11,7 @@
 
 namespace accrue::test {
 
-/// Qt Test finds columns by name and keeps only where the name lies.
+/// Qt Test finds columns by name and keeps only the pointer to the name.
 inline constexpr std::array column_names{"0", "1", "2", "3", "4", "5", "6", "7"};
 
 template <typename... Cells>

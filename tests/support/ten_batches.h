@@ -57,7 +57,7 @@ inline double batch_of(std::int64_t m) {
   return static_cast<double>((m - 1) % 10 + 1);
 }
 
-/// What one update does to d = w - 2.
+/// Returns the factor of d = w - 2 in one update.
 inline double group_factor(std::initializer_list<int> group, double divisor) {
   double sum = 0.0;
   for (const int b : group) sum += 2.0 * b * b;

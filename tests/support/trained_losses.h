@@ -20,7 +20,7 @@ inline std::vector<double> losses_of(const std::vector<TrainedRank>& ranks) {
   return losses;
 }
 
-/// Relative, and infinite where there are not as many. `from`: where in `expected` they begin.
+/// Relative; infinite if the numbers differ. `from`: their first place in `expected`.
 inline double largest_difference(const std::vector<double>& found, const std::vector<double>& expected,
                                  std::size_t from = 0) {
   double most = found.size() + from == expected.size() ? 0.0 : INFINITY;

@@ -15,7 +15,7 @@
 
 namespace accrue::test {
 
-/// What to train and what happens on the way. Passed to the ranks as arguments.
+/// A training and its events on the way, passed to the ranks as arguments.
 struct TrainingScript {
   std::string spec;                   ///< TOML
   std::vector<std::string> set = {};  ///< and then "key=value", as accrue-run's --set

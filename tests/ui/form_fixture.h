@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the tests of the set-up form do with it.
+// Common actions of the tests of the set-up form.
 #pragma once
 
 #include "setup/field_form.h"

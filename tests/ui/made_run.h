@@ -116,7 +116,7 @@ struct MadeRun {
   }
 
   bool isEmpty(const MicroPlan& micro) const { return unlabelled.contains(micro.window + 1); }
-  /// What a rank says of one micro-step that begins at `time`.
+  /// Adds a rank's events of one micro-step that begins at `time`.
   void reportMicroStep(std::vector<RunEvent>& events, std::int64_t rank, const MicroPlan& micro, double value,
                        double time) const {
     const double middle = time + forward;

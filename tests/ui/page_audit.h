@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a designer marks on a page, found by machine: text that is cut, parts that lie outside, text and frames that do
-// not stand out, and what a screen reader could not name. Each function answers with a line for each mark.
+// Finds defects that a designer would mark on a page: cut text, parts that lie outside, text and frames with too little
+// contrast, and parts without a name for screen readers. Each function returns a line per defect.
 #pragma once
 
 #include <QAbstractScrollArea>
@@ -54,7 +54,7 @@ inline QList<QWidget*> visibleIn(QWidget* page) {
   return found;
 }
 
-/// How many pixels of its text the widget does not show; at most 0 where it shows all.
+/// Returns the number of pixels of its text that the widget does not show; at most 0 if it shows everything.
 inline int cutPixels(const QWidget* widget) {
   constexpr int none = 0;
   if (const auto* card = qobject_cast<const StartCard*>(widget))
@@ -108,7 +108,7 @@ inline QStringList cutTexts(QWidget* page) {
   return marks;
 }
 
-/// Parts of the page that nobody can see or scroll to.
+/// Parts of the page that a user can neither see nor scroll to.
 inline QStringList partsOutside(QWidget* page) {
   QStringList marks;
   for (QWidget* widget : page->findChildren<QWidget*>()) {
@@ -147,7 +147,8 @@ inline QStringList partsOutside(QWidget* page) {
   return marks;
 }
 
-/// How text stands out from what it is painted on: the median of the part, which is mostly ground, even a shaded one.
+/// Returns the contrast between text and its background: the median of the part, which is mostly background, even a
+/// shaded one.
 inline double contrastOn(const QImage& picture, const QRect& part, const QColor& ink) {
   std::vector<double> contrasts;
   for (int y = part.top(); y <= part.bottom(); ++y)
@@ -168,7 +169,7 @@ inline QStringList weakColours(QWidget* page) {
         .intersected(picture.rect());
   };
   for (const QWidget* widget : visibleIn(page)) {
-    // What is scrolled away is not painted.
+    // Parts that are scrolled away are not painted.
     const QRect seen = widget->visibleRegion().boundingRect();
     if (!widget->isEnabled() || seen.size() != widget->size()) continue;
     const QRect part = inPicture(QRect(widget->mapTo(page, QPoint()), widget->size()));

@@ -72,7 +72,7 @@ class PlotsFixture {
     frame();
   }
 
-  /// What the x axis shows now.
+  /// Returns the current range of the x axis.
   QCPRange xRange() {
     frame();
     return loss().canvas().x()->range();

@@ -192,7 +192,7 @@ class TestActions : public QObject {
     QTest::keyClicks(words, QStringLiteral("x axis:"));
     QTest::keyClick(words, Qt::Key_Down);
     QCOMPARE(list->currentItem()->text(), QStringLiteral("X axis: Update (2)"));
-    // What is named so comes before what has the words in its help.
+    // Commands with the words in their name come before those with the words in their help.
     for (const auto& [typed, found] :
          {std::pair("planner", "Panel: Planner"), std::pair("accumulation steps", "Field: Accumulation steps")}) {
       words->clear();

@@ -193,7 +193,7 @@ class TestChunked : public QObject {
     append(column, 10 * chunk + 1);
     QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, patience_ms);
     append(column, 10 * chunk);
-    // What is asked for last is tried last.
+    // Requests are tried in order.
     QVERIFY(!file.store(std::make_shared<std::byte>(), 1).get());
     QCOMPARE(failed.count(), 1);
     QVERIFY2(failed.front().front().toString().startsWith(folder.path()),
@@ -237,7 +237,7 @@ class TestChunked : public QObject {
     QCOMPARE(firstWrong(column), 2 * chunk);
   }
 
-  /// Ranges, marks and positions are asked for in chunks that have left, too.
+  /// Ranges, marks and positions also work in chunks that have left memory.
   void a_long_series_answers_as_a_short_one() {
     ClockTable clocks;
     SeriesStore store(clocks);

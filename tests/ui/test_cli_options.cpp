@@ -59,7 +59,7 @@ class TestCliOptions : public QObject {
     QCOMPARE(outcome.status, 0);
   }
 
-  /// On standard error, so that the one line stays one; without a display nobody could look at it.
+  /// On standard error, so that the output remains one line; without a display there is no window to show it.
   void selftest_names_a_picture_of_what_one_should_see() {
     qputenv("ACCRUE_FAKE_RANK", "micro_ms=1");
     const QString begins = QStringLiteral("what you should see: ");

@@ -121,7 +121,7 @@ class TestDocument : public QObject {
     QVERIFY(!document.isModified());
     document.undoStack()->undo();
     QVERIFY(document.isModified());
-    // What was never saved is modified, whatever its values.
+    // A document that was never saved counts as modified, whatever its values.
     document.restore(RunSpec{}, QStringLiteral("kept"), {}, {});
     QVERIFY(document.isModified());
     document.acceptEdits();
@@ -188,7 +188,7 @@ class TestDocument : public QObject {
     QVERIFY(!document.setSpec(other, QStringLiteral("Use another")));
     QCOMPARE(refused.count(), 3);
     QCOMPARE(document.spec(), before);
-    // What the sample lock makes follow is part of the edit.
+    // Values that follow by the sample lock are part of the edit.
     QVERIFY(document.setField(field("accumulation.micro_batch"), std::int64_t{4}));
     document.lockKeys({QStringLiteral("Lesson 9"), {}, {{"accumulation.steps", QStringLiteral("Four.")}}});
     document.setSampleLock(SampleLock::per_update);

@@ -74,7 +74,7 @@ class TestExchange : public QObject {
     QVERIFY(!QFile::exists(studio.dialogs.save_answer));
     QVERIFY(
         sheet->findChild<QLabel*>(QStringLiteral("exportVerdict"))->text().contains(QStringLiteral("another name")));
-    // What a tool cannot take is refused by its key.
+    // A setting that a tool does not support is refused by its key.
     studio.set("schedule.clock", std::string("samples"));
     QTRY_VERIFY_WITH_TIMEOUT(!save->isEnabled(), patience_ms);
     QVERIFY(
@@ -94,7 +94,7 @@ class TestExchange : public QObject {
     auto* source = sheet->findChild<QComboBox*>(QStringLiteral("exportSource"));
     auto* text = sheet->findChild<QPlainTextEdit*>(QStringLiteral("exportText"));
     QCOMPARE(source->currentText(), QStringLiteral("The run \u201C%1\u201D").arg(studio.control->run()->name()));
-    // What the run trained stays while the form is edited, and the form is one choice away.
+    // The run's own set-up stays selected while the form is edited; the form is the other choice.
     studio.set("accumulation.steps", std::int64_t{7});
     QTRY_VERIFY_WITH_TIMEOUT(studio.preflight->isCurrent(), patience_ms);
     QVERIFY(text->toPlainText().contains(QStringLiteral("\nN = 4 ")));
@@ -347,7 +347,7 @@ class TestExchange : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(studio.library->table()->rowCount(), 1, patience_ms);
     QCOMPARE(studio.dialogs.item_questions,
              (QStringList{QStringLiteral("Which of the log's scalars is the loss? objective, speed")}));
-    // What is no log is named.
+    // A file that is not a log is named.
     studio.dialogs.open_answer = studio.home->filePath(QStringLiteral("bare"));
     QVERIFY(QDir().mkdir(studio.dialogs.open_answer));
     studio.action("importLogAction")->trigger();

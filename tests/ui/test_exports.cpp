@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What leaves the window, and which plots are in it at the next start.
+// Exports from the window, and the plots that it shows at the next start.
 #include <QClipboard>
 #include <QDeadlineTimer>
 #include <QJsonArray>
@@ -124,7 +124,7 @@ class TestExports : public QObject {
     jobs.reset();
     QVERIFY(told);
     QCoreApplication::processEvents();
-    QVERIFY(!done);  // nobody is there to be told
+    QVERIFY(!done);  // no listener is left
   }
 
   void the_chosen_plots_are_there_again() {

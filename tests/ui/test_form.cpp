@@ -262,7 +262,7 @@ class TestForm : public QObject {
     QVERIFY(!studio.find("field.optimizer.lr")->isVisibleTo(studio.window.get()));
     search->clear();
     QVERIFY(studio.find("field.optimizer.lr")->isVisibleTo(studio.window.get()));
-    // Behind "advanced", and where the plug-in's own field has the name as well.
+    // Under "advanced", and at the plug-in's own field of the same name.
     QTest::keyClicks(search, QStringLiteral("tp_degree"));
     QVERIFY(studio.find("field.parallel.tensor")->isVisibleTo(studio.window.get()));
     QTest::keyClick(search, Qt::Key_Return);
@@ -419,7 +419,7 @@ class TestForm : public QObject {
     QVERIFY(!field->hasFocus());
     formOf(studio)->setEditable(true);
     QVERIFY(field->hasFocus());
-    // Who goes elsewhere meanwhile stays there.
+    // A user who has moved to another field in the meantime stays there.
     QWidget* search = studio.find("fieldSearch");
     formOf(studio)->setEditable(false);
     QWidget* table = studio.find("onlyDifferingBox");

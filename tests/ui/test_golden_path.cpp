@@ -64,7 +64,7 @@ class TestGoldenPath : public QObject {
     RunSeries* second = studio.control->run();
     QCOMPARE(second->spec()->accumulation.steps, 16);
     QCOMPARE(second->last().update, 12);
-    // Where one was typing before the run, one goes on typing after it.
+    // The field that had the focus before the run has it again afterwards.
     QVERIFY(QApplication::focusWidget());
     QCOMPARE(QApplication::focusWidget()->objectName(), QStringLiteral("field.accumulation.steps"));
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The lamp: the worst check counts, a resumed run's later checks are told again, and the table shows it where it burns.
+// The lamp: the worst check counts, a resumed run's later checks are announced again, and the table shows a lamp that
+// is lit.
 #include <QTest>
 
 #include "kit/number_text.h"

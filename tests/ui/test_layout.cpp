@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where things are in the window: small screens, layouts, docks by key, full screen, and a restart.
+// Arrangement of the window: small screens, layouts, docks by key, full screen, and a restart.
 #include <QDockWidget>
 #include <QLineEdit>
 #include <QMap>
@@ -84,7 +84,7 @@ class TestLayout : public QObject {
       settle();
       QCOMPARE(studio.window->size(), size);
     }
-    // It stops where a window of this height would hold too few lines, and the form keeps a few of its rows.
+    // It stops when a window of this height would hold too few lines, and the form keeps a few of its rows.
     QVERIFY2(textScale() >= 1.75 && textScale() < largestText, qPrintable(QString::number(textScale())));
     QVERIFY(studio.window->findChild<QToolBar*>()->iconSize().width() >= 1.7 * icon);
     QVERIFY(studio.find<QToolButton>("setupDock.close")->iconSize().width() >= 1.7 * close);

@@ -57,7 +57,7 @@ class Tree {
   QAccessibleInterface* find(QAccessible::Role role, const char* name) const {
     return under(root_, role, QLatin1String(name));
   }
-  /// What a screen reader does with a button, a tab or a command of a menu.
+  /// Presses a button, a tab or a menu command, as a screen reader does.
   bool press(QAccessible::Role role, const char* name) const {
     QAccessibleInterface* pressed = find(role, name);
     if (!pressed || pressed->state().disabled || !pressed->actionInterface()) return false;
@@ -75,7 +75,7 @@ class Tree {
     box->editableTextInterface()->replaceText(0, box->textInterface()->characterCount(), QLatin1String(text));
     return true;
   }
-  /// What stands in the box with that label; on Linux the label is what a box of choices is told by.
+  /// Returns the choice of the box with that label; on Linux a box of choices is found by its label.
   QString chosen(const char* label) const {
     QString said;
     everyNode(root_, [&](QAccessibleInterface* node) {
@@ -88,7 +88,7 @@ class Tree {
   QString cell(const char* table, int row, int column) const {
     return textAt(find(QAccessible::Table, table), row, column);
   }
-  /// What a column says of the run with this N; empty while there is none.
+  /// Returns the text of a column for the run with this N; empty if there is none.
   QString cellOfRun(const char* steps, const char* column) const {
     QAccessibleInterface* runs = find(QAccessible::Tree, "Runs");
     const int wanted = columnOf(runs, "N"), asked = columnOf(runs, column);
@@ -409,7 +409,7 @@ class TestLegible : public QObject {
     QCOMPARE(wordOf("sampleLock"), QStringLiteral("Keep"));
     QCOMPARE(wordOf("field.megatron.recompute_activations"), QStringLiteral("recompute"));
     QCOMPARE(wordOf("field.model.heads"), QString());
-    // What shows something is explained by what it shows.
+    // The explanation of a display follows what it shows.
     QCOMPARE(wordOf("windowLamp"), QStringLiteral("lamp"));
     QVERIFY(studio.find("windowLamp")->focusPolicy() != Qt::NoFocus);
     const std::pair<const char*, const char*> plots[] = {{"Loss plot", "loss"},

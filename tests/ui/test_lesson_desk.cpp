@@ -316,7 +316,7 @@ class TestLessonDesk : public QObject {
     };
     lower();
     QTRY_VERIFY_WITH_TIMEOUT(studio.sees("teaching.bug"), patience_ms);
-    // Who scrolls away is left alone.
+    // The form does not scroll back once the user has scrolled away.
     form->verticalScrollBar()->triggerAction(QAbstractSlider::SliderToMinimum);
     lower();
     settle();

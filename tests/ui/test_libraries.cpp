@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Specs that name parts of a plug-in library, from the studio, over ranks that load it: chosen once in a dialog,
-// remembered by contents, recorded with every run, found again when a run goes on. The studio itself loads none.
+// remembered by contents, recorded with every run, found again when a run continues. The studio itself loads none.
 #include <QCheckBox>
 #include <QClipboard>
 #include <QDialogButtonBox>
@@ -247,7 +247,7 @@ class TestLibraries : public QObject {
     QCOMPARE(studio.table()->rowCount(), 1);
   }
 
-  /// A run goes on with the libraries of its record; one that has moved is named, and found again by the user.
+  /// A run continues with the libraries of its record; one that has moved is named, and found again by the user.
   void a_run_goes_on_with_a_library_that_has_moved_data() {
     const Rows<bool, bool> row;
     row("resumed", false, false);

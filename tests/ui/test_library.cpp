@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Runs from disk: what was asked for and what was not, runs that others host, and colours that stay.
+// Runs from disk: requested ones and others, runs hosted elsewhere, and colours that stay.
 #include <QDir>
 #include <QFile>
 #include <QSet>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr int patience_ms = 30000;
 
-/// A run folder; whoever holds its writer hosts the run.
+/// A run folder; the holder of its writer hosts the run.
 RunWriter hosted(const QString& folder, std::int64_t updates) {
   auto writer = RunWriter::create(folder.toStdString(), "accrue = 1\n[accumulation]\nsteps = 4\n");
   if (!writer) qFatal("%s", writer.error().text().c_str());
@@ -123,7 +123,7 @@ class TestLibrary : public QObject {
     QVERIFY(QFileInfo(QDir(folder).filePath(QStringLiteral("events.jsonl"))).size() > block);
     RunLibrary library(home.filePath(QStringLiteral("runs")));
     QSignalSpy loaded(&library, &RunLibrary::loaded);
-    // Found with its first block, before the second is asked for.
+    // Found with its first block, before the second is requested.
     connect(&library, &RunLibrary::liveFound, this, [&writer] {
       if (!writer) return;
       finish(std::move(*writer), updates);

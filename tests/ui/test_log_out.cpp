@@ -27,7 +27,7 @@ class TestLogOut : public QObject {
   Q_OBJECT
   HostHome home_;
 
-  /// What a run says of its ranks: their process ids, and how many updates it has had.
+  /// A run's record of its ranks: their process ids, and the number of its updates.
   struct Record {
     std::vector<pid_t> ranks;
     int updates = 0;

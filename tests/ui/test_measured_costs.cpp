@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What ranks that really train measured, beside what the plan said: on the planner's bar and in the cells of the
+// Costs measured by ranks that really train, beside the planned ones: on the planner's bar and in the cells of the
 // iso-batch explorer.
 #include <QComboBox>
 #include <QLabel>
@@ -27,7 +27,7 @@ class TrainingStudio : public StudioFixture {
   }
 };
 
-/// How often the colour of what a bar begins with comes on the way down its left edge: in each bar, and in the legend.
+/// Counts the occurrences of a bar's first colour down the left edge: one per bar, and one in the legend.
 int marks(MemoryBar* bar) {
   const QImage image = bar->grab().toImage();
   const QRgb first = image.pixel(1, 2);
@@ -62,7 +62,7 @@ class TestMeasuredCosts : public QObject {
     QVERIFY(bar->sizeHint().height() > height);
     QTRY_COMPARE_WITH_TIMEOUT(marks(bar), before + 1, patience_ms);
     QVERIFY(!measured->text().contains(QStringLiteral("pauses")));
-    // The newest run is told of, and what it waited for a person is no time of its own.
+    // The newest run is shown, and time spent waiting for the user does not count.
     studio.action("runPausedAction")->trigger();
     QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::paused, 2 * patience_ms);
     studio.action("pauseAction")->trigger();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the narrator tells of a run besides its states and its progress, in which order and how often.
+// Announcements of the narrator besides states and progress: their contents, order and frequency.
 #include <QElapsedTimer>
 
 #include "studio_fixture.h"

@@ -75,7 +75,7 @@ class AuditedStudio : public RunningStudio {
   }
 };
 
-/// What was found, once each.
+/// Findings, each once.
 class Marks {
  public:
   void add(const QString& page, const QStringList& found) {
@@ -315,7 +315,7 @@ updates = 2
     QTRY_COMPARE(area->horizontalScrollBar()->maximum(), 0);
     QTRY_COMPARE(area->verticalScrollBar()->maximum(), 0);
     QCOMPARE(cutTexts(start), QStringList());
-    // Whatever its shape, the examples can be opened from it.
+    // The examples can be opened from every shape of the page.
     const bool cards = studio.find("startTenBatches")->isVisible();
     QCOMPARE(studio.find("startExamples")->isVisible(), !cards);
     if (size.width() >= usual.width()) QVERIFY(cards);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A pair of runs that train at the same time, or one after another where the machine has too few cores.
+// A pair of runs that train at the same time, or one after another if the machine has too few cores.
 #include <QDialog>
 #include <cstdint>
 
@@ -29,7 +29,7 @@ class TestPair : public QObject {
     QCOMPARE(second->spec()->accumulation.steps, 2);
     for (const RunSeries* run : {first, second}) {
       QCOMPARE(run->plan()->threads_per_rank, 2);
-      QVERIFY(!run->spec()->launch.threads_per_rank);  // nobody asked for them
+      QVERIFY(!run->spec()->launch.threads_per_rank);  // the user has not set them
     }
     const auto names = [&studio] {
       QStringList all;

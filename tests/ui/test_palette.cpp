@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whatever palette ships must be told apart by everybody: distances are computed in CIELAB, in normal sight and under
-// the simulations of Machado, Oliveira and Fernandes (2009) at full severity.
+// The colours of every shipped palette must be distinguishable for everyone. Distances are computed in CIELAB, in
+// normal sight and under the simulations of Machado, Oliveira and Fernandes (2009) at full severity.
 #include <QApplication>
 #include <QLineEdit>
 #include <QSignalSpy>

@@ -134,7 +134,7 @@ class TestPipeline : public QObject {
     QVERIFY(view.timeline().lanes == expected.lanes);
     QVERIFY2(open.header(0)->badge().startsWith(badge), qPrintable(open.header(0)->badge()));
     QVERIFY(!open.panel.measured()->isVisible());
-    // Each block has the colour of its kind where the schedule says it runs.
+    // Each block has the colour of its kind at the time that the schedule gives it.
     const QImage image = open.panel.planned()->grab().toImage();
     const ThemeColors colors = themeColors(open.panel.palette());
     const auto isFilled = [&](const QPointF& at, const QColor& tint, double cover) {

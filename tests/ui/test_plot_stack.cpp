@@ -132,7 +132,7 @@ class TestPlotStack : public QObject, PlotsFixture {
     const Painted late = painted(3'000'000);  // of 4 ms
     QVERIFY2(together.collective > 100 && late.collective > 0 && late.collective < together.collective / 2,
              qPrintable(QStringLiteral("%1, late %2").arg(together.collective).arg(late.collective)));
-    // What the transfer left is hatched.
+    // The rest of the transfer is hatched.
     const int freed = together.collective - late.collective;
     QVERIFY2(late.waiting - together.waiting > freed / 16,
              qPrintable(QStringLiteral("%1, late %2").arg(together.waiting).arg(late.waiting)));
@@ -167,7 +167,7 @@ class TestPlotStack : public QObject, PlotsFixture {
     const LaneClock wall(lane, none, Clock::seconds);
     QCOMPARE(wall.toX(60.0), 60.0);
     QCOMPARE(wall.shown(10.0, 164.0), 154.0);
-    // What comes again after a resume brings its own pauses.
+    // Micro-steps repeated after a resume bring their own pauses.
     timeline.rewind(1);
     timeline.take(0, work(2, ComputeKind::forward, 12));
     timeline.take(0, work(2, ComputeKind::backward, 13));
@@ -196,7 +196,7 @@ class TestPlotStack : public QObject, PlotsFixture {
     const auto isText = [&](int x, int y) { return near(image.pixel(x, y), lightColors().text, 2); };
     int framed = 0, bare = 0;
     for (int y = area.top(); y < area.top() + area.height() / 2; ++y) {
-      int from = -1;  // where a collective's colour began in this row
+      int from = -1;  // start of a collective's colour in this row
       for (int x = area.left(); x < area.right(); ++x) {
         const bool inside = near(image.pixel(x, y), lightColors().collective, 2);
         if (inside && from < 0) from = x;
@@ -544,7 +544,7 @@ class TestPlotStack : public QObject, PlotsFixture {
     // Two ranks reduce 4096 bytes once in each of ten windows of four micro-steps.
     QCOMPARE(strip().header().badge(), QStringLiteral("10 gradient reductions, %1 (every micro-step: %2)")
                                            .arg(bytesText(2 * 4096 * 10), bytesText(2 * 4096 * 40)));
-    // Whose bytes these are, and how the planner's differ.
+    // The tooltip says which bytes these are, and how the planner's differ.
     QVERIFY(strip().header().toolTip().contains(QStringLiteral("what all ranks together hand in")));
     QVERIFY(strip().header().toolTip().contains(QStringLiteral("The planner says what is sent")));
   }
@@ -594,7 +594,7 @@ class TestPlotStack : public QObject, PlotsFixture {
     QVERIFY2(badge.contains(QStringLiteral("every micro-step: ")), qPrintable(badge));
     const QString needed = badge.left(badge.indexOf(QLatin1Char(')')) + 1);
     const QFontMetrics metrics(textFont(TextSize::small));
-    // What set-up and window leave to the plots, at widths of 1366 and 1024.
+    // Widths that remain for the plots in windows of 1366 and 1024 pixels.
     for (const int width : {1366 - 368 - 280, 1024 - 368 - 280})
       QVERIFY2(metrics.horizontalAdvance(needed) + 2 * space::betweenGroups <= width, qPrintable(needed));
     // It is painted, too: below the title, in the muted colour of text.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What plots paint, by meaning: whether a thing that must be seen has its colour where it must be.
+// Painting of plots, by meaning: a thing that must be visible has its colour at its place.
 #include <QAccessible>
 #include <QBuffer>
 #include <QClipboard>
@@ -45,7 +45,7 @@ class TestPlots : public QObject, PlotsFixture {
     run.append(last);
     return run;
   }
-  /// What the header says of two seeds, of which the last has the focus.
+  /// Returns the header's text for two seeds, the last of which has the focus.
   QString groupTextAt(double x) {
     area_->goTo(x);
     frame();
@@ -203,7 +203,7 @@ class TestPlots : public QObject, PlotsFixture {
     // 40 updates after the rise: (1 - 0.9^40) / (1 - 0.9^90) = 0.98529 of it.
     show({&seed(1, 100, 2, raised(1)), &seed(2, 100, 3, raised(2))});
     QCOMPARE(groupTextAt(90.0), QStringLiteral("2.485 (1.985 to 2.985) smoothed, 2.500 (2.000 to 3.000) raw"));
-    // What alternates by 1 alternates by 0.1 / 1.9 once it is smoothed.
+    // Values that alternate by 1 alternate by 0.1 / 1.9 after smoothing.
     show({&seed(1, 200, 4, opposed(1)), &seed(2, 200, 5, opposed(2))});
     QCOMPARE(groupTextAt(200.0), QStringLiteral("2.000 (1.947 to 2.053) smoothed, 2.000 (1.000 to 3.000) raw"));
     const QString caption = area_->figure({}).caption;

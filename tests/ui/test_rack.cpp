@@ -171,7 +171,7 @@ class TestRack : public QObject {
     QTest::keyClick(field, Qt::Key_A, Qt::ControlModifier);
     QTest::keyClicks(field, QStringLiteral("4"));
     QCOMPARE(studio.document.spec().parallel.data, 4);
-    // What is no number is said, and is gone when the field is left.
+    // Text that is not a number is reported, and removed when the field loses the focus.
     QTest::keyClick(field, Qt::Key_A, Qt::ControlModifier);
     QTest::keyClicks(field, QStringLiteral("x"));
     QVERIFY(!studio.card("data")->reason().isEmpty());
@@ -214,7 +214,7 @@ class TestRack : public QObject {
     const QString groups = studio.find<QLabel>("rankGroups")->accessibleName();
     for (const char* said : {"tensor group 4 5,", "data group 5 7,", "pipeline group 1 5,"})
       QVERIFY2(groups.contains(QLatin1String(said)), qPrintable(groups));
-    // What is lit differs from what is not: cells out of the groups are dimmed.
+    // Highlighted cells differ from the others: cells outside the groups are dimmed.
     const QImage lit = cells->grab().toImage();
     QTest::mouseMove(cells, QPoint(cells->width() - 1, cells->height() - 1));
     QVERIFY(cells->lit(Axis::tensor).empty());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What users say of runs, how they find them, and how they delete them.
+// Notes on runs, search, and deletion.
 #include <QDir>
 #include <QFile>
 #include <QSignalSpy>

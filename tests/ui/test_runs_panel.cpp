@@ -79,7 +79,7 @@ class TestRunsPanel : public QObject {
     QCOMPARE(studio.panel->shownRuns(), QList<RunSeries*>{studio.control->run()});
     QCOMPARE(studio.window->plots()->runs(), QList<RunSeries*>{studio.control->run()});
     QCOMPARE(studio.panel->currentRun(), studio.control->run());
-    // Looked at in passing, it is drawn until the focus goes on.
+    // A run that is only passed is drawn until the focus moves on.
     studio.clickName(row);
     QCOMPARE(studio.panel->currentRun(), other);
     QCOMPARE(studio.panel->shownRuns().size(), 2);
@@ -186,7 +186,7 @@ class TestRunsPanel : public QObject {
     QVERIFY2(header->sectionSize(last) <= 84, qPrintable(QString::number(header->sectionSize(last))));
     const int name = header->sectionSize(RunTableModel::nameColumn);
     QVERIFY2(name > 300, qPrintable(QString::number(name)));
-    // What a user gives another column, it gives away.
+    // The column gives way when the user widens another one.
     studio.table->header()->resizeSection(RunTableModel::stateColumn, 150);
     QCOMPARE(left(), 0);
     QCOMPARE(header->sectionSize(RunTableModel::nameColumn), name - (150 - 112));
@@ -365,7 +365,7 @@ class TestRunsPanel : public QObject {
     QVERIFY(bar->text().contains(QStringLiteral("Ctrl+click")));
     studio.panel->showOnly({studio.run(1)});
     QVERIFY(!bar->text().contains(QStringLiteral("Ctrl+click")));
-    // What speaks of curves goes with them.
+    // Texts about curves disappear with them.
     QTest::keyClick(studio.table, Qt::Key_D);
     QVERIFY(bar->text().contains(QStringLiteral("Ctrl+click")));
     studio.action("startPageAction")->trigger();

@@ -432,7 +432,7 @@ class TestSeries : public QObject {
     QVERIFY(std::abs(run.last().samplesPerSecond - 32.0 / window) < 0.15 * 32.0 / window);
   }
 
-  /// 0.103 s an update, of 32 samples. Where a run is paused it says so, and again when it goes on.
+  /// 0.103 s an update, of 32 samples. A paused run is reported as such, and again when it continues.
   void a_pause_is_no_part_of_the_pace_data() {
     QTest::addColumn<std::vector<std::int64_t>>("pausedAfter");
     QTest::newRow("before the first update") << std::vector<std::int64_t>{0};
@@ -500,7 +500,7 @@ class TestSeries : public QObject {
     QCOMPARE(run.outcome().outcome, QStringLiteral("failed"));
   }
 
-  /// Views look once a batch: what was so only in between is told, too.
+  /// Views update once per batch; a state that existed only in between is reported too.
   void a_state_that_comes_back_within_a_batch_has_moved() {
     RunReport report;
     report.take(MadeRun::state("running"));

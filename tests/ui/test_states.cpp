@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What may be done in each state: the table, and a real run through its states.
+// Commands that each state allows: the table, and a real run through its states.
 #include <QAction>
 #include <QDir>
 #include <QFile>
@@ -171,7 +171,7 @@ class TestStates : public QObject {
     RunSeries stopping(QStringLiteral("made"), 0);
     stopping.append({{supervisor_rank, 1, 0, StateChanged{.state = "stopping", .detail = detail.toStdString()}}});
     QCOMPARE(stateSentence(stopping, RunState::stopping), said);
-    // Before the supervisor has answered, nobody knows.
+    // Unknown before the supervisor has answered.
     QCOMPARE(stateSentence(RunSeries(QStringLiteral("asked"), 0), RunState::stopping),
              QStringLiteral("press Stop again to kill"));
   }
@@ -307,7 +307,7 @@ class TestStates : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(bar->isVisible(), patience_ms);
     auto* action = studio.find<QPushButton>("messageAction");
     QTRY_VERIFY_WITH_TIMEOUT(action->text().startsWith(QStringLiteral("Resume from update")), patience_ms);
-    qputenv("ACCRUE_FAKE_RANK", "micro_ms=1");  // this time nobody dies
+    qputenv("ACCRUE_FAKE_RANK", "micro_ms=1");  // this time no rank dies
     QTest::mouseClick(action, Qt::LeftButton);
     QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
     QCOMPARE(studio.control->run()->outcome().outcome, QStringLiteral("finished"));

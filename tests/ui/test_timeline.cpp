@@ -258,7 +258,7 @@ class TestTimeline : public QObject {
     QVERIFY(std::abs(timeline.bytes() - kept / 4 * 64) < 64);  // an average of windows, within one of them
     const double longest = 16.0 * 14.0;                        // of a place's micro-steps
     QVERIFY(std::abs(lane.spent(1e12).forward - LongRun::forwards(kept)) < longest);
-    // What is trained again is counted on from there.
+    // Repeated micro-steps are added from there on.
     const double before = lane.spent(1e12).forward;
     LongRun again;
     SyncTimeline skipped;
@@ -286,7 +286,7 @@ class TestTimeline : public QObject {
                                {endMs * 1'000'000}});
     };
     reduce(0, 1000, 4000);
-    QCOMPARE(timeline.lanes().at(0).spent(100.0).collective, 0.0);  // nobody else was there yet
+    QCOMPARE(timeline.lanes().at(0).spent(100.0).collective, 0.0);  // no other rank had arrived yet
     reduce(1, 1500, 2500);
     reduce(3, 2000, 2500);
     QCOMPARE(timeline.lanes().at(1).sync.front().transfer, 2.0);
@@ -420,7 +420,7 @@ class TestTimeline : public QObject {
   }
 
   void collectives_that_overlap_are_kept_and_their_time_counts_once() {
-    // A reduction over data from 1 to 5 s goes on beside two over tensor, and is reported last.
+    // A reduction over data from 1 to 5 s overlaps two over tensor, and is reported last.
     SyncTimeline timeline;
     timeline.take(0, Sync{{1, 1, 1},
                           {4, 4, 4},

@@ -102,7 +102,7 @@ class TestTyping : public QObject {
     pasteInto(studio.find(QStringLiteral("field.%1").arg(key)), text);
     QVERIFY(studio.document.spec() == before);
     QVERIFY(!studio.find(QStringLiteral("finding.%1").arg(key))->isHidden());
-    // What stands in the form is not what would run, so nothing runs.
+    // The form shows something else than would run, so nothing runs.
     studio.press(Qt::Key_F5);
     QCOMPARE(studio.control->state(), RunState::idle);
     QVERIFY(studio.find("messageBar")->isVisible());
@@ -167,7 +167,7 @@ class TestTyping : public QObject {
       QCOMPARE(steps->text(), QStringLiteral("4"));
       QVERIFY(formOf(studio)->rejectedFields().isEmpty());
     }
-    // What was typed before is a step of its own.
+    // Earlier typing is a separate undo step.
     typeInto(steps, QStringLiteral("8"));
     QTest::keyClick(steps, Qt::Key_Tab);
     outlastMerging();
@@ -217,7 +217,7 @@ class TestTyping : public QObject {
       QVERIFY(formOf(studio)->rejectedFields().isEmpty());
       QVERIFY(!formOf(studio)->isAncestorOf(QApplication::focusWidget()));
     }
-    // What Enter has confirmed stays.
+    // A value confirmed by Enter stays.
     typeInto(steps, QStringLiteral("16"));
     QTest::keyClick(steps, Qt::Key_Return);
     QTest::keyClick(steps, Qt::Key_Escape);

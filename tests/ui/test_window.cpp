@@ -186,7 +186,7 @@ class TestWindow : public QObject {
     studio.dialogs.close_answer = {CloseAnswer::checkpointAndStop, false};
     QSignalSpy asked(studio.window->closeGuard(), &CloseGuard::stillSaving);
     QVERIFY(!studio.window->close());
-    // More than one deadline passes and nobody is killed.
+    // More than one deadline passes, and no rank is killed.
     QTRY_VERIFY_WITH_TIMEOUT(asked.count() >= 3, patience_ms);
     QVERIFY(studio.control->isLive());
     QVERIFY(studio.offered("Stop now"));
@@ -498,7 +498,7 @@ class TestWindow : public QObject {
     QCOMPARE(studio.control->run()->series(Metric::updateLoss).size(), std::size_t{60});
   }
 
-  /// Its checkpoints stayed where it was trained.
+  /// Its checkpoints remained on the machine that trained it.
   void a_run_from_a_bundle_is_not_offered_for_resume() {
     const auto home = std::make_shared<QTemporaryDir>();
     std::filesystem::path folder;

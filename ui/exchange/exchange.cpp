@@ -108,7 +108,7 @@ void Exchange::noteFocus() {
 
 void Exchange::showCode() {
   if (!sheet_) sheet_ = new CodeExportSheet(parts_.document, parts_.preflight, parts_.dialogs, parts_.window);
-  // What the user touched last is what is meant.
+  // The user means whatever was used last: the form or the run.
   if (!sheet_->isVisible()) sheet_->offer(parts_.runs->currentRun(), !form_is_newer_);
   raiseWindow(sheet_);
 }

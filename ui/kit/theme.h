@@ -29,7 +29,7 @@ inline constexpr int toolIcon = 24;
 enum class TextSize { small, body, title };
 /// The system's UI font at 0.85, 1.0 or 1.25 of its size.
 QFont textFont(TextSize size, QFont::Weight weight = QFont::Normal);
-/// The same with digits of equal width, for numbers that change live.
+/// The UI font with digits of equal width, for numbers that change live.
 QFont tabularFont(TextSize size = TextSize::body);
 /// Font of the log and of code.
 QFont codeFont();

@@ -25,7 +25,7 @@ class RunSeries;
 ///
 /// A question whose runs have ended is withdrawn, and the window closes.
 ///
-/// What closing does with each run, in any place of the window:
+/// Effect of closing on each run of the window:
 ///
 ///   hosting | keep running          | checkpoint and stop | stop now
 ///   --------|-----------------------|---------------------|--------------

@@ -9,7 +9,7 @@ class Actions;
 class CloseGuard;
 class MessageBar;
 
-/// Says in the message bar what keeps the window from closing, and lets the user forget a remembered answer.
+/// Shows in the message bar why the window cannot close yet, and lets the user forget a remembered answer.
 class CloseMessages : public QObject {
   Q_OBJECT
 

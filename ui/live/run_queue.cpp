@@ -50,7 +50,7 @@ bool RunQueue::waits(std::size_t index) const {
 }
 
 bool RunQueue::move(std::size_t index, int by) {
-  const std::size_t to = index + static_cast<std::size_t>(by);  // wraps below 0, where nothing waits
+  const std::size_t to = index + static_cast<std::size_t>(by);  // wraps around below 0, to an index without a run
   if (!waits(index) || !waits(to)) return false;
   std::swap(runs_[index], runs_[to]);
   Q_EMIT changed();

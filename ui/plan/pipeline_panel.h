@@ -99,7 +99,7 @@ class PipelinePanel : public QWidget {
   PipelineView* measured_;
   QVBoxLayout* halves_;
   QPointer<QDockWidget> dock_;
-  int asked_height_ = 0;  ///< the height that was last asked for
+  int asked_height_ = 0;  ///< the height requested last
   QTimer later_;
   QElapsedTimer since_window_;
   std::uint64_t seen_revision_ = 0;

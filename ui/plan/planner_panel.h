@@ -37,7 +37,7 @@ class PlannerPanel : public QWidget {
   void showEvent(QShowEvent* event) override;
 
  private:
-  /// When runs may have changed; it does nothing while the panel is hidden.
+  /// Call it when runs may have changed. Does nothing while the panel is hidden.
   void refresh();
   void connectSignals(const RunControl* control);
   void showPlan();

@@ -143,7 +143,7 @@ class TransferTime {
   void add(const SyncSpan& span);
   /// Seconds before a moment in which collectives that train the weights were in progress.
   double training(double time) const { return training_.spent(time); }
-  /// The same for the others alone.
+  /// Seconds before a moment in which only other collectives were in progress.
   double aside(double time) const { return all_.spent(time) - training_.spent(time); }
   void condense(const std::vector<double>& moments);
   void thin();

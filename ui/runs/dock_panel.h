@@ -30,7 +30,7 @@ struct DockPanel {
   std::function<void(RunSeries*)> set_run = {};      ///< another run has the focus; nullptr: none has
   std::function<void()> refresh = {};                ///< numbers have moved; at most once a frame
   std::function<void(bool)> set_editable = {};       ///< whether the set-up can be edited
-  std::function<const RunSeries*()> speaks_of = {};  ///< the run whose name stands in the title
+  std::function<const RunSeries*()> speaks_of = {};  ///< the run that the title names
 };
 
 }  // namespace accrue::ui

@@ -46,7 +46,7 @@ class EventLogModel : public QAbstractTableModel {
   static bool isTrace(const QString& kind);
   /// Number of rows that have left the rings; the run folder still has them.
   std::int64_t dropped() const;
-  /// The same for one run: its traces, or its other events.
+  /// Number of one run's rows that have left a ring: its traces, or its other events.
   std::int64_t dropped(const QString& runId, bool traces) const;
   /// A row as one line, tab separated (Copy).
   QString textOf(int row) const;

@@ -137,7 +137,7 @@ void MeasuredSeries::takeMeasured(const ClockPoint& at, const accrue::Update& bo
   appendParts(scalars_, at, body.scalars);
 }
 
-/// What the run was paused for counts with the update that it was held in.
+/// Adds the pause to the update during which the run was held.
 void MeasuredSeries::takePause() {
   const ClockColumn& seconds = updateClocks_[Clock::seconds];
   const std::size_t newest = updateClocks_.size() - 1;
@@ -262,7 +262,7 @@ void MeasuredSeries::rewindTo(std::int64_t update, std::int64_t position) {
   offsetPending_ = true;
 }
 
-/// Keeps so many updates and micro-steps, and of all else what was measured up to that update.
+/// Keeps this many updates and micro-steps, and other measurements up to that update.
 void MeasuredSeries::truncate(std::size_t updates, std::size_t microSteps, double keptUpdate) {
   const std::size_t evaluations = evaluationClocks_[Clock::update].upperBound(keptUpdate);
   updateLoss_.truncate(updates);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// MeasuredSeries: what a run measured, as points. An update is a point as it is; MicroStepJoin makes one of all
-// replicas' reports of a micro-step. Each point is kept in a SeriesStore with its positions on every clock.
+// MeasuredSeries: the measurements of a run as points. Each update is a point; MicroStepJoin merges all replicas'
+// reports of a micro-step into one. A SeriesStore keeps each point with its positions on every clock.
 #pragma once
 
 #include <QString>
@@ -43,24 +43,24 @@ struct LastValues {
   double samplesPerSecond = none;  ///< over all ranks
   double tokensPerSecond = none;   ///< over all ranks
   double seconds = 0.0;
-  double unpausedSeconds = 0.0;  ///< of them, those in which the run was not paused: what a forecast goes by
+  double unpausedSeconds = 0.0;  ///< without pauses; forecasts use it
   std::int64_t memoryBytes = 0;  ///< resident memory of all ranks together
   std::int64_t wireBytes = 0;    ///< sent by all ranks
   std::int64_t collectives = 0;  ///< of one rank
 };
 
-/// What a rank reported of its memory: of its device, or resident where it computes on the CPU.
+/// Memory that a rank reported: of its device, or resident memory if it computes on the CPU.
 struct RankMemory {
   ClockTable clocks;
   SeriesStore mebibytes{clocks};
 };
 
-/// What some runs measure at an update and others do not, at the updates that did.
+/// An optional measurement, at the updates that have it.
 struct UpdateSeries {
   ClockTable clocks;
   SeriesStore values{clocks};
   void append(const ClockPoint& at, double value);
-  /// Keeps what was measured up to that update.
+  /// Drops values after that update.
   void rewindTo(double update);
 };
 /// The parts of a loss, by name.
@@ -76,10 +76,10 @@ class MeasuredSeries {
   /// Micro-steps become points only in takeJoined().
   void take(const accrue::RunEvent& event);
   void takeJoined();
-  /// The run goes on from a checkpoint, so many micro-steps into the window after an update: what came later is
-  /// dropped.
+  /// Drops everything after a checkpoint from which the run continues: `position` micro-steps into the window after
+  /// `update`.
   void rewindTo(std::int64_t update, std::int64_t position);
-  /// The parts of the losses and the scalars stay, empty: a table may show them.
+  /// Clears all values. The parts of the losses and the scalars remain as empty series, because a table may show them.
   void clear();
 
   MicroStepJoin& join() { return join_; }
@@ -91,15 +91,15 @@ class MeasuredSeries {
   double meanPace() const;
   /// Empty if nothing was measured.
   const SeriesStore& series(Metric metric) const;
-  /// What the loss is the sum of, of updates and of evaluations.
+  /// Terms of the loss, of updates and of evaluations.
   const PartSeries& lossParts() const { return lossParts_; }
   const PartSeries& evaluationParts() const { return evaluationParts_; }
-  /// What a program measures besides, with updates and with evaluations.
+  /// Additional scalars of a program, of updates and of evaluations.
   const PartSeries& scalars() const { return scalars_; }
   const PartSeries& evaluationScalars() const { return evaluationScalars_; }
-  /// The loss scale at updates that were left out; 0 where losses are not scaled.
+  /// The loss scale at skipped updates; 0 if losses are not scaled.
   const SeriesStore& skippedUpdates() const { return skippedUpdates_.values; }
-  /// Recorded weights, one series a weight.
+  /// Recorded weights, one series per weight.
   const std::vector<std::unique_ptr<SeriesStore>>& weights() const { return weights_; }
   /// By rank.
   const std::map<std::int64_t, std::unique_ptr<RankMemory>>& memory() const { return memory_; }
@@ -109,7 +109,7 @@ class MeasuredSeries {
   double latest(Clock clock) const;
 
  private:
-  /// How long a run was paused, from its start to an update.
+  /// Total pause of a run from its start to an update.
   struct PausedUntil {
     std::size_t update = 0;  ///< place in the clocks of updates
     double seconds = 0.0;

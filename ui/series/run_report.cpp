@@ -54,7 +54,7 @@ void RunReport::take(const accrue::RunEvent& event) {
 void RunReport::takeStarted(const accrue::RunStarted& body) {
   // A resumed run keeps its place among the others.
   if (startedAt_.isEmpty() || !body.resumed) startedAt_ = fromView(body.started_at);
-  // A branch that is resumed later says where it goes on, not where it began.
+  // A branch that is resumed later reports the place where it continues, not its origin.
   if (branchUpdate_ == 0 && !body.branched_from.empty()) branchUpdate_ = body.resumed_update;
   branchedFrom_ = fromView(body.branched_from);
   if (body.resumed) lamp_.rewind(body.resumed_update);

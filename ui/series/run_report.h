@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// RunReport: what a run says of itself beside its numbers: where it began, how it stands, its problems, the checks
-// against one batch, and what it came to.
+// RunReport: a run's facts other than measurements: its origin, state, problems, checks against one batch, and outcome.
 #pragma once
 
 #include <QString>
@@ -35,7 +34,7 @@ struct RunProblem {
 };
 
 struct RunOutcome {
-  QString outcome;  ///< finished, stopped, failed, interrupted; empty while the run goes on
+  QString outcome;  ///< finished, stopped, failed, interrupted; empty while the run continues
   QString reason;
   QString weightsSha256;
   std::int64_t updates = 0;
@@ -48,21 +47,21 @@ class RunReport {
  public:
   static constexpr std::size_t mostProblems = 100;
 
-  /// As a run folder's summary has it, but for the state.
+  /// Takes the facts of a run folder's summary, except the state.
   void recall(const accrue::RunSummary& summary);
   /// The worst check of a run whose events are not read (yet).
   void recallChecks(const std::optional<accrue::ExactnessCheck>& worst) { lamp_.recall(worst); }
   void take(const accrue::RunEvent& event);
-  /// Where the run began is kept, and how it stands.
+  /// Clears everything except the run's origin and state.
   void clear();
 
   accrue::RunState state() const { return state_; }
   QString stateDetail() const { return stateDetail_; }
-  /// False: it was so already.
+  /// Returns false if nothing changed.
   bool setState(accrue::RunState state, const QString& detail);
   /// Whether events changed it since the last call.
   bool takeStateMoved() { return std::exchange(stateMoved_, false); }
-  /// Where a rank stands while the run is paused.
+  /// The state of a rank while the run is paused.
   const std::optional<accrue::Held>& held() const { return held_; }
 
   /// UTC, as text that sorts; empty if not known.

@@ -157,7 +157,7 @@ void RunSeries::setSummary(const accrue::RunSummary& summary) {
   name_ = accrue::is_imported(summary) ? fromView(summary.name) : QString();
   folder_ = QString::fromStdString(summary.dir.string());
   report_.recall(summary);
-  // How an imported run was trained is not known.
+  // The training of an imported run is unknown.
   if (!plan_ && !accrue::is_imported(summary)) {
     plannedSteps_ = summary.steps;
     plannedMicroBatch_ = summary.micro_batch;

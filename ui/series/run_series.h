@@ -98,7 +98,7 @@ class RunSeries : public QObject {
 
   accrue::RunState state() const { return report_.state(); }
   QString stateDetail() const { return report_.stateDetail(); }
-  /// Where a rank stands while the run is paused.
+  /// The state of a rank while the run is paused.
   const std::optional<accrue::Held>& held() const { return report_.held(); }
   void setState(accrue::RunState state, const QString& detail = {});
   bool isLive() const { return accrue::is_live(state()); }
@@ -118,7 +118,7 @@ class RunSeries : public QObject {
   std::vector<accrue::PlanFigure> planCheck() const;
 
   const LastValues& last() const { return series_.last(); }
-  /// Samples per second over all ranks: while the run is live how fast it is now, then its mean; pauses do not count.
+  /// Samples per second over all ranks: the current rate while the run is live, then the mean without pauses.
   double pace() const { return isLive() ? last().samplesPerSecond : series_.meanPace(); }
   const RunOutcome& outcome() const { return report_.outcome(); }
   /// The newest; of failures at least the last.
@@ -141,20 +141,20 @@ class RunSeries : public QObject {
 
   /// The series of a metric; never null, empty if nothing was measured.
   const SeriesStore& series(Metric metric) const { return series_.series(metric); }
-  /// What the loss is the sum of, where that is known: of updates, and of evaluations.
+  /// Terms of the loss, if known: of updates and of evaluations.
   const PartSeries& lossParts() const { return series_.lossParts(); }
   const PartSeries& evaluationParts() const { return series_.evaluationParts(); }
-  /// What a program measures besides, by name: with updates, and with evaluations.
+  /// Additional scalars of a program, by name: of updates and of evaluations.
   const PartSeries& scalars() const { return series_.scalars(); }
   const PartSeries& evaluationScalars() const { return series_.evaluationScalars(); }
-  /// The loss scale at updates that were left out because something was not finite; 0 where losses are not scaled.
+  /// The loss scale at updates skipped because something was not finite; 0 if losses are not scaled.
   const SeriesStore& skippedUpdates() const { return series_.skippedUpdates(); }
-  /// Recorded weights, one series a weight (run.record_weights).
+  /// Recorded weights, one series per weight (run.record_weights).
   const std::vector<std::unique_ptr<SeriesStore>>& weights() const { return series_.weights(); }
   /// By rank.
   const std::map<std::int64_t, std::unique_ptr<RankMemory>>& memory() const { return series_.memory(); }
   const SyncTimeline& timeline() const { return series_.timeline(); }
-  /// What each rank's gradients hold.
+  /// Contents of each rank's gradients.
   const RankTracker& tracker() const { return tracker_; }
   /// Grid coordinate of each rank that is or was ready.
   const std::map<std::int64_t, accrue::GridCoordinate>& places() const { return places_; }

@@ -13,7 +13,7 @@ namespace accrue::ui {
 /// "accumulation", "megatron.layout".
 std::string_view sectionOf(const SpecField& field);
 QString sectionTitle(std::string_view section);
-/// What users change most between two runs comes first.
+/// Returns the section's place; settings that users change most often come first.
 int sectionOrder(std::string_view section);
 
 }  // namespace accrue::ui

@@ -27,7 +27,7 @@ PlaceKeeper::PlaceKeeper(QScrollArea* area, std::function<std::vector<QWidget*>(
   const auto let_go = [this] { held_ = nullptr; };
   connect(&hold_, &QTimer::timeout, this, let_go);
   connect(area_->verticalScrollBar(), &QScrollBar::valueChanged, this, let_go);
-  // Who scrolls, or goes to another field, looks elsewhere.
+  // Scrolling or focusing another field means that the user looks elsewhere.
   connect(area_->verticalScrollBar(), &QScrollBar::actionTriggered, this, [this] { in_sight_ = nullptr; });
   connect(qApp, &QApplication::focusChanged, this, [this](const QWidget*, const QWidget* now) {
     if (now && now != in_sight_ && area_->widget()->isAncestorOf(now)) in_sight_ = nullptr;
@@ -64,7 +64,7 @@ void PlaceKeeper::hold() {
 void PlaceKeeper::keepPlace() {
   if (!held_ || !held_->isVisible()) return;
   int moved = held_->mapTo(area_->viewport(), QPoint()).y() - held_at_;
-  // What is being typed stays in sight.
+  // Keep the field that has the focus in sight.
   const QWidget* focus = area_->window()->focusWidget();
   if (focus && area_->widget()->isAncestorOf(focus))
     if (const int above = focus->mapTo(area_->viewport(), QPoint()).y(); above >= 0) moved = std::min(moved, above);
@@ -90,7 +90,7 @@ void PlaceKeeper::letGo() {
   in_sight_ = nullptr;
 }
 
-/// What has just been opened or resized gets its place with the next layout.
+/// Scrolls after the next layout, when a field that was just opened or resized has its place.
 void PlaceKeeper::keepInSight() {
   if (!in_sight_) return;
   QTimer::singleShot(0, this, [this] {

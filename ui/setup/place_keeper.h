@@ -12,8 +12,8 @@ class QWidget;
 
 namespace accrue::ui {
 
-/// Keeps what the user looks at where it is, while what a page holds takes or gives room: the field under the pointer,
-/// or else with the focus, and a field that was scrolled to. Thread: GUI.
+/// Keeps a field at its place while the page's contents grow or shrink: the field under the pointer, otherwise the one
+/// with the focus, and a field that was scrolled to. Thread: GUI.
 class PlaceKeeper : public QObject {
   Q_OBJECT
 
@@ -21,13 +21,13 @@ class PlaceKeeper : public QObject {
   /// `fields`: the editors that can be seen now. The page is the area's widget.
   PlaceKeeper(QScrollArea* area, std::function<std::vector<QWidget*>()> fields);
 
-  /// What is changed next takes or gives room: the place is kept until the event loop has laid it out.
+  /// Call it before a change of the contents. Keeps the place until the event loop has laid them out.
   void hold();
   /// Scrolls to a field, which stays in sight until the user scrolls or goes to another one.
   void scrollTo(QWidget* field);
-  /// The user looks for something else.
+  /// Stops keeping a place, because the user looks for something else.
   void letGo();
-  /// To be called when the page has another size, and when the area has.
+  /// Call these when the size of the page or of the area has changed.
   void pageResized();
   void areaResized() { keepInSight(); }
 
@@ -38,7 +38,7 @@ class PlaceKeeper : public QObject {
 
   QScrollArea* area_;
   std::function<std::vector<QWidget*>()> fields_;
-  QPointer<QWidget> held_;  ///< stays at its height while the timer runs and nobody scrolls
+  QPointer<QWidget> held_;  ///< keeps its height until the timer ends or the user scrolls
   int held_at_ = 0;
   QPointer<QWidget> in_sight_;  ///< was scrolled to
   QTimer hold_;

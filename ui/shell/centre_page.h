@@ -23,7 +23,7 @@ class CentrePage : public QWidget {
   PlotArea* plots() const { return plots_; }
   void showStart();
   void showPlots();
-  /// The start page, or the plots where it is shown.
+  /// Shows the start page, or the plots if the start page is shown.
   void toggleStart();
   bool isStartShown() const;
   /// Gives the keyboard to what is shown.

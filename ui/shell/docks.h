@@ -18,7 +18,7 @@ namespace accrue::ui {
 
 class RunTag;
 
-/// The docks of the window, made of what the features bring. Their order is that of the View menu, of the tabs and of
+/// The docks of the window, one for each feature's panel. Their order is that of the View menu, of the tabs and of
 /// the panes that F6 goes through.
 class Docks : public QObject {
   Q_OBJECT
@@ -28,15 +28,15 @@ class Docks : public QObject {
   Docks(QMainWindow* window, std::function<void()> focus_centre);
 
   void add(const DockPanel& panel);
-  /// Where each is in the default layout, and which are shown. Their sizes are those of sizes().
+  /// Puts the docks in the default layout and shows the default ones. Sizes: see sizes().
   void place();
-  /// Of the docks whose size is fixed in the default layout, for a window of this height.
+  /// Returns the docks with a fixed size in the default layout, for the window's current height.
   std::vector<std::pair<QPointer<QDockWidget>, QSize>> sizes() const;
   QList<QDockWidget*> all() const;
   QDockWidget* find(const char* name) const;
-  /// In front of its tabs.
+  /// Shows a dock in front of its tabs.
   void bringUp(const char* name) const;
-  /// The focus goes on by one pane (1) or back (-1).
+  /// Moves the focus to the next pane (1) or the previous one (-1).
   void cycle(int direction);
 
   void setRun(RunSeries* run);

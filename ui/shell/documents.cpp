@@ -56,7 +56,8 @@ void Documents::close() {
 }
 
 void Documents::show() {
-  // Restoring over another document would replace what the user asked for. The edits are offered at the next start.
+  // Restoring over another document would replace the file that the user has opened. The edits are offered at the next
+  // start.
   parts_.centre->messages()->withdraw(QStringLiteral("draft"));
   parts_.centre->messages()->withdraw(QStringLiteral("file"));
   parts_.centre->showPlots();

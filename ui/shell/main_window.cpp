@@ -118,8 +118,7 @@ MainWindow::MainWindow(const StudioParts& parts)
 
 MainWindow::~MainWindow() = default;
 
-/// The panels, in the order of the View menu. A new panel is added here; where it goes and what it follows it says
-/// itself, by dock().
+/// Adds the panels in the order of the View menu. A new panel is added here; its own dock() defines its place.
 void MainWindow::addPanels() {
   const auto& [document, preflight, library, control, dialogs, settings, theme, offer_drafts] = parts_;
   auto* lesson = new LessonPanel(lesson_player_, actions_, this);

@@ -139,7 +139,7 @@ StartPage::StartPage(QWidget* parent)
     : QWidget(parent), content_(new QWidget), column_(new QVBoxLayout), recent_menu_(new QMenu(this)) {
   setObjectName(QStringLiteral("startPage"));
   recent_menu_->setAccessibleName(tr("Recent files"));
-  recent_menu_->setToolTipsVisible(true);  // where each file is, or that it is gone
+  recent_menu_->setToolTipsVisible(true);  // they show a file's path, or that it is gone
   column_->setSpacing(space::inGroup);
   auto* title = new QLabel(tr("What do you want to train?"), this);
   title->setFont(textFont(TextSize::title, QFont::DemiBold));

@@ -13,7 +13,7 @@ class QVBoxLayout;
 
 namespace accrue::ui {
 
-/// A card of the start page: a button with a picture, a title and, where there is room, a sentence. Without it the
+/// A card of the start page: a button with a picture, a title and, if there is room, a sentence. Otherwise the
 /// sentence is the tooltip.
 class StartCard : public QPushButton {
   Q_OBJECT
@@ -76,7 +76,7 @@ class StartPage : public QWidget {
   void changeEvent(QEvent* event) override;
 
  private:
-  /// How the page is arranged: so many cards beside each other, so wide, with everything on them or with menus.
+  /// Arrangement of the page: number of columns, width of a card, and whether cards show everything or use menus.
   struct Shape {
     int columns = 2;
     int card_width = 0;
@@ -86,7 +86,7 @@ class StartPage : public QWidget {
   QLabel* addTitle(const QString& text);
   void addWays();
   void addExamples();
-  /// The first shape, from the usual one to the smallest, that the page has room for.
+  /// Uses the first shape, from the usual one to the smallest, for which the page has room.
   void arrange();
   Shape fitting() const;
   /// The width of a card without a sentence, all alike.

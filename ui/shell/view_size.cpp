@@ -52,7 +52,7 @@ ViewSize::ViewSize(const Actions& actions, QSettings* settings, QMainWindow* win
 }
 
 void ViewSize::apply(double factor) {
-  QToolTip::hideText();               // about a size that is no longer asked for
+  QToolTip::hideText();               // it is about an earlier size
   window_->setUpdatesEnabled(false);  // nothing is painted in its new size at its old place
   setTextScale(factor);
   for (QToolBar* bar : window_->findChildren<QToolBar*>()) {
@@ -92,7 +92,7 @@ void ViewSize::setDockSizes(std::vector<std::pair<QPointer<QDockWidget>, QSize>>
 
 /// Docks that grew with their text are as they were before, or as near to it as text that is still large allows.
 void ViewSize::giveDockSizes() {
-  if (textScale() < 1.0 || presents()) return;  // both may have changed since this was asked for
+  if (textScale() < 1.0 || presents()) return;  // both may have changed in the meantime
   layOutNow();
   // All at once: docks that are resized one by one take room from each other.
   QList<QDockWidget*> beside, below;

@@ -40,7 +40,7 @@ class ViewSize : public QObject {
   static double largestScale(double window_height, double line_height);
 
  Q_SIGNALS:
-  /// The presenter layout was taken, or left in whatever way.
+  /// The presenter layout was entered, or left in any way.
   void presenting(bool on);
 
  private:
@@ -48,12 +48,12 @@ class ViewSize : public QObject {
     QByteArray layout;
     double scale = 1.0;
   };
-  /// Of text, and of the icons beside it.
+  /// Scales text and the icons beside it.
   void apply(double factor);
   void setScale(double factor);
   void enlarge();
   void takeDockSizes();
-  /// With text that has become smaller, of its normal size or still larger.
+  /// Restores the docks' sizes after text has become smaller.
   void giveDockSizes();
   void present(bool on);
 

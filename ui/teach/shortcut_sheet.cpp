@@ -42,7 +42,7 @@ ShortcutSheet::ShortcutSheet(const Actions& actions, QWidget* parent) : QDialog(
   grid->setVerticalSpacing(space::base);
   grid->setColumnStretch(0, 1);
   addTitle(grid, tr("Everywhere"));
-  // Where a key works only with the focus in the runs, the sheet says so.
+  // Keys that work only while the runs have the focus get their own heading.
   const auto addActions = [&](bool in_runs) {
     for (const QAction* action : actions.all())
       if (!action->shortcuts().isEmpty() && (action->shortcutContext() == Qt::WidgetWithChildrenShortcut) == in_runs)

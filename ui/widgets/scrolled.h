@@ -5,10 +5,10 @@
 
 namespace accrue::ui {
 
-/// A page that scrolls where its panel is lower than it is: without a frame, as wide as the panel, and passed over by
-/// Tab. `sideways`: whether it scrolls in that direction as well, or is cut there.
+/// Makes a page scroll if its panel is lower than it. The area has no frame, is as wide as the panel, and is skipped by
+/// Tab. `sideways`: whether it also scrolls horizontally, or is cut off.
 QScrollArea* scrolled(QWidget* page, QWidget* panel, Qt::ScrollBarPolicy sideways = Qt::ScrollBarAlwaysOff);
-/// The same, as all that the panel shows.
+/// Does the same and fills the panel with it.
 QScrollArea* fillScrolled(QWidget* panel, QWidget* page, Qt::ScrollBarPolicy sideways = Qt::ScrollBarAlwaysOff);
 
 }  // namespace accrue::ui

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// When models reduce. The original's hooks reduce inside any backward. Here backward() does it afterwards, which would
-// miss a caller's own backward, and a model that only earlier micro-steps of its window reached. So each model records
-// whether gradients have arrived since its last reduction, and the update that needs them reduces at the latest. Ranks
-// with the same loop decide alike. A rank without a sample cannot know what the others' backward reached, so while
-// there is one, all ranks exchange which models they mean. Source: the reducer of
+// Decides when models reduce. The original's hooks reduce inside any backward. Here backward() does it afterwards,
+// which would miss a caller's own backward, and a model that only earlier micro-steps of its window reached. So each
+// model records whether gradients have arrived since its last reduction, and the update that needs them reduces at the
+// latest. Ranks with the same loop decide alike. A rank without a sample cannot know what the others' backward reached,
+// so while there is one, all ranks exchange which models they mean. Source: the reducer of
 // torch.nn.parallel.DistributedDataParallel under Accelerate 1.15's accumulate() and no_sync().
 #include <ATen/ops/div.h>
 #include <ATen/ops/zeros.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ranks share a loader. Sharding is SampleOrder's pure function. Sources of unknown length cost one exchange of one
-// number per batch, one batch ahead of the training. So all ranks see the end together.
+// Sharing of a loader among ranks. Sharding is a pure function of SampleOrder. Sources of unknown length cost one
+// exchange of one number per batch, one batch ahead of the training. So all ranks see the end together.
 #include "accrue/accumulation/accelerate/prepared_loader.h"
 
 #include <ATen/ops/empty.h>

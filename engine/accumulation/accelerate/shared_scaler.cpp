@@ -63,6 +63,7 @@ void SharedScaler::settle() {
   scaler.update();
   const double after = scaler.get_scale();
   for (Member& each : members_) {
+    // Gradients that were divided get the new scale; the others change from the old scale to it.
     const double factor = each.unscaled ? after : after / before;
     if (factor != 1.0) multiply(*each.optimizer, factor);
     each.unscaled = each.stepped = false;

@@ -35,6 +35,7 @@ bool has_fused_functions(const RunSpec& spec, double element) {
   return spec.model.kind == ModelKind::gpt && spec.launch.device == DeviceKind::cpu && element >= 4;
 }
 
+/// Of a divided cross entropy, per token.
 double label_bytes(double tokens) {
   return tokens * 9;  // an id of 8 bytes, and whether another rank holds it
 }
@@ -42,6 +43,7 @@ double label_bytes(double tokens) {
 /// `core`: includes what attention keeps beside q, k and v.
 double block_bytes(const ModelSpec& model, const MicroBatchShape& shape, bool core) {
   const double heads = number(model.heads);
+  // The table at the head of this file, before dropout.
   double rows = 4 * shape.width + 4, tokens = 12 * shape.width;
   double attention = shape.element * heads;
   if (shape.fused) {
@@ -53,6 +55,7 @@ double block_bytes(const ModelSpec& model, const MicroBatchShape& shape, bool co
     attention = 3 * (shape.sum * heads * number(model.context) + (shape.sum - shape.element) * shape.width);
   }
   if (!core && !shape.fused) attention = 0;
+  // Rows are whole on this rank; what tokens have of heads and of the MLP is divided by t.
   return shape.element * shape.rows * rows + shape.tokens * (shape.element * tokens + attention) / shape.tensor;
 }
 
@@ -64,6 +67,7 @@ double random_bytes(const RunSpec& spec, double calls) {
   return calls * state * (spec.parallel.tensor > 1 ? 2 : 1);
 }
 
+/// A chunk's blocks: inputs of the recomputed ones, everything of the others, and the output.
 double blocks_bytes(const RunSpec& spec, const MicroBatchShape& shape, double blocks, double more_in_block = 0) {
   const ParallelSpec& parallel = spec.parallel;
   const double output = shape.hidden * shape.element;
@@ -79,6 +83,7 @@ double blocks_bytes(const RunSpec& spec, const MicroBatchShape& shape, double bl
 double cross_bytes(const RunSpec& spec, const MicroBatchShape& shape, const MicroBatchShape& encoder) {
   const ModelSpec& model = spec.model;
   const bool core = spec.parallel.recompute != RecomputeKind::selective;
+  // The norm's input, output and two statistics; then q and the result per own token, k and v per token of the encoder.
   double rows = 2 * shape.width + 2;
   double attention = core ? shape.element * number(model.heads) : 0;
   if (model.dropout > 0) {
@@ -94,6 +99,7 @@ double cross_bytes(const RunSpec& spec, const MicroBatchShape& shape, const Micr
 
 /// Bytes of a head in plain operators; `transforms`: with a layer and its norm before the table.
 double head_bytes(const RunSpec& spec, const MicroBatchShape& shape, bool transforms) {
+  // The norm's output and statistics; in the type of sums the log-softmax [N, V / t] and the loss.
   double kept = shape.element * (shape.hidden + 2 * shape.rows) + shape.sum * (shape.tokens * shape.classes + 1);
   if (transforms) kept += shape.element * (3 * shape.hidden + 2 * shape.rows);
   if (shape.tensor > 1 || spec.model.label_smoothing > 0) kept += label_bytes(shape.tokens);
@@ -125,6 +131,7 @@ KeptByChunk gpt_bytes(const RunSpec& spec, std::int64_t blocks) {
   if (recomputed_of_chunk(spec.parallel, number(blocks)).shared) kept.first -= shape.hidden * shape.element;
   if (model.dropout > 0) kept.first += shape.hidden * shape.element;
   if (shape.fused_head) {
+    // The gradients of the norm's weight and bias, D each, and of the table, V / t x D; the loss.
     kept.last = shape.element * (shape.width * (2 + shape.classes) + 1);
   } else {
     kept.last = head_bytes(spec, shape, false);
@@ -208,6 +215,7 @@ double kept_by_t5_stage(const RunSpec& spec, std::int64_t stage) {
 double spared_of_a_block(RunSpec spec) {
   const MicroBatchShape shape(spec);
   const auto kept = [&] { return blocks_bytes(spec, shape, number(spec.model.layers)) - blocks_bytes(spec, shape, 0); };
+  // 1 - (kept with recomputation) / (kept without), of a chunk's blocks without its ends.
   const double with = kept();
   spec.parallel.recompute = RecomputeKind::none;
   return 1.0 - with / kept();
@@ -230,6 +238,7 @@ double working_bytes(const RunSpec& spec) {
                         ? 1.0
                         : std::min(number(spec.parallel.recompute_layers), number(model.layers)));
   constexpr double most_logits = 1 << 24;
+  // The fused head's chunk (models/fused_head.cpp), or all logits and their gradient.
   const double rows_at_once = std::clamp(most_logits / shape.classes, 1.0, shape.tokens);
   const double head = shape.fused_head ? shape.element * (rows_at_once * shape.classes + shape.tokens * shape.width)
                                        : 2 * shape.sum * shape.tokens * shape.classes;

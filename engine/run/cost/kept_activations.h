@@ -45,7 +45,7 @@ struct KeptByChunk {
   double last = 0;    ///< in addition, if it has the loss
 };
 KeptByChunk kept_by_chunk(const RunSpec& spec, std::int64_t blocks);
-/// The same total for a T5's stage.
+/// Returns the total of a T5's stage.
 double kept_by_t5_stage(const RunSpec& spec, std::int64_t stage);
 /// Fraction of a block's activations that the spec's recomputation saves, from 0 to 1.
 double spared_of_a_block(RunSpec spec);

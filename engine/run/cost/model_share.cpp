@@ -48,17 +48,21 @@ ParameterShare share_of(const ParameterShape& parameter, const ModelShare& share
       break;
     case ParameterDivision::packed_rows:
       own.divided = true;
+      // [3 D, ...] as [3, D, ...]: a rank takes its heads' rows of queries, of keys and of values.
       own.whole.front() /= 3;
       own.whole.insert(own.whole.begin(), 3);
       dim = 1;
       break;
     case ParameterDivision::packed_halves:
       own.divided = true;
+      // Likewise [2 D, ...] as [2, D, ...]: keys and values.
       own.whole.front() /= 2;
       own.whole.insert(own.whole.begin(), 2);
       dim = 1;
       break;
   }
+  // Norms and the biases of row-parallel layers, which see this rank's rows only. Embeddings come before the division
+  // into rows.
   own.on_rows =
       share.tensor_ranks > 1 && !own.divided && parameter.place != ParameterPlace::first_part && !parameter.every_rank;
   own.divided = own.divided && share.tensor_ranks > 1;
@@ -82,6 +86,7 @@ void pad(ParameterShare& table, const ModelSpec& model, const ModelShare& share)
   table.shape.front() = each;
   table.whole_shape.front() = model.vocabulary;
   table.offset.front() = std::min(share.tensor_rank * each, stored);
+  // The last ranks may hold few tokens, or none; their other rows are zero.
   table.extent.front() = std::min(each, stored - table.offset.front());
 }
 
@@ -121,6 +126,7 @@ BlockRange decoder_blocks_of(const ModelSpec& model, const ModelShare& share) {
 ModelShare share_under(const ModelSpec& model, const ParallelSpec& parallel, std::int64_t tensor_rank,
                        std::int64_t stage, std::int64_t chunk) {
   const std::int64_t parts = parallel.pipeline * parallel.virtual_pipeline;
+  // Interleaved: part i is chunk i / p of stage i % p.
   return {.tensor_ranks = parallel.tensor,
           .tensor_rank = tensor_rank,
           .parts = parts,
@@ -130,6 +136,8 @@ ModelShare share_under(const ModelSpec& model, const ParallelSpec& parallel, std
 
 std::vector<BlockRange> recomputed_blocks(const ParallelSpec& parallel, std::int64_t blocks) {
   if (parallel.recompute != RecomputeKind::full) return {};
+  // uniform: all blocks, in groups of recompute_layers that keep one input each. block: the first recompute_layers
+  // blocks, one by one; the rest keep everything.
   const bool uniform = parallel.recompute_method == RecomputeMethod::uniform;
   const std::int64_t end = uniform ? blocks : std::min(parallel.recompute_layers, blocks);
   const std::int64_t at_once = uniform ? parallel.recompute_layers : 1;
@@ -140,6 +148,7 @@ std::vector<BlockRange> recomputed_blocks(const ParallelSpec& parallel, std::int
 
 std::int64_t padded_vocabulary(const ModelSpec& model, std::int64_t tensor_ranks) {
   const bool fixed = model.vocabulary_padding == VocabularyPadding::fixed;
+  // Megatron-LM pads to multiples of (make-vocab-size-divisible-by x tensor ranks).
   return round_up(model.vocabulary, fixed ? model.vocabulary_multiple : model.vocabulary_multiple * tensor_ranks);
 }
 
@@ -155,6 +164,7 @@ std::vector<ParameterShare> parameter_shares(const ModelSpec& model, const Model
   std::vector<ParameterShare> own;
   for (const ParameterShape& parameter : parameter_shapes(model, share.tensor_ranks)) {
     const bool embeds = is_transformer(model.kind) && parameter.place == ParameterPlace::first_part;
+    // The last part needs the table for its logits, and the part at a split both embeddings for the decoder's tokens.
     const bool copied = embeds && (at_split || (parameter.by_token && share.last()));
     if (!holds(share, blocks, decoder, parameter) && !copied) continue;
     own.push_back(share_of(parameter, share));

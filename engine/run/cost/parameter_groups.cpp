@@ -18,7 +18,7 @@ bool matches_any(const std::vector<std::string>& globs, std::string_view name) {
 bool matches(std::string_view glob, std::string_view name) {
   std::size_t at = 0, in = 0;
   std::size_t star = std::string_view::npos,
-              after_star = 0;  // place to backtrack to, where it takes one more character
+              after_star = 0;  // place to backtrack to, at which the star takes one more character
   while (in < name.size()) {
     if (at < glob.size() && glob[at] == '*') {
       star = at++;

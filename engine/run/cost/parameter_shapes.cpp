@@ -17,7 +17,7 @@ using enum ParameterDivision;
 
 class ShapeList {
  public:
-  /// Sets where the next parameters belong.
+  /// Sets the place of the next parameters.
   void place(ParameterPlace place, std::int64_t block = 0) {
     place_ = place;
     block_ = block;
@@ -54,6 +54,7 @@ class ShapeList {
 
  private:
   void add(std::string name, std::vector<std::int64_t> shape, ParameterDivision division) {
+    // The usual rule: matrices decay, biases and norms do not.
     const bool decays = shape.size() > 1;
     shapes.push_back({std::move(name), std::move(shape), decays, division, place_, block_});
   }
@@ -62,12 +63,14 @@ class ShapeList {
   std::int64_t block_ = 0;
 };
 
+/// norm_1 2 D, qkv 3 D^2 + 3 D, output D^2 + D.
 void add_self_attention(ShapeList& list, const std::string& block, std::int64_t width) {
   list.norm(block + ".norm_1", width);
   list.linear(block + ".attention.qkv", width, 3 * width, true, packed_rows);
   list.linear(block + ".attention.output", width, width, true, columns);
 }
 
+/// norm_2 2 D, up 4 D^2 + 4 D, down 4 D^2 + D. With attention 12 D^2 + 13 D per block.
 void add_mlp(ShapeList& list, const std::string& block, std::int64_t width) {
   list.norm(block + ".norm_2", width);
   list.linear(block + ".mlp.up", width, 4 * width, true, rows);
@@ -165,7 +168,7 @@ ParameterTotals added_up(const ModelSpec& model, std::int64_t tensor_ranks) {
 
 namespace {
 
-/// Returns `one` plus `more` times the difference of `two` and `one`.
+/// Returns `one` plus `more` times the difference of `two` and `than`: totals are linear in the number of equal blocks.
 ParameterTotals extended(const ParameterTotals& one, std::int64_t more, const ParameterTotals& two,
                          const ParameterTotals& than) {
   return {one.numel + more * (two.numel - than.numel),
@@ -240,6 +243,7 @@ ParameterTotals fullest_rank_totals(const ModelSpec& model, const ParallelSpec& 
   // A T5 in one part has both stacks.
   if (model.kind == ModelKind::t5 && parts == 1) return undivided_totals(model, parallel.tensor);
   ParameterTotals most;
+  // Stages in between hold blocks alone: the fullest has an embedding or the head.
   for (const std::int64_t stage :
        {std::int64_t{0}, split_part(model, parts, parallel.split_stage.value_or(0)), stages - 1}) {
     ParameterTotals sum;

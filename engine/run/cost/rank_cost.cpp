@@ -67,6 +67,7 @@ struct ModelPieces {
   }
 };
 
+/// Counts the shapes of a model with one block per stack, so that the cost does not grow with its layers.
 ModelPieces pieces_of(ModelSpec model, std::int64_t tensor_ranks) {
   if (is_transformer(model.kind)) {
     model.decoder_context = model.tokens_of_decoder();
@@ -90,7 +91,9 @@ ModelPieces pieces_of(ModelSpec model, std::int64_t tensor_ranks) {
   return pieces;
 }
 
-/// Number of a stage's first `flights` forwards that belong to one chunk.
+/// Number of a stage's first `flights` forwards that belong to one chunk. Interleaved schedules go round the chunks by
+/// groups of `group` micro-steps: of f forwards, chunk c has (f / (g C)) g in full rounds, and of the last round what
+/// of its own group has begun.
 double flights_of_chunk(const PipelineShape& shape, std::int64_t flights, std::int64_t chunk) {
   const std::int64_t group = shape.schedule == PipelineSchedule::interleaved
                                  ? (shape.group > 0 ? shape.group : shape.stages)
@@ -120,6 +123,7 @@ class Stages {
     add_state(cost, gradients.numel);
     cost.chunks_in_flight = pipeline_in_flight(shape_, stage);
     cost.activations = to_bytes(kept(stage, cost.chunks_in_flight));
+    // A backward and the optimizer's step do not run at once, so the larger of the two counts.
     cost.buffers = to_bytes(std::max(working_, step_bytes(gradients.numel)) + messages(stage) + staging() +
                             gathered_at_the_end(stage, gradients.numel));
     cost.process = rank_process_bytes;
@@ -138,6 +142,7 @@ class Stages {
   bool embeds(std::int64_t stage) const { return std::ranges::count(embedding_stages(grid_), stage) > 0; }
   bool sharded() const { return spec_.parallel.zero > 0; }
 
+  /// Elements that a rank of the stage holds, by the way in which their gradients are summed.
   StageGradients gradients_of(std::int64_t stage) const {
     Numels held;
     if (is_t5()) {
@@ -175,11 +180,13 @@ class Stages {
     cost.parameters = to_bytes(numel * bytes);
     cost.gradients =
         to_bytes(numel * static_cast<double>(gradient_bytes(spec_.model.dtype, knobs_.accumulation_dtype)));
+    // Of N / shards elements: moments (some in files) and perhaps a master, in float32 or wider.
     const double in_files = keeps_states_in_files(optimizer) ? optimizer.nvme_offload_fraction : 0.0;
     const double kept = moments * (numel / share - std::floor(in_files * (numel / share)));
     cost.optimizer = to_bytes((kept + masters * numel / share) * std::max(bytes, 4.0));
   }
 
+  /// Bytes of activations when the stage holds its most forwards: flights (blocks + ends).
   double kept(std::int64_t stage, std::int64_t flights) const {
     if (is_t5()) return static_cast<double>(flights) * kept_by_t5_stage(spec_, stage);
     double bytes = static_cast<double>(flights) * chunk_.blocks;
@@ -282,11 +289,14 @@ AxisTraffic AxisTraffic::operator*(double times) const {
 
 std::int64_t AxisTraffic::wire_bytes(std::int64_t ranks) const {
   if (ranks <= 1) return 0;
+  // A ring: reduce-scatter and all-gather send (n - 1) / n of the bytes each, and an all-reduce is both. Source:
+  // Patarasuk and Yuan, 2009.
   const auto n = static_cast<double>(ranks), others = n - 1;
   return to_bytes(std::ceil((2 * all_reduced + scattered) * others / n + gathered * others + sent));
 }
 
 Axis carrier_of(Axis axis, const RankGrid& grid) {
+  // An axis whose other degrees are 1 has the same ranks as the one that is left.
   const auto of_model = [&] {
     if (grid.pipeline == 1) return Axis::tensor;
     return grid.tensor == 1 ? Axis::pipeline : Axis::model;

@@ -17,6 +17,7 @@ std::int64_t RankGrid::size(Axis axis) const {
   return static_cast<std::int64_t>(group(axis, 0).size());  // rank 0 is on the first stage, which is in every group
 }
 
+// rank = t + T (c + C (d + D p)), for T tensor, C context and D data ranks; here its digits.
 GridCoordinate RankGrid::coordinate(std::int64_t rank) const {
   return {.data = rank / (tensor * context) % data,
           .pipeline = rank / (tensor * context * data),
@@ -42,6 +43,7 @@ RankList RankGrid::group(Axis axis, std::int64_t rank_of_member) const {
   RankList ranks;
   for (std::int64_t rank = 0; rank < world(); ++rank) {
     const GridCoordinate other = coordinate(rank);
+    // Two ranks are in one group if they agree in every coordinate along which the axis does not run.
     const bool together = (all || axis == Axis::data || other.data == at.data) &&
                           (all || axis == Axis::context || other.context == at.context) &&
                           (all || model || axis == Axis::pipeline || other.pipeline == at.pipeline) &&
@@ -55,6 +57,7 @@ std::vector<RankList> RankGrid::groups(Axis axis) const {
   std::vector<RankList> found;
   for (std::int64_t rank = 0; rank < world(); ++rank) {
     RankList members = group(axis, rank);
+    // Each group once: at its first rank.
     if (!members.empty() && members.front() == rank) found.push_back(std::move(members));
   }
   return found;
@@ -66,6 +69,7 @@ RankList position_stages(const RankGrid& grid) {
   return stages;
 }
 
+// The first stage embeds, a decoder's first stage embeds its tokens, and the last needs the table for the logits.
 RankList embedding_stages(const RankGrid& grid) {
   RankList stages = position_stages(grid);
   if (stages.back() < grid.pipeline - 1) stages.push_back(grid.pipeline - 1);

@@ -60,6 +60,7 @@ FlatLayout flat_layout(std::span<const std::int64_t> numels, std::int64_t bytes_
 std::vector<FlatRange> owned_ranges(const FlatLayout& layout, std::int64_t rank, std::int64_t world) {
   std::vector<FlatRange> owned;
   for (const FlatRange& bucket : layout.buckets) {
+    // Exact: a bucket is a multiple of 16 x shards.
     const std::int64_t part = bucket.size / world;
     owned.push_back({bucket.offset + rank * part, part});
   }
@@ -84,6 +85,7 @@ FlatRange shard_range(std::int64_t numel, std::int64_t rank, std::int64_t world)
 
 std::int64_t all_reduce_wire_bytes(std::int64_t bytes, std::int64_t n) {
   if (n <= 1) return 0;
+  // 2 (n - 1) / n * bytes, rounded up, in two parts so that the product cannot overflow.
   const std::int64_t whole = bytes / n;
   return 2 * (n - 1) * whole + divided_up(2 * (n - 1) * (bytes % n), n);
 }

@@ -29,7 +29,9 @@ struct Rows {
       : all(shape.tokens * shape.width * shape.element), own(shape.hidden * shape.element) {}
 };
 
-/// Traffic of one micro-step of blocks with `halves` halves each (attention, cross attention, MLP).
+/// Traffic of one micro-step of blocks with `halves` halves each (attention, cross attention, MLP). A half sums once in
+/// forward and once in backward; under sequence parallelism each sum is a reduce-scatter with a gather on the other
+/// side of the layer, and backward gathers its input again. Source: Korthikanti et al., arXiv:2205.05198.
 AxisTraffic blocks_traffic(const RunSpec& spec, double blocks, double halves, const Rows& rows) {
   const bool sequence = spec.parallel.sequence;
   AxisTraffic traffic;
@@ -116,6 +118,8 @@ AxisTraffic layers_traffic(const RunSpec& spec, double blocks, bool first, bool 
   return traffic;
 }
 
+/// Gradients of one update along data: once, once per micro-step, or (ZeRO) scattered, with the parameters gathered
+/// back.
 AxisTraffic gradient_traffic(const RunSpec& spec, const AccumulationKnobs& knobs, double micro_steps,
                              const StageGradients& gradients) {
   const double element = number(bytes_of_sum(knobs.accumulation_dtype, dtype_bytes(spec.model.dtype)));
@@ -165,6 +169,7 @@ TrafficByAxis update_traffic(const RunSpec& spec, std::int64_t stage, const Stag
                           micro_steps;
     if (parallel.sequence) along(Axis::tensor).all_reduced += gradients.on_rows * sum;
     const MicroBatchShape shape(spec);
+    // Each chunk sends its activations on and a gradient back, but for the ends of the pipeline.
     const double messages = 2 * chunks - (first ? 1 : 0) - (last ? 1 : 0);
     double numbers = messages * shape.hidden;
     if (t5) numbers = (last ? 0 : t5_message(spec, stage)) + (first ? 0 : t5_message(spec, stage - 1));
@@ -178,6 +183,7 @@ TrafficByAxis update_traffic(const RunSpec& spec, std::int64_t stage, const Stag
   along(parallel.zero > 0 ? Axis::world : Axis::model).gathered += sums * sum_words * word;
   along(Axis::world).gathered += tally_words * word;
   if (takes_parameter_norms(spec.optimizer.kind)) {
+    // |p|^2 and |u|^2 (or |g|^2) of every parameter.
     const double norms = 2 * gradients.parameters * word;
     if (parallel.zero > 0) along(Axis::data).gathered += norms;
     if (parallel.tensor > 1) along(Axis::tensor).gathered += norms;

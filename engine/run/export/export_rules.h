@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parts of a spec a target can express, and how the scripts form windows.
+// Rules for the parts of a spec that a target can express, and for the windows of the scripts.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The templates of resources/export, which are Python as they stand. A line "# %%" begins a block that is always in a
-// script, a line "# %% NAME NAME" one that is in it where one of the names is set. What stands above the first such
-// line is for the template's readers. _NAME_ stands for a value.
+// The templates of resources/export, which are valid Python. A line "# %%" begins a block that every script has, a line
+// "# %% NAME NAME" a block for scripts in which one of the names is set. Text above the first such line is for readers
+// of the template. _NAME_ is replaced by a value.
 #pragma once
 
 #include <map>
@@ -11,13 +11,14 @@
 
 namespace accrue::export_detail {
 
-/// What a script has in place of the names of the templates.
+/// Blocks and values of a script, by their names in the templates.
 struct ScriptText {
   std::set<std::string, std::less<>> blocks;
   std::map<std::string, std::string, std::less<>> values;  ///< without the underscores
 };
 
-/// The template ("order" for order.py) with its blocks and values. A value is not searched for names in turn.
+/// Returns a template ("order" for order.py) with its blocks and values filled in. Names inside values are not
+/// replaced.
 std::string rendered(std::string_view name, const ScriptText& text);
 
 }  // namespace accrue::export_detail

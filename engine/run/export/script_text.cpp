@@ -75,7 +75,7 @@ void add_model(ScriptText& text, const ModelSpec& model) {
   text.values["VALUES"] = python_list(model.values);
 }
 
-/// What divides a window's losses, in words.
+/// Returns the divisor of a window's losses in words.
 std::string_view division(const AccumulationKnobs& knobs) {
   switch (knobs.normalizer) {
     case Normalizer::tokens:

@@ -6,7 +6,7 @@
 
 namespace accrue::export_detail {
 
-/// Which blocks of the templates a plan's script has, and their values. Every tool's are in it.
+/// Returns the blocks and values of a plan's script, for every tool.
 ScriptText script_text(const RunPlan& plan);
 
 }  // namespace accrue::export_detail

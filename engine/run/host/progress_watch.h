@@ -41,7 +41,7 @@ class ProgressWatch {
   std::vector<std::size_t> motionless(Clock::time_point now, Clock::duration limit) const;
   /// Ranks that have been writing to a disk (checkpoint, final model) for `limit`.
   std::vector<std::size_t> writing(Clock::time_point now, Clock::duration limit) const;
-  /// Of the running ranks, the one for which the lost ranks gave up waiting; none if they lost something else.
+  /// Returns the running rank for which the lost ranks gave up waiting; none if they lost something else.
   std::optional<std::size_t> awaited(Clock::time_point now) const;
   /// Time of the rank's last progress.
   Clock::time_point last_progress(std::size_t rank) const { return ranks_[rank].progress; }

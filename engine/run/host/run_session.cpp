@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever dies or hangs, a run must end with a known outcome and leave no process behind. One loop on one thread owns
-// every descriptor and every process of the run, and reacts to readable descriptors and clocks. Ranks are asked to end
-// first and killed when their time is up. Only SIGKILL ends a rank, because a log-out sends the other signals too.
-// Cost: a poll every 100 ms while nothing happens.
+// A run must end with a known outcome and leave no process behind, even if any part of it dies or hangs. One loop on
+// one thread owns every descriptor and every process of the run, and reacts to readable descriptors and clocks. Ranks
+// are asked to end first and killed when their time is up. Only SIGKILL ends a rank, because a log-out sends the other
+// signals too. Cost: a poll every 100 ms while nothing happens.
 #include "run_session.h"
 
 #include <fmt/format.h>

@@ -179,7 +179,7 @@ class RunSession {
   RunState state_ = RunState::idle;
   std::string detail_;
 
-  // Of this attempt.
+  // State of the current attempt.
   std::vector<RankSlot> ranks_;
   HoldAgreement agreement_{0};
   ProgressWatch progress_{0, Clock::time_point{}};

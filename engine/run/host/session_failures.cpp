@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ranks end. Once one is lost no other continues, because the survivors' memory is undefined: the run restarts from
-// its last checkpoint or ends. A lost rank makes its peers fail too. Exits that this would explain are held back for a
-// moment, and dropped if the rank that caused them is found.
+// Handles the ends of ranks. Once one is lost no other continues, because the survivors' memory is undefined: the run
+// restarts from its last checkpoint or ends. A lost rank makes its peers fail too. Exits that this would explain are
+// held back for a moment, and dropped if the rank that caused them is found.
 #include <fmt/format.h>
 #include <signal.h>
 

@@ -222,7 +222,7 @@ class Import {
     steps_given_ = steps_answered_ = true;
     used(entry, "accumulation.steps = " + entry.value);
   }
-  /// The note of this entry says where the steps come from.
+  /// Leaves the steps as they are; the entry's note says why.
   void leave_steps(const ConfigEntry& entry, std::string why) {
     steps_answered_ = true;
     not_taken(entry, std::move(why));

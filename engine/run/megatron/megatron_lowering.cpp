@@ -585,7 +585,7 @@ class Lowering {
              format_value(row("custom_get_batch_function").value.value), "one of the two");
   }
 
-  // ---- what is told of it --------------------------------------------------------------------------------------
+  // ---- messages ------------------------------------------------------------------------------------------------
 
   /// Its value equals the ordinary key's, but without the field the plug-in's own default would apply.
   static bool holds_off_the_default(const MegatronEffect& effect) {

@@ -74,7 +74,7 @@ std::string uneven_part(const RunPlan& plan) {
   return {};
 }
 
-// The same if the last micro-step of an epoch takes the remaining samples.
+// The remaining samples, if the last micro-step of an epoch takes them.
 std::string short_micro_step_part(const RunPlan& plan) {
   const std::int64_t micro = plan.order.micro_batch * plan.order.world;
   const bool uneven = plan.order.samples % micro != 0 && plan.window.batches_per_epoch >= 1;

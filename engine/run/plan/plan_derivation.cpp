@@ -88,7 +88,8 @@ std::int64_t micro_steps_until_samples(const WindowShape& shape, std::int64_t ta
   return std::max<std::int64_t>(1, walk.at().micro_step());
 }
 
-/// The same if samples have different numbers of tokens. Epochs that train on everything once have equal numbers.
+/// Counts micro-steps until a number of tokens, if samples differ in length. Epochs that train on everything once have
+/// equal numbers of tokens.
 std::int64_t micro_steps_until_tokens(const WindowShape& shape, const SampleOrder& order, const DataFacts& data,
                                       std::int64_t target) {
   AccumulationWindow window(unlimited(shape));

@@ -95,7 +95,7 @@ Result<void> RunStaging::take_places(const std::vector<std::string>& names) {
   };
   for (const std::string& name : names) {
     const fs::path place = runs_dir / name;
-    ::rmdir(place.c_str());  // where it is an empty folder
+    ::rmdir(place.c_str());  // if it is an empty folder
     const int failed = rename_to_free(dir_ / name, place);
     if (failed == 0) {
       placed.push_back(name);

@@ -9,7 +9,7 @@
 namespace accrue {
 namespace {
 
-/// What of it is known.
+/// Adds the known figures; 0 is unknown.
 void add_memory(TensorboardScalars& scalars, const MemoryUse& memory) {
   const auto add = [&scalars](const char* tag, std::int64_t value) {
     if (value > 0) scalars.emplace_back(tag, static_cast<double>(value));

@@ -7,7 +7,8 @@
 namespace accrue {
 namespace {
 
-/// As a real number.
+/// Samples between two increments, as a real number: ramp samples / ((full - first) / increment). Source: Megatron-LM's
+/// RampupBatchsizeNumMicroBatchesCalculator.
 double samples_per_increment(const RampUp& ramp) {
   const std::int64_t increments = (ramp.full - ramp.first) / ramp.increment;
   return static_cast<double>(ramp.samples) / static_cast<double>(increments);
@@ -39,6 +40,7 @@ std::string_view ramp_problem(const RampUp& ramp) {
 
 std::int64_t batch_at(const RampUp& ramp, std::int64_t samples) {
   if (samples > ramp.samples) return ramp.full;
+  // B(n) = first + floor(n / samples per increment) * increment.
   return ramp.first + increments_after(ramp, samples) * ramp.increment;
 }
 
@@ -47,6 +49,7 @@ UpdatesOfSamples updates_of_samples(std::int64_t samples, std::int64_t full, con
   const std::int64_t last = ramp ? std::min(ramp->samples, samples) : -1;
   while (made.samples <= last) {
     const std::int64_t size = batch_at(*ramp, made.samples);
+    // All updates up to the next change have the same size, so they are counted at once.
     const std::int64_t alike = std::min(next_batch_change(*ramp, made.samples) - 1, last);
     const std::int64_t count = (alike - made.samples) / size + 1;
     made.updates += count;

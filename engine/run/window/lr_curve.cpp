@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// rate = min_lr + (lr - min_lr) share, with the share of the peak as a function of the progress x in [0, 1]. Source
+// of the samples clock: Megatron-LM's OptimizerParamScheduler.
 #include "accrue/run/window/lr_curve.h"
 
 #include <algorithm>
@@ -18,11 +20,13 @@ double between(const LrCurve& curve, double share_of_peak) {
   return curve.min_lr + (curve.lr - curve.min_lr) * share_of_peak;
 }
 
+/// (1 + cos(pi x)) / 2.
 double cosine_share(double done) {
   return 0.5 * (1.0 + std::cos(std::numbers::pi * done));
 }
 
-/// Fraction of the peak in the decaying part of WSD; `left`: remaining fraction of that part.
+/// Fraction of the peak in the decaying part of WSD (warm-up, stable, decay); `left`: remaining fraction of that part,
+/// 1 - x. linear 1 - x, cosine as above, exponential 2^(1 - x) - 1, minus_square_root 1 - sqrt(x).
 double tail_share(DecayTail tail, double left) {
   switch (tail) {
     case DecayTail::linear:
@@ -37,6 +41,7 @@ double tail_share(DecayTail tail, double left) {
   return left;
 }
 
+/// The peak until the last decay_fraction of the run, then down to min_lr at total.
 double wsd_lr(const LrCurve& curve, double position) {
   const auto total = static_cast<double>(curve.total);
   const double decay = curve.decay_fraction * total;
@@ -44,12 +49,14 @@ double wsd_lr(const LrCurve& curve, double position) {
   return between(curve, tail_share(curve.decay_tail, std::clamp((total - position) / decay, 0.0, 1.0)));
 }
 
+/// Rate after n samples. As in Megatron-LM the warm-up's last sample already has the peak.
 double lr_at_sample(const LrCurve& curve, double n) {
   if (curve.warmup > 0.0 && n <= curve.warmup) return curve.init_lr + (curve.lr - curve.init_lr) * n / curve.warmup;
   if (curve.kind == ScheduleKind::constant) return curve.lr;
   if (n > static_cast<double>(curve.total)) return curve.min_lr;
   switch (curve.kind) {
     case ScheduleKind::inverse_square_root:
+      // lr sqrt(w / n).
       return std::max(curve.min_lr, curve.lr * std::sqrt(std::max(curve.warmup, 1.0)) / std::sqrt(std::max(n, 1.0)));
     case ScheduleKind::linear:
       return between(curve, 1.0 - progress(curve, n));
@@ -99,6 +106,7 @@ double lr_at(const LrCurve& curve, std::int64_t position) {
     case ScheduleKind::cosine:
       return between(curve, cosine_share(progress(curve, at)));
     case ScheduleKind::inverse_square_root:
+      // lr sqrt((w + 1) / (p + 1)): the peak at the end of the warm-up.
       return std::max(curve.min_lr, curve.lr * std::sqrt((curve.warmup + 1.0) / (at + 1.0)));
     case ScheduleKind::wsd:
       return wsd_lr(curve, at);

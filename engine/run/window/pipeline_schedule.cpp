@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Notation: p stages, s this stage, m micro-steps, v chunks per stage, g micro-steps per group. Sources: Huang et al.,
+// arXiv:1811.06965 (all forwards, then all backwards); Narayanan et al., arXiv:2104.04473 (one forward, one backward,
+// and interleaved chunks) and Megatron-LM's forward_backward_pipelining functions.
 #include "accrue/run/window/pipeline_schedule.h"
 
 #include <algorithm>
@@ -17,7 +20,8 @@ std::int64_t group_of(const PipelineShape& shape) {
   return shape.group > 0 ? shape.group : shape.stages;
 }
 
-/// Forwards of a stage before its first backward.
+/// Forwards of a stage before its first backward: m v; or p - s - 1, until the last stage answers; or interleaved
+/// 2 (p - s - 1) + (v - 1) g, so that all earlier chunks of the first group are done.
 std::int64_t warm_up(const PipelineShape& shape, std::int64_t stage) {
   const std::int64_t after = shape.stages - stage - 1;
   switch (shape.schedule) {
@@ -112,6 +116,7 @@ class Play {
   /// Destination of an operation's result; none for the loss and for the gradient of the inputs.
   std::optional<Delivery> result_of(std::int64_t stage, const PipelineOperation& done) const {
     const bool forward = done.action == PipelineAction::forward;
+    // Part i lies on stage i mod p as its chunk i / p; results go to the next part, gradients to the previous one.
     const std::int64_t target = part(stage, done.chunk) + (forward ? 1 : -1);
     if (target < 0 || target > last_part()) return std::nullopt;
     return Delivery{target % shape_.stages, done.action, done.micro_step, target / shape_.stages};
@@ -224,6 +229,8 @@ std::int64_t pipeline_in_flight(const PipelineShape& shape, std::int64_t stage) 
 }
 
 double pipeline_bubble(const PipelineShape& shape) {
+  // (p - 1) / (m v + p - 1) of the time, if all computations take equally long: filling and draining cost p - 1 of
+  // them.
   const auto idle = static_cast<double>(shape.stages - 1);
   return idle / (static_cast<double>(shape.micro_steps * shape.chunks) + idle);
 }

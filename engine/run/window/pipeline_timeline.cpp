@@ -44,6 +44,7 @@ double PipelineTimeline::bubble() const {
   double busy = 0.0;
   for (const auto& lane : lanes)
     for (const PipelineBlock& block : lane) busy += block.end - block.begin;
+  // 1 - busy time / (stages * duration).
   const double all = (end() - begin()) * static_cast<double>(lanes.size());
   return all > 0.0 ? 1.0 - busy / all : 0.0;
 }
@@ -52,6 +53,7 @@ std::int64_t PipelineTimeline::stash(std::size_t stage) const {
   std::int64_t now = 0;
   std::int64_t most = 0;
   for (const PipelineBlock& block : lanes[stage]) {
+    // A forward adds an activation, its backward frees it.
     now += block.action == PipelineAction::forward ? 1 : -1;
     most = std::max(most, now);
   }
@@ -82,6 +84,7 @@ Result<PipelineTimeline> pipeline_timeline(const PipelineShape& shape, const Pip
         const bool onward = action == PipelineAction::send_output;
         if (action == PipelineAction::forward || action == PipelineAction::backward) {
           const double whole = action == PipelineAction::forward ? pace.forward : pace.backward;
+          // A chunk has 1 / v of a stage's blocks.
           const double end = clock.time + whole / static_cast<double>(shape.chunks);
           timeline.lanes[s].push_back({action, micro_step, chunk, clock.time, end});
           clock.time = end;
@@ -92,6 +95,7 @@ Result<PipelineTimeline> pipeline_timeline(const PipelineShape& shape, const Pip
           const auto found =
               arrived.find({static_cast<std::int64_t>(s), action == PipelineAction::receive_input, micro_step, chunk});
           if (found == arrived.end()) break;
+          // Transfers take no time: the receiver waits only for the computation.
           clock.time = std::max(clock.time, found->second);
         }
       }

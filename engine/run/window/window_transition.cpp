@@ -13,6 +13,7 @@ std::optional<std::int64_t> steps_set_after(const WindowShape& shape, std::int64
 }
 
 std::int64_t WindowTransition::scheduled_steps() const {
+  // N set by hand comes first, then the ramp of the batch size, then the schedule of lengths.
   if (at_.next_steps_ > 0) return at_.next_steps_;
   if (shape_.rampup) return std::max<std::int64_t>(batch_at(*shape_.rampup, at_.samples_) / shape_.samples.each, 1);
   if (!has_length_schedule(shape_.knobs.group_length)) return shape_.steps;
@@ -22,6 +23,7 @@ std::int64_t WindowTransition::scheduled_steps() const {
 }
 
 std::int64_t WindowTransition::compared_steps() const {
+  // A window that is compared with its plan keeps the N with which it opened.
   const bool locked = shape_.knobs.boundary_compare == BoundaryCompare::plan && at_.position_ > 0;
   return locked ? at_.steps_ : scheduled_steps();
 }
@@ -154,6 +156,7 @@ void WindowTransition::close_window(const MicroPlan& micro) {
 }
 
 bool WindowTransition::is_last_batch(bool update) const {
+  // An epoch ends with its last batch, or if the tail is dropped with its last whole window.
   const std::int64_t rest = length_of_epoch() - at_.batch_;  // after this micro-step
   if (shape_.knobs.tail == EpochTail::pad_repeat) return rest <= 0 && update;
   if (rest == 0) return true;

@@ -90,7 +90,7 @@ bool Channel::after_micro_step(std::int64_t micro_step) {
   };
   announced_ = false;
   while (must_hold()) {
-    // A pause that was let go and asked for again before this thread woke is another one.
+    // A pause that was released and requested again before this thread woke is a new one.
     if (hold_after_ && !announced_) {
       announced_ = true;
       heartbeat_.phase = "paused";

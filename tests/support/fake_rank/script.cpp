@@ -63,7 +63,7 @@ Script Script::from_environment(std::int64_t rank) {
 
 std::int64_t Script::number(const char* name, std::int64_t otherwise) const {
   for (const auto& action : actions_)
-    if (action.name == name) return action.rank;  // name=N: the number stands where a rank would
+    if (action.name == name) return action.rank;  // name=N: the number is in the place of a rank
   return otherwise;
 }
 

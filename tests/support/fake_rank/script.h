@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fake rank does besides training on schedule, from the environment variable ACCRUE_FAKE_RANK: entries separated
-// by commas, e.g. "micro_ms=5,die=1@7:9". An entry with a rank acts on that rank only; @ names the micro-step in which
-// it happens.
+// Behaviour of a fake rank besides training on schedule, from the environment variable ACCRUE_FAKE_RANK: entries
+// separated by commas, e.g. "micro_ms=5,die=1@7:9". An entry with a rank acts on that rank only; @ names the micro-step
+// in which it happens.
 //   micro_ms=T         a micro-step takes T milliseconds (default 5)
 //   rate=N             N micro-steps a second, each reported in a line of its own
 //   join_ms=T          it takes T milliseconds to join

@@ -11,7 +11,7 @@
 namespace fake_rank {
 namespace {
 
-/// Where rank 0 listens.
+/// Address on which rank 0 listens.
 struct Meeting {
   sockaddr_un address{};
   socklen_t length = sizeof address;

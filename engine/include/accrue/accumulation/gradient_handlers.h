@@ -102,7 +102,7 @@ class ZeROGradientHandler final : public BaseGradientHandler {
   SyncsGradients& optimizer_;
 };
 
-/// What reduces the gradients, as colossalai.initialize chooses if the caller names no handler.
+/// Ways of reducing gradients, as colossalai.initialize chooses if the caller names no handler.
 enum class GradientReduction { none, zero_handler, distributed_data_parallel, data_parallel_handler };
 struct ParallelSetup {
   std::int64_t data_parallel = 1;

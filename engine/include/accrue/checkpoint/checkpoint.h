@@ -55,7 +55,7 @@ struct TrainingCursor {
   bool operator==(const TrainingCursor&) const = default;
 };
 
-/// What a checkpoint is of, and what computed it.
+/// Identity of a checkpoint: its spec and data, and the ranks and software that computed it.
 struct CheckpointIdentity {
   std::string spec_sha256;
   std::string data_fingerprint;

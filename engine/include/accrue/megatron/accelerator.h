@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accelerator with the Megatron-LM plug-in: a call of the prepared model is a whole train step.
+// Accelerator with the Megatron-LM plug-in. Calling the prepared model runs a whole train step.
 //
 //   Accelerator accelerator({.megatron_lm_plugin = plugin}, mesh);
 //   auto& [model, optimizer, scheduler, loaders] =
@@ -7,15 +7,15 @@
 //   model.train();
 //   for (const Batch& batch : loaders[0]) {
 //     const auto out = model(batch);
-//     accelerator.backward(out.loss);  // nothing to do: so are step() and zero_grad()
+//     accelerator.backward(out.loss);  // does nothing, like step() and zero_grad()
 //     optimizer.step();
 //     scheduler.step();
 //     optimizer.zero_grad();
 //   }
 //
-// In train mode model(batch) clears gradients, takes num_micro_batches micro-batches through the pipeline, reduces,
-// clips, steps and moves the schedule. In eval mode it runs forward only. Thread: training.
-// Source: Accelerate 1.9.0. What differs from it is in resources/manual/differences.md.
+// In train mode model(batch) clears gradients, runs num_micro_batches micro-batches through the pipeline, reduces,
+// clips, steps and advances the schedule. In eval mode it runs forward only. Thread: training. Source:
+// Accelerate 1.9.0; resources/manual/differences.md lists the differences.
 #pragma once
 
 #include <torch/optim/optimizer.h>
@@ -45,32 +45,32 @@ struct AcceleratorImpl;
 /// Treatment of the rows at the end of an epoch that do not fill a batch of all replicas.
 enum class LastBatch {
   drop,
-  pad  ///< the batch is filled up with rows that count in no loss: losses are means over the real ones
+  pad  ///< the batch is filled up with rows that no loss counts: losses are means over the real rows
 };
 
-/// Number type of the model's computations. Parameters are updated in float32, and float16 losses are scaled.
+/// Number type of the model's computations. Parameters are updated in float32, and losses in float16 are scaled.
 enum class MixedPrecision { no, fp16, bf16 };
 
 struct AcceleratorOptions {
   MegatronLMPlugin megatron_lm_plugin;
-  /// Must be 1: num_micro_batches is the accumulation.
+  /// Must be 1: num_micro_batches sets the accumulation.
   std::int64_t gradient_accumulation_steps = 1;
   LastBatch last_batch = LastBatch::drop;
-  /// Ends a document. Unset: the last token of a ModelSpec's vocabulary; with a provider's model none is known.
+  /// Token that ends a document. Unset: the last token of a ModelSpec's vocabulary; none for a provider's model.
   std::optional<std::int64_t> eod_token;
   std::uint64_t seed = 1234;        ///< of weights, of dropout and of shuffled loaders
   MegatronEnvironment environment;  ///< empty: std::getenv
   /// Names for the plug-in's fields; it must outlive the Accelerator's construction. Null: none.
   const Registry* registry = nullptr;
-  /// Of a BERT: a classifier with so many labels in place of pre-training.
+  /// BERT: fine-tunes a classifier with this many labels instead of pre-training.
   std::optional<std::int64_t> num_labels;
   MixedPrecision mixed_precision = MixedPrecision::no;
 };
 
 struct ModelOutput {
-  /// The sum of all reported losses, averaged over micro-batches and replicas; 0 but on the last stage.
+  /// The sum of all reported losses, averaged over micro-batches and replicas; 0 except on the last stage.
   at::Tensor loss;
-  std::vector<std::pair<std::string, double>> losses;  ///< by name; empty but on the last stage
+  std::vector<std::pair<std::string, double>> losses;  ///< by name; empty except on the last stage
   /// With return_logits, on the last stage: [rows of the batch, positions, vocabulary]. Undefined elsewhere.
   at::Tensor logits;
 };
@@ -78,10 +78,11 @@ struct ModelOutput {
 /// The chunks that this rank holds.
 class PreparedModel {
  public:
-  /// Rows of one replica: micro-batch size x num_micro_batches. Collective: the world.
+  /// Runs a train step, or in eval mode forward only. `batch`: one replica's rows, micro-batch size x
+  /// num_micro_batches. Collective: the world.
   ModelOutput operator()(const Batch& batch);
-  /// Of a batch in the model's own terms ("tokens" of a GPT), without a loss: [rows, positions, vocabulary], on every
-  /// rank, as generate() takes it. Collective: the pipeline and the tensor axis.
+  /// Returns the logits [rows, positions, vocabulary] on every rank, as generate() takes them. `batch`: under the
+  /// model's own names ("tokens" for a GPT). Collective: the pipeline and the tensor axis.
   at::Tensor logits(const Batch& batch);
   void train(bool on = true);
   void eval() { train(false); }
@@ -94,12 +95,12 @@ class PreparedModel {
   AcceleratorImpl& impl_;
 };
 
-/// step() and zero_grad() do nothing: model(batch) has done it.
+/// step() and zero_grad() do nothing, because model(batch) has done both.
 class PreparedOptimizer {
  public:
   void step() {}
   void zero_grad() {}
-  /// The last update was left out, because its gradients were not finite.
+  /// Whether the last update was skipped because its gradients were not finite.
   bool step_was_skipped() const;
   torch::optim::Optimizer& optimizer();
 
@@ -109,13 +110,13 @@ class PreparedOptimizer {
   AcceleratorImpl& impl_;
 };
 
-/// step() does nothing: the schedule moves with updates.
+/// step() does nothing, because model(batch) advances the schedule.
 class PreparedScheduler {
  public:
   void step() {}
-  /// The rate of the next update, before factors of groups.
+  /// Returns the rate of the next update, before the factors of groups.
   double get_last_lr() const;
-  std::int64_t num_steps() const;  ///< samples of updates that were made
+  std::int64_t num_steps() const;  ///< samples of the updates made
   const LrCurve& curve() const;
 
  private:
@@ -124,8 +125,8 @@ class PreparedScheduler {
   AcceleratorImpl& impl_;
 };
 
-/// Batches of micro-batch size x num_micro_batches rows for this replica. A pass ends with the epoch; of a
-/// cyclic loader, whose epochs turn within a step, after as many batches as an epoch has whole ones.
+/// Batches of micro-batch size x num_micro_batches rows for this replica. A pass ends with the epoch. The epochs of a
+/// cyclic loader may end within a step; a pass then has as many batches as an epoch has whole ones.
 class PreparedLoader {
  public:
   class Iterator {
@@ -142,12 +143,12 @@ class PreparedLoader {
   Iterator begin() { return Iterator(this); }
   static std::default_sentinel_t end() { return {}; }
 
-  /// Batches of an epoch.
+  /// Number of batches of an epoch.
   std::int64_t length() const;
   std::int64_t epoch() const { return epoch_; }
-  /// Batches of the epoch that were handed out.
+  /// Number of batches of the epoch that were returned.
   std::int64_t position() const { return position_; }
-  /// The next batch comes after so many samples of all replicas, over all epochs.
+  /// Continues after this many samples of all replicas, counted over all epochs.
   void continue_after(std::int64_t consumed_samples);
   std::optional<Batch> next();
 
@@ -155,7 +156,7 @@ class PreparedLoader {
   friend struct AcceleratorImpl;
   friend class Accelerator;
   MegatronDataset data_;
-  std::optional<CyclicSampler> cyclic_;  ///< in place of the data set's order
+  std::optional<CyclicSampler> cyclic_;  ///< replaces the data set's order
   bool shuffle_ = false;
   std::uint64_t seed_ = 0;
   std::int64_t rows_ = 1;  ///< of a batch, one replica's
@@ -169,13 +170,13 @@ class PreparedLoader {
 /// One evaluation over eval_iters batches.
 struct Evaluation {
   std::int64_t iteration = 0;
-  std::vector<std::pair<std::string, double>> losses;  ///< means; empty but on the last stage
+  std::vector<std::pair<std::string, double>> losses;  ///< means; empty except on the last stage
 };
 
 /// Counts of the run so far.
 struct Progress {
   std::int64_t iteration = 0;  ///< train steps begun
-  std::int64_t skipped = 0;    ///< updates left out
+  std::int64_t skipped = 0;    ///< updates skipped
   std::int64_t nan = 0;        ///< steps whose loss was not finite
   std::int64_t consumed_train_samples = 0;
   std::int64_t consumed_valid_samples = 0;
@@ -183,7 +184,7 @@ struct Progress {
   std::optional<double> grad_norm;  ///< of the last step, before clipping; none with gradient_clipping = 0
 };
 
-/// A GPT, a BERT or a T5 of the core's description, or whatever a provider makes.
+/// A GPT, a BERT or a T5 as a spec describes it, or a provider that makes the model.
 using ModelSource = std::variant<ModelSpec, ModelProvider>;
 using LoaderSource = std::variant<accelerate::MapLoader<Batch>, MegatronLMDummyDataLoader>;
 
@@ -203,21 +204,21 @@ class Accelerator {
   Accelerator(const Accelerator&) = delete;
   Accelerator& operator=(const Accelerator&) = delete;
 
-  /// The ranks that a plug-in asks for in a world. Errors: config.
+  /// Returns the grid of ranks for a plug-in and a world size. Errors: config.
   static Result<RankGrid> grid_of(const MegatronLMPlugin& plugin, std::int64_t world,
                                   const MegatronEnvironment& environment = {});
-  /// The same for a model: a T5's decoder begins in the middle of the pipeline where the plug-in does not say.
+  /// Does the same for a model. The decoder of a T5 begins in the middle of the pipeline unless the plug-in sets it.
   static Result<RankGrid> grid_of(const MegatronLMPlugin& plugin, std::int64_t world, const ModelSpec& model,
                                   const MegatronEnvironment& environment = {});
 
-  /// Once. The optimizer is only a carrier of class and defaults; it may hold no parameters. The first loader trains,
-  /// the second validates, the third tests. Collective: the world. Errors: throws std::invalid_argument, and
+  /// Call it once. The optimizer only conveys its class and defaults; it need not have parameters. The first loader
+  /// trains, the second validates, the third tests. Collective: the world. Errors: throws std::invalid_argument, and
   /// ResultError (disk) for tensorboard_dir.
   Prepared& prepare(const ModelSource& model, const torch::optim::Optimizer& optimizer,
                     const MegatronLMDummyScheduler& scheduler, const std::vector<LoaderSource>& loaders);
 
   void backward(const at::Tensor& /*loss*/) {}
-  /// The last rank: it has the losses.
+  /// True on the last rank, which has the losses.
   bool is_main_process() const;
   std::int64_t process_index() const;
   std::int64_t num_processes() const;
@@ -225,29 +226,31 @@ class Accelerator {
   std::int64_t global_batch_size() const;
   Mesh& mesh();
 
-  /// Over eval_iters batches of a loader, forward only; the loader starts again where it ends. Every eval_interval-th
-  /// train step does this by itself where a second loader was prepared. Collective: the world.
+  /// Evaluates eval_iters batches of a loader, forward only; at its end the loader starts again. If a second loader was
+  /// prepared, every eval_interval-th train step does this automatically. Collective: the world.
   Evaluation evaluate(PreparedLoader& loader);
-  /// Those that train steps made, in order.
+  /// Evaluations made by train steps, in order.
   const std::vector<Evaluation>& evaluations() const;
 
   at::Tensor gather(const at::Tensor& tensor);  ///< over the replicas; Collective: the data axis
 
-  /// Model, optimizer, schedule, iteration, consumed samples and random numbers of every rank, as a checkpoint like a
-  /// run's: checkpoints/step-N in a folder that all ranks see, after N updates. The two newest are kept. Later ones, of
-  /// another course, are set aside as abandoned-step-N, and one of the same update as replaced-step-N. Collective: the
-  /// world. Errors: disk.
+  /// Saves model, optimizer, schedule, iteration, consumed samples and every rank's random numbers, as a checkpoint
+  /// like a run's: checkpoints/step-N, after N updates, in a folder that all ranks can read. Keeps the two newest.
+  /// Later checkpoints of an abandoned continuation are renamed to abandoned-step-N, one of the same update to
+  /// replaced-step-N. Collective: the world. Errors: disk.
   Result<void> save_state(const std::filesystem::path& folder);
-  /// The newest state that is whole, into what was prepared alike, in any layout: other tensor, pipeline and data
-  /// ranks, with or without use_distributed_optimizer. Of a provider's model only the data ranks may be others, unless
-  /// its chunks say where their parameters belong (ParameterPlace). In another layout dropout draws other numbers.
-  /// Damaged states are passed over; rank 0 names each on its standard error. Loaders go on after the samples that were
-  /// consumed. An update must have as many samples as then, and the optimizer the same class and options. The schedule
-  /// of rates and weight decays must be the saved one, unless other_megatron_args have
-  /// use_checkpoint_opt_param_scheduler (what was saved goes on) or override_opt_param_scheduler (what is set here);
-  /// indexed data must have as many samples as then, which follow from the run's length. Everything is read and checked
-  /// on every rank first: after an error nothing has changed. Collective: the world. Errors: config (of another set-up,
-  /// by name), protocol (no state is there, or none that is whole), disk.
+  /// Loads the newest complete state. The layout may differ: tensor, pipeline and data ranks, and
+  /// use_distributed_optimizer. For a provider's model only the number of data ranks may differ, unless its chunks
+  /// describe their parameters (ParameterPlace). In another layout dropout draws other numbers.
+  ///
+  /// An update must have the same number of samples as in the saved state, the optimizer the same class and options,
+  /// and indexed data the same number of samples, which follows from the run's length. The schedule of rates and weight
+  /// decays must equal the saved one, unless other_megatron_args has use_checkpoint_opt_param_scheduler (uses the saved
+  /// one) or override_opt_param_scheduler (uses the one set here). Loaders continue after the consumed samples.
+  ///
+  /// Damaged states are skipped; rank 0 names each on standard error. Everything is read and checked on every rank
+  /// first, so an error changes nothing. Collective: the world. Errors: config (a different set-up, by name), protocol
+  /// (no state or no complete one), disk.
   Result<void> load_state(const std::filesystem::path& folder);
 
   const Progress& progress() const;

@@ -14,7 +14,7 @@
 
 namespace accrue::megatron {
 
-/// The mean of each loss over the replicas: [losses]. Each loss has one element; no graph is kept.
+/// Returns the mean of each loss over the replicas, without a graph. Shapes: losses of one element each -> [losses].
 at::Tensor avg_losses_across_data_parallel_group(const std::vector<at::Tensor>& losses, Communicator& data);
 
 /// A tensor, or a list or table of such trees.
@@ -31,8 +31,8 @@ struct TensorTree {
   const TensorTree& at(const std::string& key) const { return std::get<Table>(node).at(key); }
 };
 
-/// Every tensor of the tree over the replicas, one after another along dim 0; one without dims gets one first. Equal
-/// shapes on all ranks.
+/// Concatenates every tensor of the tree over the replicas along dim 0, in rank order. Shapes: [n, ...], equal on all
+/// ranks -> [ranks n, ...]; a scalar counts as [1].
 TensorTree gather_across_data_parallel_groups(const TensorTree& tree, Communicator& data);
 
 }  // namespace accrue::megatron

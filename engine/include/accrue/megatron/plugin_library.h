@@ -4,9 +4,9 @@
 //   #include "accrue/megatron/plugin_library.h"
 //   ACCRUE_PLUGIN("mine", registry) { registry.custom_loss_function.add("focal", focal_loss); }
 //
-// It exports two C symbols: accrue_plugin_abi, what it was built with, and accrue_plugin_register, which is called
-// only if the rank was built with the same. Classes of Accrue and LibTorch cross this line, so all of it must match.
-// Thread: the training thread loads, before it trains.
+// It exports two C symbols: accrue_plugin_abi, the versions that it was built with, and accrue_plugin_register, which
+// is called only if the rank was built with the same versions. Classes of Accrue and LibTorch cross this boundary, so
+// all versions must match. Thread: the training thread, before training.
 #pragma once
 
 #include <torch/headeronly/version.h>
@@ -20,7 +20,7 @@
 
 namespace accrue::megatron {
 
-/// Raised where a class that crosses the line changes.
+/// Raised whenever a class that crosses the boundary changes.
 inline constexpr std::uint32_t plugin_interface = 4;
 
 /// Versions that a library was built with. Members are only added at its end.
@@ -31,10 +31,11 @@ struct PluginAbi {
   const char* accrue;  ///< of the headers; since interface 2
 };
 
-/// Loads a library, which stays loaded, and lets it register. Its entries are in `registry` where the facts have no
-/// error: a file that cannot be loaded, another interface, Accrue or LibTorch, a missing symbol, a name that is taken.
+/// Loads a library for good and lets it register. If the returned facts have no error, its entries are in `registry`.
+/// Errors in them: a file that cannot be loaded, another version of interface, Accrue or LibTorch, a missing symbol, a
+/// name that is taken.
 PluginFacts load_plugin(const std::filesystem::path& file, Registry& registry);
-/// All of a run's, each the very file that the record names. Errors: config.
+/// Loads all libraries of a run; each must be exactly the file that the record names. Errors: config.
 Result<void> load_plugins(std::span<const PluginRecord> recorded, Registry& registry);
 
 }  // namespace accrue::megatron

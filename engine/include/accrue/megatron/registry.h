@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Train steps, models, data sets and losses of one's own under names, which a spec can say in [megatron].
+// Names for custom train steps, models, data sets and losses, by which a spec refers to them in [megatron].
 //
 //   Registry registry;
 //   registry.custom_loss_function.add("focal", [](const Batch& batch, const Tensors& outputs) { ... });
 //
-// A program hands it to an Accelerator; a plug-in library fills the one that it is given (plugin_library.h).
-// Thread: it is filled before the training thread uses it; the entries are called on the training thread.
+// A program passes it to an Accelerator; a plug-in library fills the one that it is given (plugin_library.h).
+// Thread: fill it before the training thread uses it; the entries are called on the training thread.
 #pragma once
 
 #include <map>
@@ -30,7 +30,7 @@ struct Registry {
       if (!entries_.emplace(name, std::move(entry)).second)
         throw std::invalid_argument(std::string(field_) + " has \"" + name + "\" twice");
     }
-    /// Empty where there is none of that name.
+    /// Returns the entry; empty if the name is unknown.
     Entry find(const std::string& name) const {
       const auto found = entries_.find(name);
       return found == entries_.end() ? Entry() : found->second;
@@ -53,14 +53,15 @@ struct Registry {
   Names<GetBatchFunction> custom_get_batch_function{"custom_get_batch_function"};
   Names<LossFunction> custom_loss_function{"custom_loss_function"};
 
-  /// Data sets of a size of their own: it becomes data.samples and data.validation_fraction of a spec that names them.
-  /// Others give as many samples as the spec asks for. Errors: as of a name, and a size of no training samples.
+  /// Adds data sets of a fixed size, which becomes data.samples and data.validation_fraction of a spec that names them.
+  /// Other data sets give as many samples as the spec says. Errors: as Names::add(), and for a size without training
+  /// samples.
   void add_datasets(const std::string& name, DatasetSizes sizes, DatasetsProvider provider);
   std::map<std::string, DatasetSizes> dataset_sizes;  ///< by the name of the provider
 
-  /// Errors: as that of a name that is taken.
+  /// Errors: as Names::add(), for a name that both have.
   void add(const Registry& others);
-  /// All of them, by field and name.
+  /// Returns all entries, by field and name.
   std::vector<PluginEntry> entries() const;
 };
 

@@ -12,7 +12,7 @@ namespace accrue::megatron {
 struct LeftToRightOptions {
   std::int64_t eod_token = 0;
   bool reset_position_ids = false;    ///< positions start again after an end of document
-  bool reset_attention_mask = false;  ///< tokens after it do not see it, nor what comes before
+  bool reset_attention_mask = false;  ///< tokens after it see neither it nor anything before it
   bool eod_mask_loss = false;         ///< it does not count in the loss
 };
 
@@ -20,22 +20,23 @@ struct LeftToRight {
   at::Tensor attention_mask;  ///< bool [1 or rows, 1, positions, positions]
   at::Tensor loss_mask;       ///< float32 [rows, positions]
   at::Tensor position_ids;    ///< int64 [rows, positions]
-  /// With reset_attention_mask, the first token that each sees: int64 [rows, positions].
+  /// With reset_attention_mask, the first token that each token sees: int64 [rows, positions]. Otherwise undefined.
   at::Tensor document_starts;
 };
 
-/// tokens: int64 [rows, positions].
+/// Shapes: tokens int64 [rows, positions].
 LeftToRight get_ltor_masks_and_position_ids(const at::Tensor& tokens, const LeftToRightOptions& options);
 
-/// padding: [rows, positions], 1 where there is a token -> bool [rows, 1, positions, positions].
+/// Shapes: padding [rows, positions], 1 for a token -> bool [rows, 1, positions, positions].
 at::Tensor bert_extended_attention_mask(const at::Tensor& padding);
 
-/// A decoder's own: bool [1, positions, positions], causal.
+/// Returns the causal mask of a decoder: bool [1, positions, positions].
 at::Tensor t5_decoder_mask(std::int64_t positions);
-/// From queries to keys, both with their padding, 1 where there is a token -> bool [rows, queries, keys].
+/// Masks padding on both sides. Shapes: queries [rows, queries], keys [rows, keys], 1 for a token -> bool
+/// [rows, queries, keys].
 at::Tensor t5_padding_mask(const at::Tensor& queries, const at::Tensor& keys);
 
-/// labels moved right by one, with 0 before the first and in place of -100.
+/// Returns labels moved right by one; 0 comes before the first and replaces -100. Shapes: [rows, positions].
 at::Tensor shifted_right(const at::Tensor& labels);
 
 }  // namespace accrue::megatron

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments of a train step of one's own. They remember which names were read: one that the step does not know is a
-// mistake, as an unexpected keyword is in Python.
+// The keyword arguments of a custom train step. They remember which names were read, so a name that the step does not
+// know is an error, like an unexpected keyword in Python.
 //
 //   KeyTokenStep(const TrainStepArgs& args, const StepKeywords& keywords) : alpha_(keywords.number("alpha")) {}
 //
@@ -23,7 +23,7 @@ class StepKeywords {
 
   StepKeywords() = default;
   StepKeywords(std::initializer_list<Values::value_type> values) : values_(values) {}
-  /// None of the names is read yet.
+  /// No name counts as read yet.
   explicit StepKeywords(Values values) : values_(std::move(values)) {}
   StepKeywords(const StepKeywords&) = default;
   StepKeywords& operator=(const StepKeywords&) = default;
@@ -31,15 +31,15 @@ class StepKeywords {
   bool empty() const { return values_.empty(); }
   const Values& values() const { return values_; }
 
-  /// The text of a name that the step needs. Errors, here and below: throws ResultError (config), which names the
-  /// keyword, where it is missing and where its text is not of the type.
+  /// Returns the text of a required keyword. Errors, for this and the next two: throws ResultError (config), which
+  /// names the keyword, if it is missing or its text does not have the type.
   const std::string& at(const std::string& name) const;
   double number(const std::string& name) const;
   std::int64_t integer(const std::string& name) const;
-  /// Of a name that may be left out.
+  /// Returns the text of an optional keyword; empty if it is missing.
   std::optional<std::string> find(const std::string& name) const;
 
-  /// Errors: as above, for a name that nothing asked for. Copies count as one.
+  /// Errors: as above, for a keyword that was never read. Copies share the record of what was read.
   void demand_all_read(const std::string& step) const;
 
  private:

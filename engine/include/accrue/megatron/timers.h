@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a train step's time goes, under Megatron-LM's names: "forward-backward", "forward-compute", "all-grads-sync".
+// Times the phases of a train step under Megatron-LM's names: "forward-backward", "forward-compute", "all-grads-sync".
 // Thread: training.
 #pragma once
 
@@ -13,7 +13,7 @@ class Timers {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Counts until it ends.
+  /// Counts time until it is destroyed.
   class [[nodiscard]] Running {
    public:
     Running(Timers& timers, const char* name) : timers_(timers), name_(name), begin_(Clock::now()) {}

@@ -33,7 +33,7 @@
 
 namespace accrue {
 
-/// When a bucket is reduced. at_finish: in finish(), after any number of backwards.
+/// Time at which a bucket is reduced. at_finish: in finish(), after any number of backwards.
 /// when_ready: it starts as soon as its last gradient has arrived, so communication overlaps with backward, and
 /// finish() waits for it; each finish() then requires exactly one backward with sync on for every parameter. Both give
 /// the same bits. On one host all cores are busy, so overlap gains nothing.

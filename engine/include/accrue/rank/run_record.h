@@ -94,7 +94,7 @@ class RunRecord {
 
   /// Whether anything is recorded.
   bool active() const;
-  /// Of the run; on all ranks.
+  /// Returns the run's folder, on all ranks.
   const std::filesystem::path& dir() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How W ranks share a source of batches that all of them have. Every rank reads all batches, a round of W ahead. Rank
+// Sharing of a source of batches that all W ranks have. Every rank reads all batches, a round of W ahead. Rank
 // r keeps the batches r, r + W, ..., or with split_batches its part of each. So every rank sees the last round and its
 // gaps, and all handle them alike. Every rank therefore makes every batch; if that is too slow, give map_loader()
 // the samples, or use a source that is sharded already.

@@ -86,7 +86,7 @@ std::int64_t classes_of(const ModelSpec& model, std::int64_t tensor_ranks);
 /// Returns why a model cannot be divided this way, in words for the user; empty if it can.
 /// `split`: as in ModelShare.
 std::string check_share(const ModelSpec& model, std::int64_t tensor_ranks, std::int64_t parts, std::int64_t split = 0);
-/// The same check for all keys of a spec.
+/// Checks all keys of a spec in the same way.
 std::string check_division(const ModelSpec& model, const ParallelSpec& parallel);
 
 }  // namespace accrue

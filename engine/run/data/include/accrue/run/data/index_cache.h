@@ -79,7 +79,7 @@ Result<std::optional<GptIndex>> load_index(const std::filesystem::path& folder, 
 Result<std::optional<BlendIndex>> load_index(const std::filesystem::path& folder, const BlendIdentity& identity);
 /// Creates the folder if necessary. Errors: disk.
 Result<void> save_index(const std::filesystem::path& folder, const DatasetIdentity& identity, const GptIndex& index);
-/// The same for a BERT or a T5; `identity` has a masking.
+/// Load and save the index of a BERT or a T5; `identity` has a masking. Errors: as above.
 Result<std::optional<IndexArray>> load_sentence_index(const std::filesystem::path& folder,
                                                       const DatasetIdentity& identity);
 Result<void> save_sentence_index(const std::filesystem::path& folder, const DatasetIdentity& identity,

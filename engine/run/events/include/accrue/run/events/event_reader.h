@@ -41,7 +41,7 @@ class EventReader {
   /// Returns the events of all lines that these bytes complete. A damaged line is skipped and counted; an over-long one
   /// is skipped whole.
   std::vector<RunEvent> feed(std::string_view bytes);
-  /// The same for a reader that forwards the lines unchanged.
+  /// Returns the events together with their lines, for a reader that forwards the lines unchanged.
   std::vector<ReceivedEvent> feed_lines(std::string_view bytes);
   /// Marks the end of the input: an unfinished line is torn.
   void finish();

@@ -32,7 +32,7 @@ Result<GptIndex> kept_index(const std::filesystem::path& folder, const DatasetId
 Result<BlendIndex> kept_index(const std::filesystem::path& folder, const BlendIdentity& identity,
                               const std::function<Result<BlendIndex>()>& build,
                               IndexCaching caching = IndexCaching::keep);
-/// The same for a BERT or a T5.
+/// Returns the index of a BERT or a T5. Errors: as kept_index().
 Result<IndexArray> kept_sentence_index(const std::filesystem::path& folder, const DatasetIdentity& identity,
                                        const std::function<Result<IndexArray>()>& build,
                                        IndexCaching caching = IndexCaching::keep);

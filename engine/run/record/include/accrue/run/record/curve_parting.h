@@ -28,7 +28,7 @@ inline constexpr double noise_limit = 3.0;
 /// Compares values at the same positions, up to the shorter length.
 ///
 /// Curves that begin equal (same seed, same order of samples) part at the first difference beyond rounding. Others
-/// differ by chance from the start. They part where the difference leaves its earlier level by more than noise_limit
+/// differ by chance from the start. They part when the difference leaves its earlier level by more than noise_limit
 /// standard deviations and stays away. If that level itself is more than chance, they part at once. They also part if
 /// only one is finite. Empty: they do not part.
 std::optional<Parting> curve_parting(std::span<const double> first, std::span<const double> second);

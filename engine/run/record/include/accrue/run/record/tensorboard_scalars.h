@@ -33,7 +33,7 @@ std::int64_t timer_level_of(const std::string& timer);
 /// `loss`: tag of the whole loss; empty if only its parts are written.
 TensorboardScalars scalars_of(const std::string& loss, const Update& update, const UpdateFacts& facts);
 TensorboardScalars scalars_of(const std::string& loss, const Evaluation& evaluation);
-/// The same under the tags with samples as step.
+/// Returns the scalars under the tags whose step is the number of samples.
 TensorboardScalars over_samples(const TensorboardScalars& scalars);
 
 }  // namespace accrue

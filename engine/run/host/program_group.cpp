@@ -37,7 +37,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr int poll_ms = 200;
-constexpr std::size_t turn_bytes = 1 << 20;       // per stream and turn, so that no rank starves another
+constexpr std::size_t turn_bytes = 1 << 20;                    // per stream and turn, so that no rank starves another
 constexpr std::size_t longest_line = std::size_t{256} * 1024;  // longer lines are reported in parts
 constexpr std::int64_t most_ranks = 1024;
 

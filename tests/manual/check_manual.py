@@ -51,7 +51,7 @@ def prose(text):
     text = re.sub(r"`[^`]*`|\[\S*[./]\S*\]\([^)]*\)", "Code", text)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"^\|.*$", lambda row: row[0].replace("|", "\n\n"), text, flags=re.M)
-    text = re.sub(r"^( *)(-|\d+\.) ", "\n\n", text, flags=re.M)
+    text = re.sub(r"^( *)(-|\d+\.) ", "\n", text, flags=re.M)
     for paragraph in re.split(r"\n\s*\n", text):
         yield from re.split(r"(?<=[.!?])\**\s+(?=[A-Z`*\"])", " ".join(paragraph.split()))
 

@@ -97,10 +97,10 @@ def unrun(root, name, commands):
     """What ELSEWHERE does not say of a page's commands, or says wrongly."""
     known = ELSEWHERE.get(name, {})
     for command in commands:
-        if not any(command.startswith(beginning) for beginning in known):
+        if not any(f"{command} ".startswith(f"{beginning} ") for beginning in known):
             yield f"{name}: ELSEWHERE in check_manual.py does not say who runs: {command}"
     for beginning, runner in known.items():
-        if not any(command.startswith(beginning) for command in commands):
+        if not any(f"{command} ".startswith(f"{beginning} ") for command in commands):
             yield f"{name}: it no longer has the command of ELSEWHERE: {beginning}"
         if not runner.startswith("not run: ") and beginning not in (root / runner).read_text().replace('"', ""):
             yield f"{name}: {runner} does not run: {beginning}"
@@ -116,8 +116,8 @@ def check_events(root):
         cells = "".join(re.findall(r"^\|(.*?)\|", section, flags=re.M))
         page[kind] = {name: mark != "" for name, mark in re.findall(r"`(\w+)`(°?)", cells)}
     for kind in sorted(code | page):
-        if code.get(kind) != page.get(kind):
-            yield f"EVENTS.md has {page.get(kind)} of {kind}, event_fields.h {code.get(kind)}"
+        for name, _ in sorted(set(code.get(kind, {}).items()) ^ set(page.get(kind, {}).items())):
+            yield f"EVENTS.md and event_fields.h differ in {name} of {kind}"
 
 
 def commands_of(text, language="sh"):

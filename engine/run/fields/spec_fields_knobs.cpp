@@ -53,14 +53,13 @@ void add_window_knobs(FieldList& list) {
       "as global_batch samples need. memory_search: micro-batches are made smaller until a rank fits into memory, and "
       "windows longer, so that an update sees exactly the samples that steps x micro_batch ask for.");
   list.advanced(ACCRUE_KNOB_FIELD(length_schedule), "Length schedule",
-                "With group_length by_update or by_epoch: from this update or epoch on (counted from 0), windows have "
-                "that many micro-steps. Before the first row, steps holds.")
+                "With by_update and by_epoch: from this update or epoch on (counted from 0), windows have that many "
+                "micro-steps. Before the first row, steps holds.")
       .rows("[from, steps]")
       .when(follows_schedule)
       .elsewhere("Lightning: GradientAccumulationScheduler");
-  list.advanced(
-          ACCRUE_KNOB_FIELD(global_batch), "Global batch",
-          "With group_length global_batch: samples of an update over all ranks; micro_batch x ranks must divide it.")
+  list.advanced(ACCRUE_KNOB_FIELD(global_batch), "Global batch",
+                "Samples of an update over all ranks; micro_batch x ranks must divide it.")
       .range(1, 1e9, "samples")
       .when(has_global_batch)
       .elsewhere("Megatron-LM: --global-batch-size; DeepSpeed: train_batch_size");
@@ -70,10 +69,9 @@ void add_window_knobs(FieldList& list) {
                 "micro-step at least.")
       .when(has_global_batch)
       .elsewhere("Megatron-LM: --decrease-batch-size-if-needed");
-  list.advanced(
-          ACCRUE_KNOB_FIELD(memory_limit), "Memory of a rank",
-          "With group_length memory_search: what a rank may take. Left out: four fifths of the host's memory, shared "
-          "among its ranks.")
+  list.advanced(ACCRUE_KNOB_FIELD(memory_limit), "Memory of a rank",
+                "With memory_search: what a rank may take. Left out: four fifths of the host's memory, shared among "
+                "its ranks.")
       .above(0, 1e9, "MiB")
       .when([](const RunSpec& spec) { return spec.accumulation.knobs.group_length == GroupLength::memory_search; })
       .elsewhere("Accelerate: find_executable_batch_size");
@@ -101,10 +99,8 @@ void add_window_knobs(FieldList& list) {
   list.advanced(ACCRUE_KNOB_FIELD(normalizer_scope), "Normalizer scope",
                 "Over which ranks samples or tokens are counted: this rank alone, or all data-parallel ranks.")
       .elsewhere("transformers: average_tokens_across_devices");
-  list.advanced(
-      ACCRUE_KNOB_FIELD(normalize_when), "Normalize when",
-      "When the division takes place. eager: each micro-step's loss is divided. deferred: sums are kept and divided "
-      "once, before the update.");
+  list.advanced(ACCRUE_KNOB_FIELD(normalize_when), "Normalize when",
+                "When it divides. eager: each micro-step's loss. deferred: the sum, once, before the update.");
   list.advanced(ACCRUE_KNOB_FIELD(boundary_compare), "Boundary test",
                 "How the end of a window is recognised: the counter equals N, is at least N, is a multiple of N, "
                 "or the plan says so.")

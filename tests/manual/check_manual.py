@@ -88,6 +88,8 @@ def check_page(root, name):
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)", re.sub(r"```.*?```", "", text, flags=re.S)):
         if "://" not in link and not (page.parent / link).exists():
             yield f"{name} links to {link}, which is not there"
+    for language in set(re.findall(r"^ *```(\w+)$", text, flags=re.M)) - {"sh", "shell", "cpp", "cmake"}:
+        yield f"{name}: commands stand in blocks of sh or shell, not of {language}"
     if any(commands_of(text)) and name not in (root / "tests/manual/CMakeLists.txt").read_text():
         yield f"{name} shows commands, and no test runs them"
     yield from unrun(root, name, list(commands_of(text, "shell")))

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The manual does what it says.
 
-check_manual.py text ROOT            every page: how it opens, how long its sentences are, where its links lead
+check_manual.py text ROOT            every page: how it opens, how long its sentences are, where its links lead, who runs its commands
 check_manual.py commands FILE BIN    runs the ```sh blocks of a page, line by line, with BIN in front of PATH
-Blocks for another machine (a cluster, an installation) are ```shell and are not run. Paths below /tmp become a folder of the test's own.
+Paths below /tmp become a folder of the test's own. Commands in ```shell blocks need more than a build: ELSEWHERE says where each is run.
 """
 import pathlib
 import re
@@ -14,15 +14,43 @@ import tempfile
 
 LONGEST_SENTENCE = 25
 README_LINES = 150
+# Pages for those who read the sources. They are held to the language of the manual and to their links.
+SOURCE_PAGES = [".github/CONTRIBUTING.md", "engine/README.md", "engine/examples/README.md", "engine/run/EVENTS.md", "tests/README.md",
+                "tests/scenarios/README.md", "ui/README.md"]
+# Page: how each command in its ```shell blocks begins, and the file that runs it, or why nothing does.
+ELSEWHERE = {
+    "README.md": {
+        "packaging/demo": "not run: it ends when its window is closed",
+        "packaging/check": ".ci/run",
+    },
+    ".github/CONTRIBUTING.md": {
+        "packaging/bootstrap": ".ci/run",
+        "cmake --preset default": "packaging/lib.sh",
+        "ctest --preset default": "packaging/check",
+        "ctest --preset thorough": ".ci/run",
+        "cmake --preset dev": "not run: a second build of everything",
+        "ninja -C build/default": "not run: a part of the default build",
+        "cmake --workflow --preset asan": ".ci/run",
+    },
+    "resources/manual/launchers.md": {
+        "torchrun": "tests/support/check_torchrun_record.sh",
+        "srun": "not run: needs a cluster's installation; test_own_ranks sets its variables",
+        "mpirun": "not run: needs a cluster's installation; test_own_ranks sets its variables",
+    },
+    "resources/manual/library.md": {
+        "cmake --install": "tests/consumer/check_consumer.sh",
+        "accrue-run launch": "tests/consumer/check_consumer.sh",
+    },
+}
 
 
 def prose(text):
-    """The sentences of a page: paragraphs and list items, without code, tables, headings and pictures."""
-    text = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.S | re.M)
+    """The sentences of a page: paragraphs, list items and cells of tables, without code, headings and pictures."""
+    text = re.sub(r"<!--.*?-->|^ *```.*?^ *```$|^#.*?$", "", text, flags=re.S | re.M)
     text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)
-    text = re.sub(r"`[^`]*`", "Code", text)
+    text = re.sub(r"`[^`]*`|\[\S*[./]\S*\]\([^)]*\)", "Code", text)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
-    text = re.sub(r"^(\|.*|#.*)$", "", text, flags=re.M)
+    text = re.sub(r"^\|.*$", lambda row: row[0].replace("|", "\n\n"), text, flags=re.M)
     text = re.sub(r"^( *)(-|\d+\.) ", "\n", text, flags=re.M)
     for paragraph in re.split(r"\n\s*\n", text):
         yield from re.split(r"(?<=[.!?])\**\s+(?=[A-Z`*\"])", " ".join(paragraph.split()))
@@ -42,25 +70,60 @@ def check_text(root):
         wrong.append(f"README.md has more than {README_LINES} lines")
     for topic in topics:
         page = pages / f"{topic}.md"
-        text = page.read_text()
-        if not re.match(r"# .+\n\nAfter this page you (can|know) ", text):
+        if not re.match(r"# .+\n\nAfter this page you can ", page.read_text()):
             wrong.append(f"{page.name} does not open with what its reader can do after it")
-    with_blocks = {page for page in [root / "README.md", *pages.glob("*.md")] if any(commands_of(page.read_text()))}
-    tested = (root / "tests/manual/CMakeLists.txt").read_text()
-    wrong += [f"{page.name} shows commands, and no test runs them" for page in with_blocks if page.name not in tested]
-    for page in [root / "README.md", root / ".github/CONTRIBUTING.md", *(pages / f"{topic}.md" for topic in topics)]:
-        text = page.read_text()
-        for sentence in prose(text):
-            if len(sentence.split()) > LONGEST_SENTENCE:
-                wrong.append(f"{page.name}: {len(sentence.split())} words: {sentence}")
-        for link in re.findall(r"\]\(([^)#]+)[^)]*\)", re.sub(r"```.*?```", "", text, flags=re.S)):
-            if "://" not in link and not (page.parent / link).exists():
-                wrong.append(f"{page.name} links to {link}, which is not there")
-    return wrong
+    words = re.findall(r"^\| \*\*(.+?)\*\*", (pages / "glossary.md").read_text(), flags=re.M)
+    wrong += [f"glossary.md: {after} stands after {word}" for word, after in zip(words, words[1:]) if after.lower() < word.lower()]
+    for name in ["README.md", *SOURCE_PAGES, *(f"resources/manual/{topic}.md" for topic in topics)]:
+        wrong += check_page(root, name)
+    return wrong + list(check_events(root))
 
 
-def commands_of(text):
-    for block in re.findall(r"^ *```sh\n(.*?)^ *```$", text, flags=re.S | re.M):
+def check_page(root, name):
+    page = root / name
+    text = page.read_text()
+    for sentence in prose(text):
+        if len(sentence.split()) > LONGEST_SENTENCE:
+            yield f"{name}: {len(sentence.split())} words: {sentence}"
+    for link in re.findall(r"\]\(([^)#]+)[^)]*\)", re.sub(r"```.*?```", "", text, flags=re.S)):
+        if "://" not in link and not (page.parent / link).exists():
+            yield f"{name} links to {link}, which is not there"
+    for language in set(re.findall(r"^ *```(\w+)$", text, flags=re.M)) - {"sh", "shell", "cpp", "cmake"}:
+        yield f"{name}: commands stand in blocks of sh or shell, not of {language}"
+    if any(commands_of(text)) and name not in (root / "tests/manual/CMakeLists.txt").read_text():
+        yield f"{name} shows commands, and no test runs them"
+    yield from unrun(root, name, list(commands_of(text, "shell")))
+
+
+def unrun(root, name, commands):
+    """What ELSEWHERE does not say of a page's commands, or says wrongly."""
+    known = ELSEWHERE.get(name, {})
+    for command in commands:
+        if not any(f"{command} ".startswith(f"{beginning} ") for beginning in known):
+            yield f"{name}: ELSEWHERE in check_manual.py does not say who runs: {command}"
+    for beginning, runner in known.items():
+        if not any(f"{command} ".startswith(f"{beginning} ") for command in commands):
+            yield f"{name}: it no longer has the command of ELSEWHERE: {beginning}"
+        if not runner.startswith("not run: ") and beginning not in (root / runner).read_text().replace('"', ""):
+            yield f"{name}: {runner} does not run: {beginning}"
+
+
+def check_events(root):
+    """EVENTS.md has the kinds and fields of the table in the sources, ° where one may be absent."""
+    source = (root / "engine/run/events/event_fields.h").read_text()
+    code, page = {}, {}
+    for kind, fields in re.findall(r'^ACCRUE_EVENT\(\w+, "(\w+)", (.*?)\)$(?=\nACCRUE|\n//)', source, flags=re.S | re.M):
+        code[kind] = {name: need != "REQUIRED" for need, name in re.findall(r'(REQUIRED|OPTIONAL|LATER)\w*\("?(\w+)', fields)}
+    for kind, section in re.findall(r"^### `(\w+)`$(.*?)(?=^##)", (root / "engine/run/EVENTS.md").read_text(), flags=re.S | re.M):
+        cells = "".join(re.findall(r"^\|(.*?)\|", section, flags=re.M))
+        page[kind] = {name: mark != "" for name, mark in re.findall(r"`(\w+)`(°?)", cells)}
+    for kind in sorted(code | page):
+        for name, _ in sorted(set(code.get(kind, {}).items()) ^ set(page.get(kind, {}).items())):
+            yield f"EVENTS.md and event_fields.h differ in {name} of {kind}"
+
+
+def commands_of(text, language="sh"):
+    for block in re.findall(rf"^ *```{language}\n(.*?)^ *```$", text, flags=re.S | re.M):
         yield from (line.strip() for line in block.splitlines() if line.strip())
 
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The field table by itself: every row is whole, and what it sets comes back through the text of a spec.
+#include <QRegularExpression>
 #include <QTest>
 
 #include <algorithm>
@@ -65,11 +66,14 @@ class TestSpecFields : public QObject {
   void every_row_is_whole() {
     std::set<std::string_view> keys;
     std::vector<std::string_view> sections;
+    const QRegularExpression of_the_sources(QStringLiteral("\\bK\\d"));  // a knob's number, which users do not see
     for (const SpecField& field : spec_fields()) {
       const QByteArray key(field.key.data(), static_cast<int>(field.key.size()));
       QVERIFY2(keys.insert(field.key).second, key);
       QVERIFY2(std::ranges::count(field.key, '.') == 1, key);
       QVERIFY2(!field.label.empty() && field.help.size() > 10 && field.help.ends_with('.'), key);
+      QVERIFY2(!of_the_sources.match(QString::fromUtf8(field.help.data(), qsizetype(field.help.size()))).hasMatch(),
+               key);
       if (field.type != FieldType::texts) QVERIFY2((field.type == FieldType::choice) == !field.choices.empty(), key);
       QVERIFY2((field.type == FieldType::matrix) == !field.rows.empty(), key);
       QVERIFY2(field.minimum <= field.maximum, key);

@@ -78,7 +78,7 @@ class TestSpecWriter : public QObject {
     QCOMPARE(field("optimizer", "lr")["exclusiveMinimum"].toDouble(-1), 0.0);
     QCOMPARE(field("schedule", "kind")["enum"].toArray().size(),
              static_cast<qsizetype>(choice_names<ScheduleKind>().size()));
-    QVERIFY(field("accumulation", "tail")["description"].toString().startsWith("K2."));
+    QVERIFY(field("accumulation", "tail")["description"].toString().startsWith("What becomes of the batches"));
     QCOMPARE(field("data", "x")["items"].toObject()["type"].toString(), QString("array"));
   }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Two ranks of a spec under the real torchrun: stopped from outside, started again by the same command, and recorded to their end.
+# Two ranks of a spec under the real torchrun, by the command of the manual's page launchers.md: stopped from outside, started again by the same
+# command, and recorded to their end.
 #   check_torchrun_record.sh ACCRUE_RANK ACCRUE_RUN SOURCE
 set -euo pipefail
 rank=$1 run=$2 source=$3
@@ -18,7 +19,12 @@ fail() {
   cat "$work"/*.log
   exit 1
 }
-ranks() { timeout 200 "${torchrun[@]}" --standalone --nproc-per-node 2 --no-python "$rank" "$source/resources/presets/tensor-two.accrue" --out "$dir"; }
+read -ra shown <<<"$(grep '^torchrun ' "$source/resources/manual/launchers.md")"
+[[ "${shown[*]:1}" == *' accrue-rank SPEC.accrue --out DIR' ]] || fail "launchers.md shows another command: ${shown[*]}"
+words=("${shown[@]:1}")
+words[-3]=$source/resources/presets/tensor-two.accrue
+words[-1]=$dir
+ranks() { PATH=$(dirname "$rank"):$PATH timeout 200 "${torchrun[@]}" "${words[@]}"; }
 
 ranks >"$work/first.log" 2>&1 &
 first=$!

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/facts/csv_table.h"
+#include "accrue/run/facts/read_data.h"
 #include "data/indexed_source.h"
 #include "data/synthetic.h"
 #include "data/synthetic_sentences.h"
@@ -20,15 +20,16 @@
 namespace accrue {
 namespace {
 
-Result<void> check_unchanged(const RunSpec& spec, const DataFacts& facts, const std::filesystem::path& base_dir) {
-  const auto now = scan_data(spec, base_dir, facts);
-  if (!now) return tl::unexpected(now.error());
-  const bool same = now->fingerprint == facts.fingerprint && now->samples == facts.samples &&
-                    now->validation_samples == facts.validation_samples;
-  if (same) return {};
+Result<ReadData> read_unchanged(const RunSpec& spec, const DataFacts& facts, const std::filesystem::path& base_dir) {
+  auto read = read_data(spec, base_dir, facts);
+  if (!read) return read;
+  const DataFacts& now = read->facts;
+  const bool same = now.fingerprint == facts.fingerprint && now.samples == facts.samples &&
+                    now.validation_samples == facts.validation_samples;
+  if (same) return read;
   const std::string where = spec.data.path.empty() ? "data" : data_path(spec.data, base_dir).string();
   return fail(ErrorCode::data,
-              "the data changed since the run began: its content hash is " + now->fingerprint +
+              "the data changed since the run began: its content hash is " + now.fingerprint +
                   ", the run's record says " + facts.fingerprint,
               where, "Restore the file, or start a new run.");
 }
@@ -52,12 +53,8 @@ at::Tensor copied(std::vector<double>& values, std::int64_t rows, std::int64_t c
   return at::from_blob(values.data(), {rows, columns}, at::kDouble).clone();
 }
 
-Result<std::unique_ptr<DataSource>> open_csv(const RunSpec& spec, const DataFacts& facts,
-                                             const std::filesystem::path& base_dir) {
-  auto csv =
-      read_tables(data_path(spec.data, base_dir), validation_data_path(spec.data, base_dir), spec.data.label_columns);
-  if (!csv) return tl::unexpected(csv.error());
-  Table table{copied(csv->x, csv->rows, csv->inputs), copied(csv->y, csv->rows, csv->outputs)};
+Result<std::unique_ptr<DataSource>> open_csv(const RunSpec& spec, const DataFacts& facts, CsvTable csv) {
+  Table table{copied(csv.x, csv.rows, csv.inputs), copied(csv.y, csv.rows, csv.outputs)};
   return make_table_source(std::move(table), spec.model, facts);
 }
 
@@ -81,16 +78,17 @@ Result<std::unique_ptr<DataSource>> open_synthetic(const RunSpec& spec, const Da
 
 Result<std::unique_ptr<DataSource>> open_data(const RunSpec& spec, const DataFacts& facts,
                                               const std::filesystem::path& base_dir) {
-  if (auto checked = check_unchanged(spec, facts, base_dir); !checked) return tl::unexpected(checked.error());
+  auto read = read_unchanged(spec, facts, base_dir);
+  if (!read) return tl::unexpected(read.error());
   switch (spec.data.kind) {
     case DataKind::text:
       return open_tokens(spec, facts, base_dir, 1);
     case DataKind::tokens:
       return open_tokens(spec, facts, base_dir, spec.data.token_type == "uint32" ? 4 : 2);
     case DataKind::indexed:
-      return make_indexed_source(spec, base_dir);
+      return make_indexed_source(spec, read->corpus, base_dir);
     case DataKind::csv:
-      return open_csv(spec, facts, base_dir);
+      return open_csv(spec, facts, std::move(read->table));
     case DataKind::inline_:
       return open_inline(spec, facts);
     case DataKind::synthetic:

@@ -74,12 +74,11 @@ Batch gpt_batch(std::span<const GptItem> items, const DataSpec& data, std::int64
   return batch;
 }
 
-Result<std::unique_ptr<DataSource>> make_indexed_source(const RunSpec& spec, const std::filesystem::path& base_dir) {
-  const auto corpus = plan_corpus(spec, base_dir);
-  if (!corpus) return tl::unexpected(corpus.error());
-  auto training = IndexedSamples::open(spec, *corpus, DatasetSplit::train, base_dir);
+Result<std::unique_ptr<DataSource>> make_indexed_source(const RunSpec& spec, const IndexedCorpus& corpus,
+                                                        const std::filesystem::path& base_dir) {
+  auto training = IndexedSamples::open(spec, corpus, DatasetSplit::train, base_dir);
   if (!training) return tl::unexpected(training.error());
-  auto validation = IndexedSamples::open(spec, *corpus, DatasetSplit::valid, base_dir);
+  auto validation = IndexedSamples::open(spec, corpus, DatasetSplit::valid, base_dir);
   if (!validation) return tl::unexpected(validation.error());
   return std::make_unique<IndexedSource>(spec, *std::move(training), *std::move(validation));
 }

@@ -15,7 +15,8 @@ namespace accrue {
 /// end of a document. Documents restart positions or attention if the spec says so.
 Batch gpt_batch(std::span<const GptItem> items, const DataSpec& data, std::int64_t context);
 
-/// Errors: those of plan_corpus() and IndexedSamples::open().
-Result<std::unique_ptr<DataSource>> make_indexed_source(const RunSpec& spec, const std::filesystem::path& base_dir);
+/// `corpus` must come from plan_corpus() of the same spec. Errors: those of IndexedSamples::open().
+Result<std::unique_ptr<DataSource>> make_indexed_source(const RunSpec& spec, const IndexedCorpus& corpus,
+                                                        const std::filesystem::path& base_dir);
 
 }  // namespace accrue

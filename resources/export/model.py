@@ -48,7 +48,15 @@ class Model(nn.Module):
 
     def forward(self, x):
         for layer in self.layers[:-1]:
-            x = _ACTIVATION_
+# %% hidden=plain
+            x = F._ACTIVATION_(layer(x))
+# %% hidden=plain-tanh
+            x = torch.tanh(layer(x))
+# %% hidden=normed
+            x = F._ACTIVATION_(F.batch_norm(layer(x), None, None, training=True))
+# %% hidden=normed-tanh
+            x = torch.tanh(F.batch_norm(layer(x), None, None, training=True))
+# %% model=mlp
         return self.layers[-1](x)
 
 # %% model=linear

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-# rate(update), make_optimizer(model).
+# rate(update), with the schedules of lr_curve.cpp; make_optimizer(model).
 # %%
 
 def rate(update):
     """The learning rate of an update, counted from 0."""
-# %% moves
-    position = _POSITION_
+# %% position=update
+    position = update
+# %% position=update_times_world
+    position = update * RANKS
+# %% position=guarded
+    position = min(update * RANKS, _LAST_)
+# %% position=micro_step
+    position = min((update + 1) * N, MICRO_STEPS) - 1
 # %% warm-up
     if position < WARMUP:
         return LR * (position + 1) / (WARMUP + 1)
@@ -21,7 +27,14 @@ def rate(update):
     return max(MIN_LR, LR * _GAMMA_ ** (position - WARMUP))
 # %% schedule=WSD
     left = min(max((TOTAL - position) / (_DECAY_ * TOTAL), 0.0), 1.0)
-    return MIN_LR + (LR - MIN_LR) * (_TAIL_)
+# %% decay-tail=linear
+    return MIN_LR + (LR - MIN_LR) * (left)
+# %% decay-tail=cosine
+    return MIN_LR + (LR - MIN_LR) * (0.5 * (1.0 + math.cos(math.pi * (1.0 - left))))
+# %% decay-tail=exponential
+    return MIN_LR + (LR - MIN_LR) * (2.0 * 0.5 ** (1.0 - left) - 1.0)
+# %% decay-tail=minus-square-root
+    return MIN_LR + (LR - MIN_LR) * (1.0 - math.sqrt(1.0 - left))
 # %% schedule=constant
     return LR
 # %%
@@ -39,8 +52,15 @@ def make_optimizer(model):
 # %% groups=several
     groups = {}
     for name, parameter in model.named_parameters():
-        decay = WEIGHT_DECAY if _DECAYS_ else 0.0
-        factor = _FACTOR_
+# %% decays=matrices
+        decay = WEIGHT_DECAY if parameter.dim() > 1 else 0.0
+# %% decays=named
+        decay = WEIGHT_DECAY if not matches(name, _NO_DECAY_) else 0.0
+# %% factor=one
+        factor = 1.0
+# %% factor=scaled
+        factor = _LR_MULT_ if matches(name, _SCALED_LR_) else 1.0
+# %% groups=several
         groups.setdefault((decay, factor), []).append(parameter)
     groups = [{"params": each, "weight_decay": decay, "factor": factor} for (decay, factor), each in groups.items()]
 # %% optimizer=sgd

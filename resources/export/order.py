@@ -43,12 +43,20 @@ def shuffled(epoch, place):
 def samples_of(epoch, batch, rank):
     """A rank's samples at a batch of the epoch; fewer, or none, where the data end."""
     first = (batch * RANKS + rank) * MICRO_BATCH
-    return [_SAMPLE_ for place in range(first, min(first + MICRO_BATCH, SAMPLES))]
+# %% shuffled=short
+    return [shuffled(epoch, place) for place in range(first, min(first + MICRO_BATCH, SAMPLES))]
+# %% in-order=short
+    return [place for place in range(first, min(first + MICRO_BATCH, SAMPLES))]
+# %% uneven=short
 
 # %% uneven=repeat
 
 def samples_of(epoch, batch, rank):
     """A rank's samples at a batch of the epoch; where the data end they are completed from the epoch's start."""
     first = (batch * RANKS + rank) * MICRO_BATCH
-    return [_SAMPLE_ for place in (p % SAMPLES for p in range(first, first + MICRO_BATCH))]
+# %% shuffled=repeat
+    return [shuffled(epoch, place) for place in (p % SAMPLES for p in range(first, first + MICRO_BATCH))]
+# %% in-order=repeat
+    return [place for place in (p % SAMPLES for p in range(first, first + MICRO_BATCH))]
+# %% uneven=repeat
 

@@ -9,7 +9,11 @@ def draw_weights(model):
         for name, parameter in model.named_parameters():
             if parameter.dim() > 1:
                 ends_block = name.endswith(("output.weight", "down.weight"))
-                std = _RESIDUAL_ if ends_block else 0.02
+# %% gpt-init=torch
+                std = 0.02 / math.sqrt(2 * LAYERS) if ends_block else 0.02
+# %% gpt-init=normal
+                std = 0.02 if ends_block else 0.02
+# %% gpt-init=torch gpt-init=normal
                 parameter.copy_(torch.empty(parameter.shape).normal_(0.0, std, generator=source))
             elif name.endswith("bias"):
                 parameter.zero_()

@@ -78,6 +78,16 @@ RunSpec ragged_spec() {
   return spec;
 }
 
+/// What this process has read from files so far; -1 if unknown.
+std::int64_t bytes_read() {
+  std::ifstream counters("/proc/self/io");
+  std::string name;
+  std::int64_t bytes = 0;
+  while (counters >> name >> bytes)
+    if (name == "rchar:") return bytes;
+  return -1;
+}
+
 }  // namespace
 
 class TestDataSource : public QObject {
@@ -270,6 +280,24 @@ class TestDataSource : public QObject {
     QCOMPARE(doubles(batch.inputs), (std::vector<double>{5, 6}));
     QCOMPARE(longs(batch.targets), (std::vector<std::int64_t>{1}));
     QCOMPARE(batch.items, 1);
+  }
+
+  void a_table_is_read_once_for_its_hash_and_once_for_its_rows() {
+    if (bytes_read() < 0) QSKIP("this system does not count what a process reads");
+    QTemporaryDir folder;
+    std::string rows;
+    for (int row = 0; row < 50'000; ++row) rows += "1,2,3\n";
+    write(folder, "t.csv", rows);
+    RunSpec spec = table_spec();
+    spec.data.kind = DataKind::csv;
+    spec.data.path = "t.csv";
+    const auto facts = scan_data(spec, folder.path().toStdString()).value();
+    const std::int64_t before = bytes_read();
+    const auto opened = open_data(spec, facts, folder.path().toStdString());
+    const std::int64_t after = bytes_read();
+    QVERIFY2(opened, why(opened).c_str());
+    QCOMPARE((*opened)->size(Split::train), 50'000);
+    QCOMPARE((after - before) / std::ssize(rows), 2);  // the count itself reads some hundred bytes
   }
 
   void ragged_sequences_are_padded_to_the_longest_of_the_batch() {

@@ -4,17 +4,20 @@
 
     check_script_templates.py ACCRUE_RUN SOURCE
 
-Each template and each script compiles, no placeholder (_DTYPE_) is left in a script, each constant that a script uses
-is set, each text is one that a file can be named by, and each block of a template reaches a script of one of the specs
-below.
+Each template and each script compiles without a warning, no placeholder (_DTYPE_) is left in a script, each name that a
+script uses is defined and each module that it imports is used, each text is one that a file can be named by, and each
+block of a template reaches a script of one of the specs below.
 """
 import ast
+import builtins
 import itertools
 import pathlib
 import re
 import subprocess
+import symtable
 import sys
 import tempfile
+import warnings
 
 TOOLS = ["pytorch", "accelerate", "lightning"]
 MLP = """accrue = 1
@@ -40,9 +43,12 @@ CSV = ["data.kind=csv", "data.path=table.csv", 'data.label_columns=["y", "3", "b
 CHANGES = [
     [GPT, "parallel.data=2"],
     [GPT, "parallel.data=2", "accumulation.uneven_ranks=repeat"],
+    [GPT, "parallel.data=2", "accumulation.uneven_ranks=repeat", "data.shuffle=false"],
     [GPT, "model.init=normal", "data.shuffle=false", "data.kind=text", "data.path=text.txt"],
     [GPT, "model.init=zeros", "model.dropout=0.1", "data.kind=tokens", "data.path=zeros.bin", "data.token_type=uint32"],
     [MLP, "model.init=zeros", "model.dtype=float64", "model.activation=tanh", "model.batch_norm=true", "model.bias=false"],
+    [MLP, "model.activation=tanh"],
+    [MLP, "model.batch_norm=true"],
     [MLP, "model.init=normal", "optimizer.weight_decay=0.1", 'optimizer.no_decay=["*.bias"]'],
     [MLP, "model.kind=linear", "model.init=values", "model.bias=false", "model.values=" + str([0.5] * 15)],
     [MLP, *LABELS, "optimizer.clip_norm=1", "parallel.data=2"],
@@ -57,7 +63,7 @@ CHANGES = [
     *([MLP, "accumulation.dialect=" + dialect, "schedule.warmup=3", "parallel.data=2"] for dialect in ["llm", "colossalai", "accelerate", "mmengine"]),
     *([MLP, "accumulation.normalizer=" + by, "parallel.data=2"] for by in ["none", "steps", "true_size", "samples", "tokens"]),
     *([GPT, "accumulation.normalizer=" + by, "accumulation.normalizer_scope=rank", "parallel.data=2"] for by in ["samples", "tokens"]),
-    [MLP, "accumulation.normalizer=true_size", "accumulation.reduce_op=sum", "parallel.data=2"],
+    *([MLP, "accumulation.normalizer=" + by, "accumulation.reduce_op=sum", "parallel.data=2"] for by in ["none", "steps", "true_size"]),
 ]
 
 
@@ -84,13 +90,18 @@ def scripts(accrue_run, source, work):
 
 
 def faults(text):
-    """Yields what compiles and fails later: constants without a value, texts that are not Unicode."""
-    nodes = list(ast.walk(ast.parse(text)))
-    names = [node for node in nodes if isinstance(node, ast.Name) and re.fullmatch("[A-Z][A-Z0-9_]*", node.id)]
-    set_here = {node.id for node in names if isinstance(node.ctx, ast.Store)}
-    set_here |= {node.asname for node in nodes if isinstance(node, ast.alias)}
-    yield from {f"{node.id} has no value" for node in names if node.id not in set_here}
-    for node in nodes:
+    """Yields what compiles and fails later, or serves nothing: names without a value, modules without a use, texts that
+    are not Unicode."""
+    script = symtable.symtable(text, "script", "exec")
+    scopes = [script]
+    for scope in scopes:
+        scopes += scope.get_children()
+    used = {each.get_name() for scope in scopes for each in scope.get_symbols() if each.is_global() and each.is_referenced()}
+    imported = {each.get_name() for each in script.get_symbols() if each.is_imported()}
+    defined = {each.get_name() for each in script.get_symbols() if each.is_assigned()} | imported
+    yield from (f"{name} has no value" for name in sorted(used - defined - set(dir(builtins))))
+    yield from (f"{name} is imported and not used" for name in sorted(imported - used))
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.search("[\ud800-\udfff]", node.value):
             yield f"{node.value!a} is not Unicode"
 
@@ -106,6 +117,7 @@ def main():
     accrue_run, source = sys.argv[1], pathlib.Path(sys.argv[2])
     templates = sorted((source / "resources/export").glob("*.py"))
     made = ""
+    warnings.simplefilter("error")
     for template in templates:
         compile(template.read_text(), template, "exec")
     with tempfile.TemporaryDirectory() as work:

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counting, splitting and recognition of data.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <QFile>
 #include <QTemporaryDir>
 #include <QTest>
@@ -11,6 +8,7 @@
 #include "accrue/run/facts/csv_table.h"
 #include "accrue/run/facts/data_facts.h"
 #include "accrue/run/preflight/preflight.h"
+#include "support/file_leases.h"
 #include "support/table.h"
 #include "support/test_program.h"
 
@@ -18,6 +16,7 @@ namespace test_data_facts {
 
 using namespace accrue;
 using accrue::test::current_row;
+using accrue::test::has_leases;
 using accrue::test::Rows;
 
 namespace {
@@ -171,10 +170,7 @@ class TestDataFacts : public QObject {
     known.files[0].fingerprint = "of the earlier scan";
     QCOMPARE(scan(known).fingerprint, fresh.fingerprint);
     const QString path = dir_.filePath("data");
-    const int fd = ::open(qPrintable(path), O_RDONLY | O_CLOEXEC);
-    const bool leases = ::fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
-    ::close(fd);
-    if (!leases) QSKIP("this file system does not say who has a file open");
+    if (!has_leases(path.toStdString())) QSKIP("this file system does not say who has a file open");
     QTRY_VERIFY_WITH_TIMEOUT(!scan().files[0].state.empty(), 30'000);
     known.files[0].state = scan().files[0].state;
     QCOMPARE(scan(known).fingerprint, std::string("of the earlier scan"));

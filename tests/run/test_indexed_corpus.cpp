@@ -16,6 +16,7 @@
 #include "accrue/run/plan/run_plan.h"
 #include "accrue/run/preflight/preflight.h"
 #include "accrue/run/record/branch.h"
+#include "support/file_leases.h"
 #include "support/indexed_corpus.h"
 #include "support/table.h"
 #include "support/test_program.h"
@@ -483,6 +484,40 @@ class TestIndexedCorpus : public QObject {
     std::fstream file(bin_path(dir_ / "changing"), std::ios::binary | std::ios::in | std::ios::out);
     file.seekp(100).put('x').flush();
     QVERIFY(print() != before);
+  }
+
+  // Ranks, and the supervisor of a resumed run, take the first supervisor's word for files that stand as it hashed
+  // them.
+  void a_corpus_is_hashed_again_only_if_a_file_may_have_changed() {
+    const std::vector<std::string> touched{"read0.bin", "read1.idx", "kept2.bin", "kept3.idx"};
+    const auto scan = [this](std::size_t i, const DataFacts& known = {}) {
+      RunSpec own = spec({"read" + std::to_string(i)});
+      own.data.validation_paths = {"kept" + std::to_string(i)};
+      return scan_data(own, dir_, known).value();
+    };
+    for (std::size_t i = 0; i < touched.size(); ++i) {
+      write_corpus(dir_ / ("read" + std::to_string(i)), corpus_lengths);
+      write_corpus(dir_ / ("kept" + std::to_string(i)), {30, 21, 9});
+    }
+    if (!has_leases(dir_ / touched[0])) QSKIP("this file system does not say who has a file open");
+    QTRY_VERIFY_WITH_TIMEOUT(!scan(touched.size() - 1).files.at(0).state.empty(), 30'000);
+    for (std::size_t i = 0; i < touched.size(); ++i) {
+      const DataFacts fresh = scan(i);
+      DataFacts known = fresh;
+      known.files.at(0).fingerprint = "of the earlier scan";
+      QCOMPARE(scan(i, known).fingerprint, std::string("of the earlier scan"));
+      QCOMPARE(scan(i, known).samples, fresh.samples);
+      QCOMPARE(scan(i, known).bytes, fresh.bytes);
+      std::string bytes = bytes_of(dir_ / touched[i]);
+      std::ofstream(dir_ / touched[i], std::ios::binary) << bytes;
+      QCOMPARE(scan(i, known).fingerprint, fresh.fingerprint);
+      QCOMPARE(scan(i, known).files.at(0).state, std::string());  // written a moment ago, it could change again
+      if (!touched[i].ends_with(".bin")) continue;
+      bytes[10] ^= 1;
+      std::ofstream(dir_ / touched[i], std::ios::binary) << bytes;
+      QVERIFY(scan(i, known).fingerprint != fresh.fingerprint);
+      QCOMPARE(scan(i, known).fingerprint, scan(i).fingerprint);
+    }
   }
 
   void a_branch_says_what_moves_its_place() {

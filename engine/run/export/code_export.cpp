@@ -24,16 +24,13 @@ using namespace std::string_view_literals;
 constexpr std::string_view names[] = {"accelerate", "lightning", "deepspeed", "megatron", "pytorch"};
 constexpr std::string_view titles[] = {"Hugging Face Accelerate", "Lightning", "DeepSpeed", "Megatron-LM", "PyTorch"};
 
-std::string imports(CodeTarget target, std::string_view body) {
-  std::string text;
+/// Adds the blocks of the modules that a script uses.
+void add_modules(ScriptText& text, CodeTarget target, std::string_view script) {
   for (const std::string_view module :
        {"contextlib", "csv", "functools", "itertools", "json", "math", "os", "re", "time"})
-    if (body.find(std::string(module) + ".") != std::string_view::npos) text += fmt::format("import {}\n", module);
-  text += "\nimport torch\n";
-  if (target == CodeTarget::lightning) text += "import lightning\n";
-  text += "import torch.nn.functional as F\n";
-  if (target == CodeTarget::accelerate) text += "from accelerate import Accelerator\n";
-  return text + "from torch import nn\n\n";
+    if (script.find(fmt::format("{}.", module)) != std::string_view::npos)
+      text.blocks.insert(fmt::format("uses={}", module));
+  text.blocks.insert(fmt::format("tool={}", to_name(target)));
 }
 
 void add(std::string& text, std::string_view name, const std::string& value, std::string_view comment = {}) {
@@ -117,10 +114,11 @@ std::string how_to_run(const RunPlan& plan, CodeTarget target) {
 Result<std::string> python_script(const RunPlan& plan, CodeTarget target, const std::vector<NotCarried>& missing) {
   if (auto possible = check_script(plan); !possible) return tl::unexpected(possible.error());
   std::string body = constants(plan, target) + "\n";
-  const ScriptText script = script_text(plan);
+  ScriptText script = script_text(plan);
   for (const std::string_view part :
        {"order"sv, "data"sv, "model"sv, "weights"sv, "windows"sv, "optimizer"sv, "report"sv, to_name(target)})
     body += rendered(part, script);
+  add_modules(script, target, body);
   auto lines = head_lines(plan, target, missing);
   lines.insert(lines.begin() + 2, {"Run it:  " + how_to_run(plan, target),
                                    "It prints a line of JSON for each update, with the loss that Accrue reports.",
@@ -128,7 +126,8 @@ Result<std::string> python_script(const RunPlan& plan, CodeTarget target, const 
                                    "of LibTorch 2.11, with which Accrue trains.",
                                    ""});
   // The second line says the encoding: Python would take a run's name there, such as "recoding: a", for one.
-  return "#!/usr/bin/env python3\n# -*- coding: utf-8 -*-\n" + commented(lines) + "\n" + imports(target, body) + body;
+  return "#!/usr/bin/env python3\n# -*- coding: utf-8 -*-\n" + commented(lines) + "\n" + rendered("imports", script) +
+         body;
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ class ScriptWalk {
   std::int64_t epoch_ = 0, batch_ = 0, position_ = 0, micro_steps_ = 0;
 };
 
-/// Value of position_code(); -1 if the scripts have no rule for the clock.
+/// Position of a script's schedule at an update; -1 if the scripts have no rule for the clock.
 std::int64_t position_of(const RunPlan& plan, std::int64_t update) {
   switch (plan.knobs.schedule_clock) {
     case ScheduleClock::update:
@@ -407,20 +407,6 @@ std::optional<std::int64_t> schedule_updates(const RunPlan& plan) {
   if (ticks <= 0 || __builtin_mul_overflow(plan.curve.total, updates, &product) || product % ticks != 0)
     return std::nullopt;
   return product / ticks;
-}
-
-std::string position_code(const RunPlan& plan) {
-  switch (plan.knobs.schedule_clock) {
-    case ScheduleClock::update_times_world:
-      if (plan.knobs.total_guard && plan.window.schedule_total)
-        return fmt::format("min(update * RANKS, {})", *plan.window.schedule_total);
-      return "update * RANKS";
-    case ScheduleClock::micro_step:
-    case ScheduleClock::external:
-      return "min((update + 1) * N, MICRO_STEPS) - 1";
-    default:
-      return "update";
-  }
 }
 
 std::vector<NotCarried> not_carried(const RunPlan& plan, CodeTarget target) {

@@ -23,8 +23,6 @@ ScriptWindows script_windows(const RunPlan& plan);
 /// Returns an error if the scripts cannot train this plan. Compares the plan's own window with the script's rule, step
 /// by step.
 Result<void> check_script(const RunPlan& plan);
-/// Returns the schedule position of an update (from 0) as Python: "update * RANKS".
-std::string position_code(const RunPlan& plan);
 
 /// Initial loss scale of a float16 model if the spec omits it; equal to the engine's DynamicScale.
 constexpr double usual_loss_scale = 65536.0;

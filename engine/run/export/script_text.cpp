@@ -28,7 +28,7 @@ void add_order(ScriptText& text, const RunPlan& plan) {
   set_if(text, shuffles || plan.spec.data.kind == DataKind::synthetic, "mixes");
   set_if(text, shuffles, "shuffles");
   set(text, "uneven", repeats ? "repeat" : "short");
-  text.values["SAMPLE"] = shuffles ? "shuffled(epoch, place)" : "place";
+  set(text, shuffles ? "shuffled" : "in-order", repeats ? "repeat" : "short");
 }
 
 std::string inline_rows(const Matrix& rows, std::int64_t count) {
@@ -59,19 +59,15 @@ void add_data(ScriptText& text, const RunPlan& plan) {
   text.values["TARGET"] = labels ? "torch.long" : dtype;
 }
 
-std::string activation(const ModelSpec& model) {
-  std::string inner = "layer(x)";
-  if (model.batch_norm) inner = "F.batch_norm(layer(x), None, None, training=True)";
-  if (model.activation == Activation::tanh) return fmt::format("torch.tanh({})", inner);
-  return fmt::format("F.{}({})", to_name(model.activation), inner);
-}
-
 void add_model(ScriptText& text, const ModelSpec& model) {
   set(text, "model", to_name(model.kind));
   set(text, model.kind == ModelKind::gpt ? "gpt-init" : "init", to_name(model.init));
-  text.values["ACTIVATION"] = activation(model);
+  if (model.kind == ModelKind::mlp)
+    set(text, "hidden",
+        fmt::format("{}{}", model.batch_norm ? "normed" : "plain",
+                    model.activation == Activation::tanh ? "-tanh" : ""));
+  text.values["ACTIVATION"] = to_name(model.activation);
   text.values["BIAS"] = python(model.bias);
-  text.values["RESIDUAL"] = model.init == WeightInit::normal ? "0.02" : "0.02 / math.sqrt(2 * LAYERS)";
   text.values["VALUES"] = python_list(model.values);
 }
 
@@ -98,56 +94,52 @@ void add_windows(ScriptText& text, const RunPlan& plan) {
   const AccumulationKnobs& knobs = plan.knobs;
   const bool all = counts_over_ranks(knobs);
   const bool counts = knobs.normalizer == Normalizer::tokens || knobs.normalizer == Normalizer::samples;
-  const std::string_view run_ends = "micro_steps == MICRO_STEPS";
-  text.values["ENDS"] = fmt::format("{}{}", script_windows(plan).flush ? "batch + 1 == BATCHES or " : "", run_ends);
-  set(text, "normalizer", to_name(knobs.normalizer));
-  text.values["DIVISION"] = division(knobs);
-  text.values["COUNTED"] = all ? "[samples_of(epoch, batch, r) for epoch, batch in window for r in range(RANKS)]"
-                               : "[samples_of(epoch, batch, rank) for epoch, batch in window]";
+  set(text, "tail", script_windows(plan).flush ? "flushed" : "joined");
   // Gradients are averaged over the ranks: summed ones are their mean times the number of ranks.
-  if (counts)
-    text.values["SHARE"] = all ? "RANKS" : "1.0";
-  else
-    text.values["SHARE"] = knobs.reduce_op == ReduceOp::sum ? "RANKS * 1.0" : "1.0";
+  const std::string_view of = counts ? (all ? "run" : "rank") : (knobs.reduce_op == ReduceOp::sum ? "sum" : "mean");
+  set(text, fmt::format("{}-normalizer", of), to_name(knobs.normalizer));
+  text.values["DIVISION"] = division(knobs);
 }
 
-/// The share of WSD's decay that is left of the peak, from `left` of its length; as lr_at() has it.
-std::string_view tail(DecayTail tail) {
-  switch (tail) {
-    case DecayTail::cosine:
-      return "0.5 * (1.0 + math.cos(math.pi * (1.0 - left)))";
-    case DecayTail::exponential:
-      return "2.0 * 0.5 ** (1.0 - left) - 1.0";
-    case DecayTail::minus_square_root:
-      return "1.0 - math.sqrt(1.0 - left)";
-    case DecayTail::linear:
-      break;
+/// The schedule position of an update.
+void add_position(ScriptText& text, const RunPlan& plan) {
+  switch (plan.knobs.schedule_clock) {
+    case ScheduleClock::update_times_world: {
+      const bool guarded = plan.knobs.total_guard && plan.window.schedule_total;
+      set(text, "position", guarded ? "guarded" : "update_times_world");
+      if (guarded) text.values["LAST"] = std::to_string(*plan.window.schedule_total);
+      return;
+    }
+    case ScheduleClock::micro_step:
+    case ScheduleClock::external:
+      return set(text, "position", "micro_step");
+    default:
+      return set(text, "position", "update");
   }
-  return "left";
 }
 
 void add_rate(ScriptText& text, const RunPlan& plan) {
   const LrCurve& curve = plan.curve;
   const bool never_decays = curve.kind == ScheduleKind::wsd && curve.decay_fraction <= 0.0;
-  set_if(text, curve.kind != ScheduleKind::constant || curve.warmup > 0.0, "moves");
+  const ScheduleKind kind = never_decays ? ScheduleKind::constant : curve.kind;
+  if (curve.kind != ScheduleKind::constant || curve.warmup > 0.0) add_position(text, plan);
   set_if(text, curve.warmup > 0.0, "warm-up");
-  set(text, "schedule", to_name(never_decays ? ScheduleKind::constant : curve.kind));
-  text.values["POSITION"] = position_code(plan);
+  set(text, "schedule", to_name(kind));
+  if (kind == ScheduleKind::wsd) set(text, "decay-tail", to_name(curve.decay_tail));
   text.values["GAMMA"] = python(curve.gamma);
   text.values["DECAY"] = python(curve.decay_fraction);
-  text.values["TAIL"] = tail(curve.decay_tail);
 }
 
 void add_groups(ScriptText& text, const OptimizerSpec& optimizer) {
   const bool several = optimizer.weight_decay != 0.0 || !optimizer.scaled_lr.empty();
   set(text, "groups", several ? "several" : "one");
-  set_if(text, several && (optimizer.no_decay || !optimizer.scaled_lr.empty()), "globs");
-  text.values["DECAYS"] = optimizer.no_decay ? fmt::format("not matches(name, {})", python_list(*optimizer.no_decay))
-                                             : "parameter.dim() > 1";
-  text.values["FACTOR"] = optimizer.scaled_lr.empty()
-                              ? "1.0"
-                              : fmt::format("{} if matches(name, {}) else 1.0", python(optimizer.lr_mult),
-                                            python_list(optimizer.scaled_lr));
+  if (!several) return;
+  set_if(text, optimizer.no_decay || !optimizer.scaled_lr.empty(), "globs");
+  set(text, "decays", optimizer.no_decay ? "named" : "matrices");
+  set(text, "factor", optimizer.scaled_lr.empty() ? "one" : "scaled");
+  if (optimizer.no_decay) text.values["NO_DECAY"] = python_list(*optimizer.no_decay);
+  text.values["LR_MULT"] = python(optimizer.lr_mult);
+  text.values["SCALED_LR"] = python_list(optimizer.scaled_lr);
 }
 
 void add_optimizer(ScriptText& text, const OptimizerSpec& optimizer) {

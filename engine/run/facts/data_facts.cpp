@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counting without loading: a text or token file is read once, in blocks, for its hash and its largest token; its size
-// gives the samples. For indexed datasets headers and parts are read (indexed_corpus.h). The hash is XXH3-128, which
-// runs at memory speed. It detects a changed file; it does not protect against a forger.
+// gives the samples. For indexed datasets headers and parts are read (indexed_corpus.h, corpus_hash.h). The hash is
+// XXH3-128, which runs at memory speed. It detects a changed file; it does not protect against a forger.
 #include "accrue/run/facts/data_facts.h"
 
 #include <fcntl.h>
@@ -12,20 +12,19 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <csignal>
 #include <cstring>
-#include <ctime>
 #include <map>
 #include <memory>
 #include <span>
 
 #include "accrue/run/base/counted.h"
 #include "accrue/run/data/data_split.h"
-#include "accrue/run/facts/csv_table.h"
-#include "accrue/run/facts/indexed_corpus.h"
+#include "accrue/run/facts/read_data.h"
 #include "accrue/run/facts/sample_places.h"
 #include "accrue/run/fields/model_loss.h"
 #include "content_hash.h"
+#include "corpus_hash.h"
+#include "file_state.h"
 #include "foreign_file.h"
 
 namespace accrue {
@@ -74,32 +73,6 @@ void check_tokens(FileScan& scan, const char* block, std::int64_t bytes, std::in
   }
 }
 
-/// Returns properties that change whenever a file's bytes are written.
-std::string state_of(const struct stat& status) {
-  return fmt::format("{}:{}:{}:{}.{:09}", status.st_dev, status.st_ino, status.st_size, status.st_ctim.tv_sec,
-                     status.st_ctim.tv_nsec);
-}
-
-/// Whether a process could change the bytes without a trace: a writer through a mapping need not update the times.
-bool open_for_writing(int fd) {
-  ::fcntl(fd, F_SETSIG, SIGURG);  // sent when a writer opens the file meanwhile; its default action is to ignore it
-  if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) return true;
-  ::fcntl(fd, F_SETLEASE, F_UNLCK);
-  return false;
-}
-
-/// Returns a state after which a change would be visible; empty if it might not be, because a file system's clock may
-/// stand still for a moment.
-std::string settled_state(int fd, const struct stat& before) {
-  struct stat after {};
-  struct timespec now {};
-  if (::fstat(fd, &after) != 0 || ::clock_gettime(CLOCK_REALTIME, &now) != 0) return {};
-  constexpr std::int64_t settles_s = 2;
-  const bool settled = now.tv_sec - after.st_ctim.tv_sec > settles_s;
-  if (!settled || state_of(after) != state_of(before) || open_for_writing(fd)) return {};
-  return state_of(after);
-}
-
 /// Reads a file to its end. token_bytes = 0 leaves tokens unchecked.
 Result<FileScan> scan_file(const std::filesystem::path& path, std::int64_t token_bytes, std::int64_t vocabulary,
                            const FileMark& known) {
@@ -117,7 +90,8 @@ Result<FileScan> scan_file(const std::filesystem::path& path, std::int64_t token
     return refuse(S_ISDIR(status.st_mode) ? "this is a folder" : "this is not a plain file",
                   "Name a file in data.path.");
   FileScan scan;
-  if (!known.state.empty() && known.state == state_of(status)) {
+  const std::string state = state_of(status);
+  if (known.state == state) {
     scan.bytes = status.st_size;
     scan.mark = known;
     return scan;
@@ -141,7 +115,7 @@ Result<FileScan> scan_file(const std::filesystem::path& path, std::int64_t token
     if (filled < block_bytes) break;
   }
   if (scan.bytes == 0) return refuse("the file is empty", "Name a file with training data.");
-  scan.mark = {settled_state(file.get(), status), hash.hex()};
+  scan.mark = {is_settled(path, state) ? state : std::string(), hash.hex()};
   return scan;
 }
 
@@ -270,7 +244,7 @@ Result<DataFacts> scan_stream(const RunSpec& spec, const std::filesystem::path& 
   return with_split(std::move(facts), scan->samples, spec.data);
 }
 
-Result<DataFacts> scan_csv(const RunSpec& spec, const std::filesystem::path& base_dir, const DataFacts& known) {
+Result<ReadData> read_csv(const RunSpec& spec, const std::filesystem::path& base_dir, const DataFacts& known) {
   const auto path = data_path(spec.data, base_dir), validation = validation_data_path(spec.data, base_dir);
   const auto scan = scan_file(path, 0, 0, mark_of(known, 0));
   if (!scan) return tl::unexpected(scan.error());
@@ -285,14 +259,14 @@ Result<DataFacts> scan_csv(const RunSpec& spec, const std::filesystem::path& bas
     facts.files.push_back(kept->mark);
     facts.fingerprint = joined(facts.fingerprint, kept->mark.fingerprint);
   }
-  const auto table = read_tables(path, validation, spec.data.label_columns);
+  auto table = read_tables(path, validation, spec.data.label_columns);
   if (!table) return tl::unexpected(table.error());
   facts.tokens_per_sample = items_per_sample(spec.model, table->outputs);
   facts.inputs = table->inputs;
   facts.outputs = table->outputs;
   facts.validation_samples = table->validation_rows;
   auto split = with_split(std::move(facts), table->rows - table->validation_rows, spec.data);
-  if (!split) return split;
+  if (!split) return tl::unexpected(split.error());
   const bool of_classes = loss_of(spec.model) == LossKind::cross_entropy;
   if (!of_classes && !table->classes.empty())
     return fail(ErrorCode::data,
@@ -301,7 +275,7 @@ Result<DataFacts> scan_csv(const RunSpec& spec, const std::filesystem::path& bas
   if (of_classes && table->outputs == 1)
     if (auto counted = count_classes(*split, table->y, table->classes, path.string()); !counted)
       return tl::unexpected(counted.error());
-  return split;
+  return ReadData{*std::move(split), *std::move(table), {}};
 }
 
 template <typename Row>
@@ -412,16 +386,23 @@ Result<DataFacts> scan_synthetic(const RunSpec& spec) {
   return with_split(std::move(facts), spec.data.samples, spec.data);
 }
 
-Result<DataFacts> scan_indexed(const RunSpec& spec, const std::filesystem::path& base_dir) {
-  const auto corpus = plan_corpus(spec, base_dir);
+Result<ReadData> read_indexed(const RunSpec& spec, const std::filesystem::path& base_dir, const DataFacts& known) {
+  auto corpus = plan_corpus(spec, base_dir);
   if (!corpus) return tl::unexpected(corpus.error());
+  std::vector<std::filesystem::path> files;
+  for (const auto* names : {&spec.data.paths, &spec.data.validation_paths})
+    for (const std::string& name : *names)
+      for (const auto& file : {idx_path(base_dir / name), bin_path(base_dir / name)}) files.push_back(file);
+  auto hashed = hash_files(files, mark_of(known, 0));
+  if (!hashed) return tl::unexpected(hashed.error());
   DataFacts facts;
   facts.samples = corpus->training.samples;
   facts.validation_samples = corpus->validation.samples;
   facts.tokens_per_sample = spec.model.context;
-  facts.bytes = corpus->bytes;
-  facts.fingerprint = corpus->fingerprint;
-  return facts;
+  facts.bytes = hashed->bytes;
+  facts.fingerprint = hashed->mark.fingerprint;
+  facts.files.push_back(std::move(hashed->mark));
+  return ReadData{std::move(facts), {}, *std::move(corpus)};
 }
 
 }  // namespace
@@ -457,22 +438,27 @@ std::filesystem::path validation_data_path(const DataSpec& spec, const std::file
   return has_validation_file(spec) ? base_dir / spec.validation_path : std::filesystem::path();
 }
 
-Result<DataFacts> scan_data(const RunSpec& spec, const std::filesystem::path& base_dir, const DataFacts& known) {
+Result<ReadData> read_data(const RunSpec& spec, const std::filesystem::path& base_dir, const DataFacts& known) {
+  const auto alone = [](DataFacts facts) { return ReadData{std::move(facts), {}, {}}; };
   switch (spec.data.kind) {
     case DataKind::text:
-      return scan_stream(spec, base_dir, 1, known);
+      return scan_stream(spec, base_dir, 1, known).map(alone);
     case DataKind::tokens:
-      return scan_stream(spec, base_dir, spec.data.token_type == "uint32" ? 4 : 2, known);
+      return scan_stream(spec, base_dir, spec.data.token_type == "uint32" ? 4 : 2, known).map(alone);
     case DataKind::indexed:
-      return scan_indexed(spec, base_dir);
+      return read_indexed(spec, base_dir, known);
     case DataKind::csv:
-      return scan_csv(spec, base_dir, known);
+      return read_csv(spec, base_dir, known);
     case DataKind::inline_:
-      return spec.data.sequences.empty() ? scan_table(spec) : scan_sequences(spec);
+      return (spec.data.sequences.empty() ? scan_table(spec) : scan_sequences(spec)).map(alone);
     case DataKind::synthetic:
-      return scan_synthetic(spec);
+      return scan_synthetic(spec).map(alone);
   }
   return fail(ErrorCode::internal, "unknown kind of data", "data.kind");
+}
+
+Result<DataFacts> scan_data(const RunSpec& spec, const std::filesystem::path& base_dir, const DataFacts& known) {
+  return read_data(spec, base_dir, known).map([](ReadData read) { return std::move(read.facts); });
 }
 
 }  // namespace accrue

@@ -10,7 +10,6 @@
 
 #include "accrue/run/base/counted.h"
 #include "accrue/run/data/blend.h"
-#include "corpus_hash.h"
 #include "indexed_requests.h"
 #include "window_length.h"
 
@@ -63,7 +62,6 @@ class Planner {
     if (auto checked = check_vocabulary(); !checked) return tl::unexpected(checked.error());
     for (const CorpusSplit* each : {&corpus.training, &corpus.validation})
       if (auto checked = check_documents(*each); !checked) return tl::unexpected(checked.error());
-    if (auto hashed = hash(corpus); !hashed) return tl::unexpected(hashed.error());
     return corpus;
   }
 
@@ -300,20 +298,6 @@ class Planner {
                                 needed - 1, spec_.model.vocabulary),
                     "model.vocabulary", fmt::format("Set model.vocabulary to {}.", (*sidecar)->special.vocabulary));
     }
-    return {};
-  }
-
-  Result<void> hash(IndexedCorpus& corpus) const {
-    ContentHash content;
-    std::vector<std::string> names = spec_.data.paths;
-    names.insert(names.end(), spec_.data.validation_paths.begin(), spec_.data.validation_paths.end());
-    for (const std::string& name : names)
-      for (const auto& path : {idx_path(path_of(name)), bin_path(path_of(name))}) {
-        const auto bytes = hash_file(content, path);
-        if (!bytes) return tl::unexpected(bytes.error());
-        corpus.bytes += *bytes;
-      }
-    corpus.fingerprint = content.hex();
     return {};
   }
 

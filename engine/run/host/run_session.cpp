@@ -24,10 +24,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A resumed run must use the data of its first part. Its ranks compare with the current marks.
+/// A resumed run must use the data of its first part. Files that are still in their recorded state are not read again.
+/// The ranks compare with the current marks.
 Result<void> check_data(RunOrder& order) {
   if (order.plan.data.fingerprint.empty()) return {};
-  const auto facts = scan_data(order.plan.spec, order.plan.base_dir);
+  const auto facts = scan_data(order.plan.spec, order.plan.base_dir, order.plan.data);
   if (!facts) return tl::unexpected(facts.error());
   DataFacts& recorded = order.plan.data;
   if (facts->fingerprint == recorded.fingerprint) {

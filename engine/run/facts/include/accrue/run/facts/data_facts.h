@@ -22,10 +22,10 @@ struct ClassCount {
   bool operator==(const ClassCount&) const = default;
 };
 
-/// A hashed file. As long as its state is the same, so are its bytes.
+/// A hashed file, or all files of an indexed corpus. As long as the state is the same, so are the bytes.
 struct FileMark {
-  /// Device, inode, size and time of the last change. Empty if that is not reliable: the change is too recent, or the
-  /// file is open for writing.
+  /// Device, inode, size and time of the last change of each file. Empty if that is not reliable: the change is too
+  /// recent, or a file is open for writing.
   std::string state;
   std::string fingerprint;
   bool operator==(const FileMark&) const = default;
@@ -38,7 +38,7 @@ struct DataFacts {
   std::vector<std::int64_t> sample_tokens;  ///< inline ragged data only: items per training sample
   std::int64_t bytes = 0;                   ///< size of the file
   std::string fingerprint;           ///< XXH3-128 of the content (of the generator's parameters for synthetic), hex
-  std::vector<FileMark> files;       ///< text, tokens and csv: of data.path, and of data.validation_path
+  std::vector<FileMark> files;       ///< of data.path, and of data.validation_path; of indexed data one for all files
   std::int64_t inputs = 0;           ///< csv and inline: columns of x
   std::int64_t outputs = 0;          ///< csv and inline: columns of y
   bool validation_shuffled = false;  ///< the evaluation samples are drawn from all samples (SamplePlaces)
@@ -71,7 +71,7 @@ std::filesystem::path validation_data_path(const DataSpec& spec, const std::file
 
 /// Scans the data. Errors (code data): missing, unreadable, empty, too short for one sample, not a text, a CSV or token
 /// file that does not parse, labels that are not classes although the loss needs them.
-/// known: facts of an earlier scan. A file with the same state is not read again for its hash.
+/// known: facts of an earlier scan of the same spec. A file with the same state is not read again for its hash.
 Result<DataFacts> scan_data(const RunSpec& spec, const std::filesystem::path& base_dir, const DataFacts& known = {});
 
 }  // namespace accrue

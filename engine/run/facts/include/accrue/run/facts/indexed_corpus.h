@@ -46,9 +46,7 @@ struct CorpusSplit {
 struct IndexedCorpus {
   CorpusSplit training;
   CorpusSplit validation;
-  std::int64_t bytes = 0;
   std::optional<DatasetSidecar> sidecar;  ///< of the first dataset
-  std::string fingerprint;
 };
 
 /// Samples of all ranks that the run can train on: by run.samples, run.tokens, or run.updates times the largest update.

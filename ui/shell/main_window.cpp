@@ -75,6 +75,7 @@
 #include "teach/narrator.h"
 #include "view_commands.h"
 #include "view_memory.h"
+#include "widgets/dock_switch.h"
 
 namespace accrue::ui {
 
@@ -154,7 +155,8 @@ void MainWindow::addPanels() {
 void MainWindow::addBars() {
   run_bar_ = buildRunBar(this, actions_);
   addToolBar(Qt::TopToolBarArea, run_bar_);
-  buildMenus(this, actions_, docks_->all(), {run_bar_});
+  for (QDockWidget* dock : docks_->all()) actions_.addPanel(new DockSwitch(dock));
+  buildMenus(this, actions_, {run_bar_});
   new PlotBar(actions_, centre_->plots(), run_bar_, this);
   new PlotMenu(actions_, centre_->plots(), findChild<QMenu*>(QStringLiteral("plotMenu")), parts_.settings, this);
   view_ = new ViewCommands(actions_, {docks_, centre_, lessons_, run_bar_, parts_.settings, parts_.theme}, this);
@@ -346,10 +348,7 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
   const QWidget* focus = QApplication::focusWidget();
   const bool in_view = focus && (centre_->plots()->isAncestorOf(focus) || focus == centre_->plots() ||
                                  accumulation_->isAncestorOf(focus));
-  if (event->key() == Qt::Key_Space && event->modifiers() == Qt::NoModifier && in_view) {
-    parts_.control->togglePause();
-    return;
-  }
+  if (in_view && isKeyOf(Command::togglePause, *event)) return parts_.control->togglePause();
   QMainWindow::keyPressEvent(event);
 }
 

@@ -10,11 +10,6 @@ class CloseGuard;
 class MessageBar;
 
 /// Says in the message bar what keeps the window from closing, and lets the user forget a remembered answer.
-class CloseMessages : public QObject {
-  Q_OBJECT
-
- public:
-  CloseMessages(const Actions& actions, CloseGuard* guard, MessageBar* bar, QObject* parent);
-};
+void connectCloseMessages(const Actions& actions, CloseGuard* guard, MessageBar* bar, QObject* parent);
 
 }  // namespace accrue::ui

@@ -149,7 +149,7 @@ void MainWindow::addPanels() {
                       .settings = settings,
                       .is_start_shown = [this] { return centre_->isStartShown(); },
                       .show_start = [this](bool start) { start ? centre_->showStart() : centre_->showPlots(); }});
-  new GalleryCommands(actions_, gallery, lessons_, runs_, centre_->messages(), this);
+  connectGalleryCommands(actions_, gallery, lessons_, runs_, centre_->messages(), this);
 }
 
 void MainWindow::addBars() {
@@ -185,14 +185,14 @@ void MainWindow::addRuns() {
   close_guard_->watch({parts_.control, companion_});
   close_guard_->setQueue(queue_);
   connect(close_guard_, &CloseGuard::readyToClose, this, &MainWindow::close, Qt::QueuedConnection);
-  new CloseMessages(actions_, close_guard_, bar, this);
+  connectCloseMessages(actions_, close_guard_, bar, this);
   connect(parts_.control, &RunControl::stateChanged, this, &MainWindow::showTitle);
 }
 
 void MainWindow::addDocuments() {
   MessageBar* bar = centre_->messages();
-  new EditCommands(actions_, parts_.document, setup_, this);
-  new FileCommands(actions_, files_, bar, this);
+  connectEditCommands(actions_, parts_.document, setup_, this);
+  connectFileCommands(actions_, files_, bar, this);
   new JoinedSetUp(parts_.control, parts_.document, files_, bar, this);
   documents_ = new Documents(
       actions_, {parts_.document, parts_.control, files_, drafts_, lessons_, runs_, setup_, centre_}, this);
@@ -249,7 +249,7 @@ void MainWindow::addExchange() {
                                             return selected.size() > 1 ? selected : runs_->shownRuns();
                                           }},
                                      actions_);
-  new ImportCommands(actions_, files_, exchange, bundles, parts_.dialogs, this);
+  connectImportCommands(actions_, files_, exchange, bundles, parts_.dialogs, this);
 }
 
 void MainWindow::restoreLayout() {

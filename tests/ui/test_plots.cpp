@@ -10,6 +10,7 @@
 
 #include "canvas/curve_layer.h"
 #include "canvas/series_swatch.h"
+#include "kit/command_table.h"
 #include "kit/number_text.h"
 #include "plots_fixture.h"
 #include "points/smoothing.h"
@@ -516,6 +517,19 @@ class TestPlots : public QObject, PlotsFixture {
     QTest::keyClick(&canvas, Qt::Key_A);
     QCOMPARE(xRange().size(), whole);
     QVERIFY(area_->followLive());
+  }
+
+  void every_key_that_the_table_gives_a_plot_does_something() {
+    show({&add({}, 40, 0)});
+    for (const MenuRow& row : menuTable()) {
+      if (row.place != KeyPlace::inPlots || row.id == Command::togglePause) continue;  // which the window takes
+      for (const QKeySequence& keys : keysOf(row)) {
+        area_->goTo(20.2);
+        QKeyEvent press(QEvent::KeyPress, keys[0].key(), keys[0].keyboardModifiers());
+        QCoreApplication::sendEvent(&*area_, &press);
+        QVERIFY2(press.isAccepted(), qPrintable(keys.toString()));
+      }
+    }
   }
 
   void wheel_and_drag_zoom_and_backspace_returns() {

@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "document/plan_follower.h"
 #include "document/spec_document.h"
 #include "live/run_queue.h"
 #include "queue_message.h"
@@ -11,40 +10,38 @@
 
 namespace accrue::ui {
 
-ComparedRuns::ComparedRuns(SpecDocument* document, PlanFollower* plans, Ways ways, RunQueue* queue, MessageBar* bar,
+ComparedRuns::ComparedRuns(SpecDocument* document, PreflightRunner* preflight, RunQueue* queue, MessageBar* bar,
                            QObject* parent)
-    : QObject(parent), document_(document), plans_(plans), ways_(std::move(ways)), queue_(queue), bar_(bar) {
-  connect(plans_, &PlanFollower::finished, this, [this] {
-    if (asked_ && plans_->isCurrent()) startCompared();
-  });
+    : QObject(parent), document_(document), preflight_(preflight), queue_(queue), bar_(bar) {
   connect(queue_, &RunQueue::changed, this, &ComparedRuns::showProgress);
   connect(queue_, &RunQueue::finished, this, &ComparedRuns::showEnd);
 }
 
-void ComparedRuns::start() {
-  if (queue_->isActive() || asked_) return;
-  asked_ = true;
+void ComparedRuns::start(Variant variant) {
+  if (!variant.ways || queue_->isActive() || plans_) return;
+  variant_ = std::move(variant);
+  plans_ = new PlanAnswers<std::vector<RunWay>>(document_, preflight_, variant_.ways, this);
+  connect(plans_, &PlanFollower::finished, this, &ComparedRuns::startCompared);
   plans_->refresh();
 }
 
-void ComparedRuns::startWith(Ways ways) {
-  if (queue_->isActive() || asked_) return;
-  ways_ = std::move(ways);
-  start();
-}
-
 void ComparedRuns::startCompared() {
-  asked_ = false;
+  if (!plans_->isCurrent()) return plans_->refresh();  // edited meanwhile
+  const auto ways = plans_->result();
+  plans_->deleteLater();
+  plans_ = nullptr;
   left_out_.clear();
   std::vector<QueuedRun> runs;
   QString name = QString::fromStdString(document_->spec().run.name);
   if (name.isEmpty()) name = document_->displayName().section(QLatin1Char('.'), 0, 0);
-  for (RunWay& way : ways_()) {
+  const std::vector<RunWay> none;
+  for (const RunWay& way : ways ? *ways : none) {
+    if (variant_.wanted && (!way.plan || !variant_.wanted(way))) continue;
     if (!way.plan) {
       left_out_ << tr("%1 is left out: %2").arg(way.name, way.refusal);
       continue;
     }
-    QueuedRun queued{*std::move(way.plan), way.label};
+    QueuedRun queued{*way.plan, way.label};
     queued.plan.spec.run.name = QStringLiteral("%1, %2").arg(name, queued.label).toStdString();
     runs.push_back(std::move(queued));
   }
@@ -55,7 +52,7 @@ void ComparedRuns::startCompared() {
     Q_EMIT refused();
     return;
   }
-  Q_EMIT aboutToBegin();
+  Q_EMIT aboutToBegin(QLatin1String(variant_.plot));
   queued_ = true;
   queue_->start(std::move(runs));
 }

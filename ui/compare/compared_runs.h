@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "accrue/run/plan/run_plan.h"
+#include "document/plan_follower.h"
 
 namespace accrue::ui {
 
 class MessageBar;
-class PlanFollower;
+class PreflightRunner;
 class RunQueue;
 class SpecDocument;
 
@@ -25,25 +26,29 @@ struct RunWay {
   QString refusal;  ///< reason if there is no plan
 };
 
+/// Returns ways to run a spec. Pure; runs in the background. The question has data.
+using RunWays = std::function<std::vector<RunWay>(const PlanFollower::Question&)>;
+
+/// The set-up in several ways.
+struct Variant {
+  RunWays ways;                                    ///< empty: the user does not want them any more
+  const char* plot = "";                           ///< shown beside the loss while they train
+  std::function<bool(const RunWay&)> wanted = {};  ///< of those with a plan; empty: all, and a refusal is shown
+};
+
 /// One spec in several ways, as a queue of ordinary runs. Starts them once the plans belong to the current document,
 /// and shows the queue's progress and what was dropped. Thread: GUI.
 class ComparedRuns : public QObject {
   Q_OBJECT
 
  public:
-  /// Returns the ways of the newest plans; none while the data cannot be read.
-  using Ways = std::function<std::vector<RunWay>()>;
-
-  ComparedRuns(SpecDocument* document, PlanFollower* plans, Ways ways, RunQueue* queue, MessageBar* bar,
-               QObject* parent);
-  /// Begins once the plans belong to the current document.
-  void start();
-  /// Does the same, with other ways.
-  void startWith(Ways ways);
+  ComparedRuns(SpecDocument* document, PreflightRunner* preflight, RunQueue* queue, MessageBar* bar, QObject* parent);
+  /// Begins once the plans belong to the current document. Does nothing while the queue trains or plans are made.
+  void start(Variant variant);
 
  Q_SIGNALS:
-  /// The first run is about to begin.
-  void aboutToBegin();
+  /// The first run is about to begin; the plot is the variant's.
+  void aboutToBegin(const QString& plot);
   /// Nothing could be queued; the message bar shows why.
   void refused();
   /// They have ended, and those that began can be drawn over each other.
@@ -56,12 +61,12 @@ class ComparedRuns : public QObject {
   void post();
 
   SpecDocument* document_;
-  PlanFollower* plans_;
-  Ways ways_;
+  PreflightRunner* preflight_;
   RunQueue* queue_;
   MessageBar* bar_;
+  Variant variant_;
+  PlanAnswers<std::vector<RunWay>>* plans_ = nullptr;  ///< while they are made
   QStringList left_out_;
-  bool asked_ = false;
   bool queued_ = false;  ///< the queue's runs belong to this object
 };
 

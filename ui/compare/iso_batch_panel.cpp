@@ -79,7 +79,7 @@ IsoBatchPanel::IsoBatchPanel(SpecDocument* document, IsoPlans* plans, ComparedRu
   connect(run_, &QPushButton::clicked, this, &IsoBatchPanel::runCurrent);
   connect(adopt_, &QPushButton::clicked, this, &IsoBatchPanel::adoptCurrent);
   connect(run_missing_, &QPushButton::clicked, this,
-          [this] { run([this](const IsoPlan& plan) { return trialOf(plan) == nullptr; }); });
+          [this] { run([this](const RunWay& way) { return trialOf(way.plan) == nullptr; }); });
   connect(cancel_, &QPushButton::clicked, queue_, &RunQueue::cancel);
   connect(plans_, &PlanFollower::finished, this, &IsoBatchPanel::showPlans);
   connect(queue_, &RunQueue::changed, this, &IsoBatchPanel::refresh);
@@ -201,11 +201,11 @@ void IsoBatchPanel::changeEvent(QEvent* event) {
   refresh();  // cells have their own fonts
 }
 
-RunSeries* IsoBatchPanel::trialOf(const IsoPlan& plan) const {
-  if (!plan.plan) return nullptr;
+RunSeries* IsoBatchPanel::trialOf(const std::optional<RunPlan>& plan) const {
+  if (!plan) return nullptr;
   for (int row = 0; row < library_->table()->rowCount(); ++row) {
     RunSeries* run = library_->table()->run(row);
-    if (run->outcome().outcome == QLatin1String("finished") && run->spec() && same_trial(*run->spec(), plan.plan->spec))
+    if (run->outcome().outcome == QLatin1String("finished") && run->spec() && same_trial(*run->spec(), plan->spec))
       return run;
   }
   return nullptr;
@@ -214,7 +214,7 @@ RunSeries* IsoBatchPanel::trialOf(const IsoPlan& plan) const {
 void IsoBatchPanel::refresh() {
   if (!isVisible()) return;
   for (Cell& cell : cells_) {
-    RunSeries* run = trialOf(cell.plan);
+    RunSeries* run = trialOf(cell.plan.plan);
     cell.run = run;
     if (!run) continue;
     if (!run->hasEvents()) library_->load(run);  // for the comparison with one batch
@@ -329,15 +329,13 @@ void IsoBatchPanel::showDetail() {
   detail_->setText(parts.join(QStringLiteral("; ")));
 }
 
-void IsoBatchPanel::run(const std::function<bool(const IsoPlan&)>& wanted) {
-  if (!idle() || !may_run_()) return;
-  runs_->startWith(
-      [plans = plans_, wanted] { return plans->result() ? waysOf(*plans->result(), wanted) : std::vector<RunWay>(); });
+void IsoBatchPanel::run(std::function<bool(const RunWay&)> wanted) {
+  if (idle() && may_run_()) runs_->start({.ways = asProducts, .wanted = std::move(wanted)});
 }
 
 void IsoBatchPanel::runCurrent() {
   if (const Cell* cell = current(); cell && cell->plan.plan)
-    run([way = cell->plan.way](const IsoPlan& plan) { return plan.way == way; });
+    run([label = wayText(cell->plan.way)](const RunWay& way) { return way.label == label; });
 }
 
 void IsoBatchPanel::adoptCurrent() {

@@ -59,10 +59,10 @@ class IsoBatchPanel : public QDialog {
   QString valueOf(const Cell& cell) const;
   /// Value that colours the cell; empty if nothing was measured.
   std::optional<double> amountOf(const Cell& cell) const;
-  void run(const std::function<bool(const IsoPlan&)>& wanted);
+  void run(std::function<bool(const RunWay&)> wanted);
   void runCurrent();
   void adoptCurrent();
-  RunSeries* trialOf(const IsoPlan& plan) const;
+  RunSeries* trialOf(const std::optional<RunPlan>& plan) const;
   Shown shown() const;
   /// Whether no run is live, here or in the queue.
   bool idle() const;

@@ -2,45 +2,31 @@
 #include "queue_commands.h"
 
 #include <QWidget>
-#include <utility>
 
 #include "document/preflight_runner.h"
 #include "document/spec_document.h"
 #include "kit/actions.h"
 #include "kit/raise.h"
-#include "live/run_control.h"
 #include "live/run_queue.h"
+#include "live/training_commands.h"
 #include "queue_message.h"
 #include "runs/groups_sheet.h"
 #include "runs/run_library.h"
-#include "seed_dialogs.h"
 #include "widgets/message_bar.h"
 
 namespace accrue::ui {
 
 QueueCommands::QueueCommands(const Actions& actions, const Parts& parts, QWidget* window)
-    : QObject(window),
-      actions_(actions),
-      parts_(parts),
-      window_(window),
-      seed_count_(std::make_shared<std::atomic<int>>(0)),
-      seeds_(new SeedPlans(
-          parts.document, parts.preflight,
-          [count = seed_count_](const PlanFollower::Question& asked) { return underSeeds(asked, *count); }, this)),
-      seed_runs_(runsOf(seeds_, parts.document, parts.queue, parts.bar)) {
+    : QObject(window), parts_(parts), window_(window) {
+  connect(actions[Command::queueRun], &QAction::triggered, this, [this] {
+    if (parts_.training->formHolds()) addSetUp();
+  });
   connect(actions[Command::groupRuns], &QAction::triggered, this, &QueueCommands::showGroups);
   connect(parts_.preflight, &PreflightRunner::finished, this, [this] {
     if (adding_) addSetUp();
   });
-  connect(parts_.queue, &RunQueue::changed, this, &QueueCommands::showEnabled);
   connect(parts_.queue, &RunQueue::changed, this, &QueueCommands::showAdded);
   connect(parts_.queue, &RunQueue::finished, this, &QueueCommands::showAdded);
-  connect(parts_.control, &RunControl::stateChanged, this, &QueueCommands::showEnabled);
-  showEnabled();
-}
-
-void QueueCommands::showEnabled() {
-  actions_[Command::runSeeds]->setEnabled(!parts_.control->isLive() && !parts_.queue->isActive());
 }
 
 void QueueCommands::addSetUp() {
@@ -71,13 +57,6 @@ void QueueCommands::showAdded() {
     added_ = true;
     parts_.queue->goOn();
   });
-}
-
-void QueueCommands::runSeeds() {
-  const auto count = parts_.dialogs->askSeeds(window_);
-  if (!count) return;
-  *seed_count_ = *count;
-  seed_runs_->start();
 }
 
 void QueueCommands::showGroups() {

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <QObject>
+#include <functional>
+#include <vector>
 
+#include "kit/command_table.h"
 #include "variants.h"
 
 namespace accrue::ui {
@@ -13,7 +16,6 @@ class IsoBatchPanel;
 class MessageBar;
 class PlotArea;
 class PreflightRunner;
-class QueueCommands;
 class RunControl;
 class RunLibrary;
 class RunQueue;
@@ -50,22 +52,24 @@ class VariantCommands : public QObject {
   void compared(const QList<accrue::ui::RunSeries*>& runs);
 
  private:
-  void connectActions();
-  void follow(ComparedRuns* runs);
+  /// A command that trains the set-up in several ways. choose() asks the user what it has to.
+  struct VariantCommand {
+    Command command;
+    std::function<RunWays()> choose;
+    const char* plot = "";  ///< shown beside the loss
+  };
+  void takeEnd();
   void showEnabled();
   void showDialects();
   void showProducts();
-  void takeEnd();
 
   const Actions& actions_;
   Parts parts_;
   QWidget* window_;
+  std::vector<VariantCommand> variants_;
+  ComparedRuns* runs_;
   DialectPlans* dialects_;
-  ComparedRuns* dialect_runs_;
-  ComparedRuns* optimizer_runs_;
   IsoPlans* products_;
-  ComparedRuns* product_runs_;
-  QueueCommands* queue_commands_;
   DialectPanel* dialect_panel_ = nullptr;
   IsoBatchPanel* product_panel_ = nullptr;
 };

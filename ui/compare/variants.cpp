@@ -7,6 +7,7 @@
 #include "accrue/run/fields/choice_names.h"
 #include "accrue/run/megatron/megatron_lowering.h"
 #include "accrue/run/preflight/preflight.h"
+#include "accrue/run/whatif/optimizer_comparison.h"
 #include "document/findings_model.h"
 #include "kit/number_text.h"
 #include "kit/text.h"
@@ -27,32 +28,16 @@ bool followSeed(const DataSpec& data) {
 
 }  // namespace
 
-DialectComparison inDialects(const PlanFollower::Question& asked) {
+DialectComparison compareDialects(const PlanFollower::Question& asked) {
   return compare_dialects(asked.spec, asked.host, *asked.data, asked.base_dir, compared_steps, asked.libraries);
 }
 
-std::vector<OptimizerPlan> withOptimizers(const PlanFollower::Question& asked) {
-  return compare_optimizers(asked.spec, asked.host, *asked.data, asked.base_dir, asked.libraries);
-}
-
-std::vector<SeedPlan> underSeeds(const PlanFollower::Question& asked, int count) {
-  std::vector<SeedPlan> plans;
-  RunSpec spec = asked.spec;
-  const bool follow = followSeed(lower_megatron(spec, environment_of(asked.host), asked.libraries).spec.data);
-  for (int i = 0; i < count; ++i, ++spec.run.seed) {
-    const bool scans = follow && i > 0;
-    Preflight answer = scans ? preflight_files(spec, asked.host, asked.base_dir, asked.libraries)
-                             : preflight(spec, asked.host, *asked.data, asked.base_dir, asked.libraries);
-    plans.push_back({spec.run.seed, std::move(answer.findings), std::move(answer.plan)});
-  }
-  return plans;
-}
-
-std::vector<IsoPlan> asProducts(const PlanFollower::Question& asked) {
+std::vector<IsoPlan> planProducts(const PlanFollower::Question& asked) {
   return plan_iso_ways(asked.spec, asked.host, *asked.data, asked.base_dir, asked.libraries);
 }
 
-std::vector<RunWay> waysOf(const DialectComparison& comparison) {
+std::vector<RunWay> inDialects(const PlanFollower::Question& asked) {
+  const DialectComparison comparison = compareDialects(asked);
   std::vector<RunWay> ways;
   for (const Dialect dialect : all_dialects)
     if (const DialectPlan* answer = comparison.of(dialect))
@@ -60,29 +45,37 @@ std::vector<RunWay> waysOf(const DialectComparison& comparison) {
   return ways;
 }
 
-std::vector<RunWay> waysOf(const std::vector<OptimizerPlan>& plans) {
+std::vector<RunWay> withOptimizers(const PlanFollower::Question& asked) {
   std::vector<RunWay> ways;
-  for (const OptimizerPlan& each : plans) {
+  for (OptimizerPlan& each : compare_optimizers(asked.spec, asked.host, *asked.data, asked.base_dir, asked.libraries)) {
     const QString name = fromView(to_name(each.kind));
-    ways.push_back({name, name, each.plan, firstError(each.findings)});
+    ways.push_back({name, name, std::move(each.plan), firstError(each.findings)});
   }
   return ways;
 }
 
-std::vector<RunWay> waysOf(const std::vector<SeedPlan>& plans) {
+std::vector<RunWay> asProducts(const PlanFollower::Question& asked) {
   std::vector<RunWay> ways;
-  for (const SeedPlan& each : plans) {
-    const QString label = tr("seed %1").arg(each.seed);
-    ways.push_back({label, label, each.plan, firstError(each.findings)});
-  }
+  for (IsoPlan& each : planProducts(asked))
+    ways.push_back({wayText(each.way), wayText(each.way), std::move(each.plan), firstError(each.findings)});
   return ways;
 }
 
-std::vector<RunWay> waysOf(const std::vector<IsoPlan>& plans, const std::function<bool(const IsoPlan&)>& wanted) {
-  std::vector<RunWay> ways;
-  for (const IsoPlan& each : plans)
-    if (each.plan && wanted(each)) ways.push_back({wayText(each.way), wayText(each.way), each.plan, {}});
-  return ways;
+RunWays underSeeds(std::optional<int> count) {
+  if (!count) return {};
+  return [count = *count](const PlanFollower::Question& asked) {
+    std::vector<RunWay> ways;
+    RunSpec spec = asked.spec;
+    const bool follow = followSeed(lower_megatron(spec, environment_of(asked.host), asked.libraries).spec.data);
+    for (int i = 0; i < count; ++i, ++spec.run.seed) {
+      const bool scans = follow && i > 0;
+      Preflight answer = scans ? preflight_files(spec, asked.host, asked.base_dir, asked.libraries)
+                               : preflight(spec, asked.host, *asked.data, asked.base_dir, asked.libraries);
+      const QString label = tr("seed %1").arg(spec.run.seed);
+      ways.push_back({label, label, std::move(answer.plan), firstError(answer.findings)});
+    }
+    return ways;
+  };
 }
 
 QString refusalOf(const DialectPlan& answer) {

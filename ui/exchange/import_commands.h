@@ -12,12 +12,7 @@ class FileDialogs;
 class SpecFiles;
 
 /// Imports a file, chosen or dropped on the window: a bundle, or the curves of another tool.
-class ImportCommands : public QObject {
-  Q_OBJECT
-
- public:
-  ImportCommands(const Actions& actions, SpecFiles* files, Exchange* exchange, BundleExchange* bundles,
-                 FileDialogs* dialogs, QWidget* window);
-};
+void connectImportCommands(const Actions& actions, SpecFiles* files, Exchange* exchange, BundleExchange* bundles,
+                           FileDialogs* dialogs, QWidget* window);
 
 }  // namespace accrue::ui

@@ -2,7 +2,6 @@
 #include "actions.h"
 
 #include <QActionGroup>
-#include <QKeySequence>
 
 #include "clock.h"
 #include "text.h"
@@ -12,20 +11,19 @@ namespace accrue::ui {
 
 namespace {
 
-QList<QKeySequence> keysOf(const MenuRow& row) {
-  QList<QKeySequence> list;
-  for (const QString& keys : QString::fromLatin1(row.keys).split(QLatin1Char(' '), Qt::SkipEmptyParts))
-    list.append(QKeySequence(keys));
-  return list;
+QStringList textsOf(const QList<QKeySequence>& keys) {
+  QStringList texts;
+  for (const QKeySequence& each : keys) texts.append(each.toString(QKeySequence::NativeText));
+  return texts;
 }
 
-bool isOfPlots(CommandUse use) {
-  return use == CommandUse::inPlots || use == CommandUse::checkableInPlots;
+/// As a menu shows it, without keys and mnemonic.
+QString menuText(const QString& text) {
+  return text.section(QLatin1Char('\t'), 0, 0).remove(QLatin1Char('&'));
 }
 
-/// Texts of a command with a mnemonic, as a menu shows it.
-QString plainText(QString text) {
-  return text.remove(QLatin1Char('&')).remove(QStringLiteral("\u2026"));
+QString plainText(const QString& text) {
+  return menuText(text).remove(QStringLiteral("\u2026"));
 }
 
 void setTexts(QAction* action, const QString& text, const QString& help) {
@@ -41,78 +39,110 @@ void setTexts(QAction* action, const QString& text, const QString& help) {
   action->setToolTip(help.isEmpty() ? called : called + QLatin1Char('\n') + help);
 }
 
-QAction* addChoice(QActionGroup* group, const char* name, const QString& text, int number) {
-  auto* action = new QAction(text, group);
-  action->setObjectName(QLatin1String(name));
-  action->setData(number);
+/// What a row makes an action of, or each of several.
+struct ActionTexts {
+  QString name;
+  QString text;
+  QString help;
+  QList<QKeySequence> keys;
+};
+
+QAction* makeAction(const MenuRow& row, const ActionTexts& own, QObject* owner) {
+  auto* action = new QAction(owner);
+  action->setObjectName(own.name);
+  action->setCheckable(row.checkable);
+  if (*row.icon) action->setIcon(themedIcon(QLatin1String(row.icon)));
+  const bool in_plots = row.place == KeyPlace::inPlots;
+  if (!in_plots) action->setShortcuts(own.keys);
+  if (row.place == KeyPlace::inRuns) action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+  setTexts(action, own.text, own.help);
+  if (in_plots) action->setText(own.text + QLatin1Char('\t') + textsOf(own.keys).join(QLatin1Char(' ')));
   return action;
 }
 
-QActionGroup* clockChoices(QObject* owner) {
-  auto* group = new QActionGroup(owner);
-  for (int number = 1; const Clock clock : allClocks) {
-    auto* action = addChoice(group, qPrintable(QStringLiteral("clockAction.%1").arg(clockKey(clock))),
-                             tr("%1\t%2").arg(clockName(clock)).arg(number++), static_cast<int>(clock));
-    action->setCheckable(true);
-    action->setStatusTip(clockHelp(clock));
-  }
-  return group;
+QAction* makeAction(const MenuRow& row, QObject* owner) {
+  return makeAction(row, {QLatin1String(row.name), tr(row.text), tr(row.help), keysOf(row)}, owner);
 }
 
-QActionGroup* themeChoices(QObject* owner) {
-  auto* group = new QActionGroup(owner);
-  const std::pair<const char*, QString> rows[] = {{"themeAction.system", tr("&As the system")},
-                                                  {"themeAction.light", tr("&Light")},
-                                                  {"themeAction.dark", tr("&Dark")},
-                                                  {"themeAction.highContrast", tr("&High contrast")}};
-  for (int number = 0; const auto& [name, text] : rows) addChoice(group, name, text, number++)->setCheckable(true);
-  return group;
+/// Those of a group are its children.
+QAction* numbered(QAction* choice) {
+  choice->setData(static_cast<int>(choice->actionGroup()->actions().indexOf(choice)));
+  return choice;
 }
 
-QActionGroup* layoutChoices(QObject* owner) {
-  auto* group = new QActionGroup(owner);
-  const std::tuple<const char*, QString, QString> rows[] = {
-      {"layoutAction.studio", tr("&Studio"), tr("Set-up, plots, window and runs: the default layout")},
-      {"layoutAction.compare", tr("&Compare"), tr("Plots and a large table of runs")},
-      {"layoutAction.debug", tr("&Debug"), tr("Plots, a wide window panel and the pipeline")},
-      {"layoutAction.lesson", tr("&Lesson"), tr("One panel on the left, the plots, and the window panel")}};
-  for (int number = 0; const auto& [name, text, help] : rows) {
-    QAction* action = addChoice(group, name, text, number++);
-    action->setShortcut(QKeySequence(QStringLiteral("Ctrl+%1").arg(number)));
-    setTexts(action, text, help);
-  }
-  return group;
+QAction* makeClock(const MenuRow& row, Clock clock, QActionGroup* group) {
+  const QString name = QStringLiteral("clockAction.%1").arg(clockKey(clock));
+  return makeAction(row, {name, clockName(clock), clockHelp(clock), {keysOf(row).value(static_cast<int>(clock))}},
+                    group);
 }
 
 }  // namespace
 
-QAction* Actions::add(const MenuRow& row, QObject* owner) {
-  auto* action = new QAction(owner);
-  action->setObjectName(QStringLiteral("%1Action").arg(QLatin1String(row.name)));
-  if (!isOfPlots(row.use)) action->setShortcuts(keysOf(row));
-  if (row.use == CommandUse::inRuns) action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-  action->setCheckable(row.use == CommandUse::checkable || row.use == CommandUse::checkableInPlots);
-  if (*row.icon) action->setIcon(themedIcon(QLatin1String(row.icon)));
-  setTexts(action, tr(row.text), *row.help ? tr(row.help) : QString());
-  if (isOfPlots(row.use)) action->setText(action->text() + QLatin1Char('\t') + QLatin1String(row.keys));
-  return action;
+QString ListedCommand::name() const {
+  const QString own = menuText(action ? action->text() : tr(row->text));
+  //: One of several: "Theme: Dark"
+  return family.isEmpty() ? own : tr("%1: %2").arg(family, own);
 }
 
-Actions::Actions(QObject* owner)
-    : clocks_(clockChoices(owner)), themes_(themeChoices(owner)), layouts_(layoutChoices(owner)) {
-  for (const MenuRow& row : menuTable())
-    if (row.kind == MenuRow::command) all_.append(commands_[static_cast<std::size_t>(row.id)] = add(row, owner));
-  for (const QActionGroup* group : {clocks_, themes_, layouts_}) all_.append(group->actions());
+QStringList ListedCommand::keys() const {
+  if (!action) return textsOf(keysOf(*row));
+  const QString in_text = action->text().section(QLatin1Char('\t'), 1);
+  return in_text.isEmpty() ? textsOf(action->shortcuts()) : QStringList(in_text);
+}
+
+QString ListedCommand::help() const {
+  if (!action) return tr(row->help);
+  return action->statusTip() == plainText(action->text()) ? QString() : action->statusTip();
+}
+
+Actions::Actions(QObject* owner) {
+  QString menu;
+  QString family;
+  QActionGroup* group = nullptr;
+  QList<ListedCommand> choices;
+  for (const MenuRow& row : menuTable()) {
+    if (row.id) commands_.push_back(row.kind == MenuRow::command ? makeAction(row, owner) : nullptr);
+    switch (row.kind) {
+      case MenuRow::menu:
+        menu = plainText(tr(row.text));
+        break;
+      case MenuRow::submenu:
+        family = tr(row.family);
+        if (!family.isEmpty()) choices_[row.name] = group = new QActionGroup(owner);
+        break;
+      case MenuRow::choice:
+        choices.append({&row, numbered(makeAction(row, group)), menu, family});
+        break;
+      case MenuRow::clocks:
+        for (const Clock clock : allClocks)
+          choices.append({&row, numbered(makeClock(row, clock, group)), menu, family});
+        break;
+      case MenuRow::panels:
+        panel_ = {&row, nullptr, menu, tr(row.family)};
+        break;
+      case MenuRow::command:
+      case MenuRow::keys_alone:
+        list_.append({&row, commands_.back(), menu, {}});
+        break;
+      case MenuRow::separator:
+        break;
+    }
+  }
+  list_.append(choices);
   // Its button has less room than its menu.
   (*this)[Command::compareDialects]->setIconText(tr("What would each do?"));
 }
 
-QString keysText(const QAction& action) {
-  QStringList texts;
-  for (const QKeySequence& sequence : action.shortcuts()) texts.append(sequence.toString(QKeySequence::NativeText));
-  const QString in_text = action.text().section(QLatin1Char('\t'), 1);
-  if (!in_text.isEmpty()) texts.append(in_text);
-  return texts.join(QStringLiteral("  "));
+QActionGroup* Actions::choices(std::string_view submenu) const {
+  const auto found = choices_.find(submenu);
+  return found == choices_.end() ? nullptr : found->second;
+}
+
+void Actions::addPanel(QAction* show) {
+  show->setShortcut(keysOf(*panel_.row).value(panels_.size()));
+  panels_.append(show);
+  panel_.action = show;
+  list_.append(panel_);
 }
 
 }  // namespace accrue::ui

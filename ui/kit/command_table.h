@@ -1,132 +1,63 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The table of the studio's commands: names, keys and help in the order of the menus. Menus, palette, shortcut sheet
-// and the manual's page of keys read it.
+// The table of the studio's commands: names, keys and help in the order of the menus. Menus, palette, shortcut sheet,
+// plots and the manual's page of commands read it. Its rows are in command_list.inl.h.
 #pragma once
 
+#include <QKeySequence>
+#include <QList>
+#include <optional>
 #include <span>
+
+class QKeyEvent;
 
 namespace accrue::ui {
 
-/// A command of the studio. Actions holds one QAction for each.
+/// A row with a name: a command, for which Actions holds one QAction, or keys that are no entry of a menu.
 enum class Command {
-  newSpec,
-  open,
-  openRun,
-  importFile,
-  importLog,
-  save,
-  saveAs,
-  exportPlot,
-  exportData,
-  exportBundle,
-  exportScalars,
-  exportCode,
-  askOnClosing,
-  closeSpec,
-  quit,
-  undo,
-  redo,
-  copyFigure,
-  find,
-  palette,
-  renameRun,
-  runNotes,
-  starRun,
-  deleteRun,
-  run,
-  queueRun,
-  runPaused,
-  pause,
-  stepPhase,
-  stepMicro,
-  stepUpdate,
-  stop,
-  stopUnsaved,
-  kill,
-  checkpoint,
-  resume,
-  branch,
-  attach,
-  setSteps,
-  startPage,
-  nextPane,
-  previousPane,
-  fullScreen,
-  presenter,
-  largerText,
-  smallerText,
-  normalText,
-  narrate,
-  resetLayout,
-  fit,
-  follow,
-  logY,
-  groupSeeds,
-  zoomWindow,
-  nextWindow,
-  previousWindow,
-  copyValues,
-  showTable,
-  moreSmoothing,
-  lessSmoothing,
-  compareDialects,
-  runAllDialects,
-  runAllOptimizers,
-  isoBatch,
-  baseline,
-  compareRuns,
-  goToParting,
-  pairedRun,
-  trainPair,
-  runSeeds,
-  groupRuns,
-  openLesson,
-  previousStep,
-  nextStep,
-  checkLesson,
-  lessonHint,
-  resetLesson,
-  leaveLesson,
-  instructorNotes,
-  bugGallery,
-  demo,
-  chooseLibraries,
-  runFolder,
-  copyCommand,
-  exportTrace,
-  help,
-  manual,
-  glossary,
-  shortcuts,
-  differences,
-  copyReport,
-  about,
+#define COMMAND(name, ...) name,
+#define NAMED(kind, name, ...) name,
+#define ROW(...)
+#include "command_list.inl.h"
 };
-inline constexpr int commandCount = static_cast<int>(Command::about) + 1;
 
-/// Where a command's keys work, and whether it can be switched on.
-enum class CommandUse {
-  plain,
-  checkable,
-  inRuns,   ///< its keys work while the runs table has the focus
-  inPlots,  ///< its key belongs to a focused plot, which handles it; the menu only shows it
-  checkableInPlots,
+/// Where keys work.
+enum class KeyPlace {
+  anywhere,
+  inRuns,   ///< while the runs table has the focus
+  inPlots,  ///< while a plot has the focus, which handles them; a menu only shows them
+  onStartPage,
 };
 
 /// A row of the menu bar: a menu begins, or an entry of the menu that began last.
 struct MenuRow {
-  enum Kind { menu, submenu, command, docks, separator };
+  enum Kind {
+    menu,
+    submenu,
+    choice,  ///< of the submenu that began last
+    clocks,  ///< a choice for each clock, with one of the keys
+    panels,  ///< a switch for each panel, with one of the keys while there are some
+    command,
+    keys_alone,  ///< without an entry
+    separator,
+  };
 
   Kind kind = separator;
-  Command id{};           ///< of a command
-  const char* name = "";  ///< a menu's object name; a command's, without "Action"
+  std::optional<Command> id = {};
+  const char* name = "";  ///< object name of the menu or the action
   const char* text = "";  ///< with its mnemonic
   const char* keys = "";  ///< separated by spaces
   const char* icon = "";
-  const char* help = "";  ///< longer description; empty if the name says it all
-  CommandUse use = CommandUse::plain;
+  const char* help = "";    ///< longer description; empty if the name says it all
+  const char* family = "";  ///< of a submenu or of panels: what lists of all commands call its choices, "Theme"
+  KeyPlace place = KeyPlace::anywhere;
+  bool checkable = false;
 };
 
 std::span<const MenuRow> menuTable();
+
+QList<QKeySequence> keysOf(const MenuRow& row);
+QList<QKeySequence> keysOf(Command command);
+/// Whether exactly these keys are pressed.
+bool isKeyOf(Command command, const QKeyEvent& pressed);
 
 }  // namespace accrue::ui

@@ -10,11 +10,6 @@ class CloseGuard;
 class MessageBar;
 
 /// Shows in the message bar why the window cannot close yet, and lets the user forget a remembered answer.
-class CloseMessages : public QObject {
-  Q_OBJECT
-
- public:
-  CloseMessages(const Actions& actions, CloseGuard* guard, MessageBar* bar, QObject* parent);
-};
+void connectCloseMessages(const Actions& actions, CloseGuard* guard, MessageBar* bar, QObject* parent);
 
 }  // namespace accrue::ui

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plot_keys.h"
 
-#include <algorithm>
 #include <array>
 
 #include "canvas/plot_hub.h"
 #include "canvas/plot_view.h"
+#include "kit/command_table.h"
 #include "plot_area.h"
 #include "points/smoothing.h"
 
@@ -17,62 +17,60 @@ constexpr double key_zoom = 1.25;
 constexpr double key_pan = 0.1;
 constexpr double far_pan = 0.5;
 
-enum class Shift { no, yes, either };
-
-struct PlotKey {
-  int key;
-  Shift shift;
-  void (*act)(PlotArea& plots, bool shift);
+struct Press {
+  PlotArea& plots;
+  PlotHub& hub;
+  qsizetype which;  ///< of the keys in the command's row
+  bool shift;
 };
 
-constexpr auto table = std::to_array<PlotKey>({
-    {Qt::Key_A, Shift::either, [](PlotArea& plots, bool) { plots.fit(); }},
-    {Qt::Key_L, Shift::no, [](PlotArea& plots, bool) { plots.setLogY(!plots.logY()); }},
-    {Qt::Key_End, Shift::either, [](PlotArea& plots, bool) { plots.setFollowLive(true); }},
-    {Qt::Key_S, Shift::either,
-     [](PlotArea& plots, bool shift) { plots.setSmoothing(nextSmoothing(plots.smoothing(), shift ? -1 : 1)); }},
-    {Qt::Key_Plus, Shift::either, [](PlotArea& plots, bool) { plots.zoomX(key_zoom); }},
-    {Qt::Key_Equal, Shift::either, [](PlotArea& plots, bool) { plots.zoomX(key_zoom); }},
-    {Qt::Key_Minus, Shift::either, [](PlotArea& plots, bool) { plots.zoomX(1.0 / key_zoom); }},
-    {Qt::Key_Underscore, Shift::either, [](PlotArea& plots, bool) { plots.zoomX(1.0 / key_zoom); }},
-    {Qt::Key_Left, Shift::either, [](PlotArea& plots, bool shift) { plots.panX(shift ? -far_pan : -key_pan); }},
-    {Qt::Key_Right, Shift::either, [](PlotArea& plots, bool shift) { plots.panX(shift ? far_pan : key_pan); }},
-    {Qt::Key_Backspace, Shift::no, [](PlotArea& plots, bool) { plots.zoomBack(); }},
-    {Qt::Key_Backspace, Shift::yes, [](PlotArea& plots, bool) { plots.zoomForward(); }},
-    {Qt::Key_W, Shift::either, [](PlotArea& plots, bool) { plots.zoomToWindow(); }},
-    {Qt::Key_N, Shift::either, [](PlotArea& plots, bool) { plots.stepWindow(1); }},
-    {Qt::Key_P, Shift::either, [](PlotArea& plots, bool) { plots.stepWindow(-1); }},
-    {Qt::Key_T, Shift::either, [](PlotArea& plots, bool) { plots.showTable(plots.currentView()); }},
-    {Qt::Key_F10, Shift::yes,
-     [](PlotArea& plots, bool) { Q_EMIT plots.menuRequested(plots.currentView(), plots.currentView()->menuPlace()); }},
+struct PlotKey {
+  Command command;
+  void (*act)(const Press& at);
+  bool needs_cursor = false;
+};
+
+constexpr auto acts = std::to_array<PlotKey>({
+    {Command::clocks, [](const Press& at) { at.plots.setClock(static_cast<Clock>(at.which)); }},
+    {Command::fit, [](const Press& at) { at.plots.fit(); }},
+    {Command::follow, [](const Press& at) { at.plots.setFollowLive(true); }},
+    {Command::logY, [](const Press& at) { at.plots.setLogY(!at.plots.logY()); }},
+    {Command::moreSmoothing, [](const Press& at) { at.plots.setSmoothing(nextSmoothing(at.plots.smoothing(), 1)); }},
+    {Command::lessSmoothing, [](const Press& at) { at.plots.setSmoothing(nextSmoothing(at.plots.smoothing(), -1)); }},
+    {Command::pan,
+     [](const Press& at) { at.plots.panX((at.which == 0 ? -1.0 : 1.0) * (at.shift ? far_pan : key_pan)); }},
+    {Command::zoomIn, [](const Press& at) { at.plots.zoomX(key_zoom); }},
+    {Command::zoomOut, [](const Press& at) { at.plots.zoomX(1.0 / key_zoom); }},
+    {Command::zoomBack, [](const Press& at) { at.plots.zoomBack(); }},
+    {Command::zoomForward, [](const Press& at) { at.plots.zoomForward(); }},
+    {Command::zoomWindow, [](const Press& at) { at.plots.zoomToWindow(); }},
+    {Command::nextWindow, [](const Press& at) { at.plots.stepWindow(1); }},
+    {Command::previousWindow, [](const Press& at) { at.plots.stepWindow(-1); }},
+    {Command::moveCursor, [](const Press& at) { at.hub.stepCursor(at.which == 0 ? -1 : 1); }},
+    {Command::removeCursor, [](const Press& at) { at.hub.setCursor({}); }, true},
+    {Command::copyValues, [](const Press& at) { at.plots.copyReadOut(); }, true},
+    {Command::showTable, [](const Press& at) { at.plots.showTable(at.plots.currentView()); }},
+    {Command::plotMenu,
+     [](const Press& at) {
+       PlotView* view = at.plots.currentView();
+       Q_EMIT at.plots.menuRequested(view, view->menuPlace());
+     }},
 });
 
 }  // namespace
 
 bool pressPlotKey(PlotArea& plots, PlotHub& hub, int key, Qt::KeyboardModifiers modifiers) {
-  const bool shift = modifiers.testFlag(Qt::ShiftModifier);
-  if (modifiers & (Qt::AltModifier | Qt::MetaModifier)) return false;
-  if (modifiers.testFlag(Qt::ControlModifier)) {
-    if (key != Qt::Key_Left && key != Qt::Key_Right) return false;
-    hub.stepCursor(key == Qt::Key_Right ? 1 : -1);
-    return true;
-  }
-  if (key >= Qt::Key_1 && key <= Qt::Key_7 && !shift) {
-    plots.setClock(allClocks[static_cast<std::size_t>(key - Qt::Key_1)]);
-    return true;
-  }
-  if (key == Qt::Key_C) return plots.copyReadOut();
-  if (key == Qt::Key_Escape) {
-    if (!hub.cursor()) return false;
-    hub.setCursor({});
-    return true;
-  }
-  const auto row = std::ranges::find_if(table, [key, shift](const PlotKey& each) {
-    return each.key == key && (each.shift == Shift::either || (each.shift == Shift::yes) == shift);
-  });
-  if (row == table.end()) return false;
-  row->act(plots, shift);
-  return true;
+  // Shift changes nothing where no row has it.
+  for (const Qt::KeyboardModifiers held : {modifiers, modifiers & ~Qt::ShiftModifier})
+    for (const PlotKey& each : acts) {
+      const QKeySequence pressed(QKeyCombination(held, static_cast<Qt::Key>(key)));
+      const qsizetype which = keysOf(each.command).indexOf(pressed);
+      if (which < 0) continue;
+      if (each.needs_cursor && !hub.cursor()) return false;
+      each.act({plots, hub, which, modifiers.testFlag(Qt::ShiftModifier)});
+      return true;
+    }
+  return false;
 }
 
 }  // namespace accrue::ui

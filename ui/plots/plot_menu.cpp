@@ -61,7 +61,7 @@ void PlotMenu::showMenu(PlotView* view, const QPoint& at) {
   QAction* down = menu.addAction(tr("Move &down"));
   down->setEnabled(place + 1 < plots_->shownPlots().size());
   menu.addSeparator();
-  QAction* table = menu.addAction(tr("Show as &table\tT"));
+  QAction* table = menu.addAction(actions_[Command::showTable]->text());
   menu.addSeparator();
   menu.addActions({actions_[Command::zoomWindow], actions_[Command::fit]});
   menu.addSeparator();

@@ -9,6 +9,7 @@
 #include <QToolTip>
 #include <utility>
 
+#include "kit/command_table.h"
 #include "kit/theme.h"
 #include "run_swatch_delegate.h"
 #include "run_table_model.h"
@@ -69,10 +70,7 @@ void RunsTableView::mouseDoubleClickEvent(QMouseEvent* event) {
 }
 
 void RunsTableView::keyPressEvent(QKeyEvent* event) {
-  if (event->key() != Qt::Key_Space || event->modifiers() != Qt::NoModifier || !currentIndex().isValid()) {
-    QTreeView::keyPressEvent(event);
-    return;
-  }
+  if (!isKeyOf(Command::toggleRun, *event) || !currentIndex().isValid()) return QTreeView::keyPressEvent(event);
   Q_EMIT eyeToggled(currentIndex().siblingAtColumn(RunTableModel::nameColumn));
 }
 

@@ -10,26 +10,25 @@
 
 namespace accrue::ui {
 
-EditCommands::EditCommands(const Actions& actions, SpecDocument* document, SetupPanel* setup, QObject* parent)
-    : QObject(parent) {
+void connectEditCommands(const Actions& actions, SpecDocument* document, SetupPanel* setup, QObject* parent) {
   QUndoStack* stack = document->undoStack();
   FieldForm* form = setup->form();
   QAction* undo = actions[Command::undo];
   QAction* redo = actions[Command::redo];
   // Text that was typed last and is no value is no edit: undo discards it and keeps the edit before it.
-  connect(undo, &QAction::triggered, this, [form, stack] {
+  QObject::connect(undo, &QAction::triggered, parent, [form, stack] {
     if (!form->discardRejectedText()) stack->undo();
   });
-  connect(redo, &QAction::triggered, stack, &QUndoStack::redo);
+  QObject::connect(redo, &QAction::triggered, stack, &QUndoStack::redo);
   const auto enable_undo = [undo, form, stack] {
     undo->setEnabled(stack->canUndo() || !form->rejectedFields().isEmpty());
   };
-  connect(stack, &QUndoStack::canUndoChanged, this, enable_undo);
-  connect(form, &FieldForm::rejectedFieldsChanged, this, enable_undo);
-  connect(stack, &QUndoStack::canRedoChanged, redo, &QAction::setEnabled);
+  QObject::connect(stack, &QUndoStack::canUndoChanged, parent, enable_undo);
+  QObject::connect(form, &FieldForm::rejectedFieldsChanged, parent, enable_undo);
+  QObject::connect(stack, &QUndoStack::canRedoChanged, redo, &QAction::setEnabled);
   enable_undo();
   redo->setEnabled(stack->canRedo());
-  connect(actions[Command::find], &QAction::triggered, setup, &SetupPanel::focusSearch);
+  QObject::connect(actions[Command::find], &QAction::triggered, setup, &SetupPanel::focusSearch);
 }
 
 }  // namespace accrue::ui

@@ -9,12 +9,7 @@ class Actions;
 class SetupPanel;
 class SpecDocument;
 
-/// The set-up's part of the Edit menu: undo, redo, and finding a field.
-class EditCommands : public QObject {
-  Q_OBJECT
-
- public:
-  EditCommands(const Actions& actions, SpecDocument* document, SetupPanel* setup, QObject* parent);
-};
+/// Connects the set-up's part of the Edit menu: undo, redo, and finding a field.
+void connectEditCommands(const Actions& actions, SpecDocument* document, SetupPanel* setup, QObject* parent);
 
 }  // namespace accrue::ui

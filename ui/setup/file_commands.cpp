@@ -5,25 +5,25 @@
 
 #include "document/spec_files.h"
 #include "kit/actions.h"
+#include "kit/text.h"
 #include "widgets/message_bar.h"
 
 namespace accrue::ui {
 
-FileCommands::FileCommands(const Actions& actions, SpecFiles* files, MessageBar* bar, QMainWindow* window)
-    : QObject(window) {
-  connect(actions[Command::newSpec], &QAction::triggered, files, &SpecFiles::newSpec);
-  connect(actions[Command::open], &QAction::triggered, files, &SpecFiles::askAndOpen);
-  connect(actions[Command::openRun], &QAction::triggered, files, &SpecFiles::askAndOpenRun);
-  connect(actions[Command::save], &QAction::triggered, files, &SpecFiles::save);
-  connect(actions[Command::saveAs], &QAction::triggered, files, &SpecFiles::saveAs);
+void connectFileCommands(const Actions& actions, SpecFiles* files, MessageBar* bar, QMainWindow* window) {
+  QObject::connect(actions[Command::newSpec], &QAction::triggered, files, &SpecFiles::newSpec);
+  QObject::connect(actions[Command::open], &QAction::triggered, files, &SpecFiles::askAndOpen);
+  QObject::connect(actions[Command::openRun], &QAction::triggered, files, &SpecFiles::askAndOpenRun);
+  QObject::connect(actions[Command::save], &QAction::triggered, files, &SpecFiles::save);
+  QObject::connect(actions[Command::saveAs], &QAction::triggered, files, &SpecFiles::saveAs);
   auto* recent = window->findChild<QMenu*>(QStringLiteral("recentMenu"));
-  connect(recent, &QMenu::aboutToShow, files, [files, recent] { files->fillRecentMenu(recent); });
+  QObject::connect(recent, &QMenu::aboutToShow, files, [files, recent] { files->fillRecentMenu(recent); });
   auto* presets = window->findChild<QMenu*>(QStringLiteral("presetMenu"));
-  connect(presets, &QMenu::aboutToShow, files, [files, presets] { files->fillPresetMenu(presets); });
-  connect(files, &SpecFiles::failed, this, [bar](const QString& text) {
+  QObject::connect(presets, &QMenu::aboutToShow, files, [files, presets] { files->fillPresetMenu(presets); });
+  QObject::connect(files, &SpecFiles::failed, window, [bar](const QString& text) {
     bar->post({QStringLiteral("file"), RunState::failed, text, {}, {}});
   });
-  connect(files, &SpecFiles::editsSetAside, this, [files, bar](const QString& name) {
+  QObject::connect(files, &SpecFiles::editsSetAside, window, [files, bar](const QString& name) {
     bar->post({QStringLiteral("setAside"),
                RunState::idle,
                tr("The edits of %1 were set aside").arg(name),
@@ -32,7 +32,7 @@ FileCommands::FileCommands(const Actions& actions, SpecFiles* files, MessageBar*
                {},
                QStringLiteral("undo")});
   });
-  connect(files, &SpecFiles::setAsideOver, this, [bar] { bar->withdraw(QStringLiteral("setAside")); });
+  QObject::connect(files, &SpecFiles::setAsideOver, window, [bar] { bar->withdraw(QStringLiteral("setAside")); });
 }
 
 }  // namespace accrue::ui

@@ -2,6 +2,7 @@
 #include "setup_panel.h"
 
 #include <QComboBox>
+#include <QDockWidget>
 #include <QEvent>
 #include <QFrame>
 #include <QLineEdit>
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <array>
 
-#include <QDockWidget>
 #include "arithmetic_panel.h"
 #include "document/preflight_runner.h"
 #include "document/spec_document.h"
@@ -19,6 +19,7 @@
 #include "kit/theme.h"
 #include "runs/dock_panel.h"
 #include "sample_lock_row.h"
+#include "widgets/dock_switch.h"
 #include "widgets/scrolled.h"
 
 namespace accrue::ui {
@@ -134,9 +135,7 @@ QWidget* SetupPanel::titleControl() const {
 }
 
 void SetupPanel::bringUp() {
-  if (!dock_) return;
-  dock_->show();
-  dock_->raise();
+  if (dock_) raiseDock(dock_);
 }
 
 void SetupPanel::focusSearch() {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "command_palette.h"
 
-#include <QActionGroup>
 #include <QCoreApplication>
 #include <QKeyEvent>
 #include <QLineEdit>
@@ -13,7 +12,6 @@
 #include "kit/actions.h"
 #include "kit/text.h"
 #include "kit/theme.h"
-#include "widgets/dock_switch.h"
 #include "widgets/selection_tint.h"
 
 namespace accrue::ui {
@@ -24,15 +22,6 @@ constexpr int action_role = Qt::UserRole;
 constexpr int field_role = Qt::UserRole + 1;  ///< a field's key; a command has none
 /// More than are read at a glance are searched in the form.
 constexpr std::size_t most_fields = 8;
-
-/// With what it belongs to: "Theme: Dark".
-QString nameOf(const QAction& action, const Actions& actions) {
-  const QString name = action.text().section(QLatin1Char('\t'), 0, 0).remove(QLatin1Char('&'));
-  if (action.actionGroup() == actions.clocks()) return CommandPalette::tr("X axis: %1").arg(name);
-  if (action.actionGroup() == actions.themes()) return CommandPalette::tr("Theme: %1").arg(name);
-  if (action.actionGroup() == actions.layouts()) return CommandPalette::tr("Layout: %1").arg(name);
-  return name;
-}
 
 bool hasAll(const QString& text, const QStringList& words) {
   return std::ranges::all_of(words, [&text](const QString& word) { return text.contains(word, Qt::CaseInsensitive); });
@@ -67,14 +56,13 @@ CommandPalette::CommandPalette(const Actions& actions, QWidget* parent)
 
 void CommandPalette::choose() {
   commands_.clear();
-  const auto add = [this](QAction* action, const QString& name) {
-    const QString keys = keysText(*action);
+  for (const ListedCommand& each : actions_.list()) {
+    if (!each.action || !each.action->isEnabled() || each.action == actions_[Command::palette]) continue;
+    const QString name = each.name();
+    const QString keys = each.keys().join(QStringLiteral("  "));
     //: A command and its keys
-    commands_.push_back({action, name, keys.isEmpty() ? name : tr("%1 (%2)").arg(name, keys)});
-  };
-  for (QAction* action : actions_.all())
-    if (action->isEnabled() && action != actions_[Command::palette]) add(action, nameOf(*action, actions_));
-  for (DockSwitch* dock : parentWidget()->findChildren<DockSwitch*>()) add(dock, tr("Panel: %1").arg(dock->text()));
+    commands_.push_back({each.action, name, keys.isEmpty() ? name : tr("%1 (%2)").arg(name, keys)});
+  }
   words_->clear();
   filter();
   show();

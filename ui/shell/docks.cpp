@@ -95,8 +95,7 @@ QDockWidget* Docks::find(const char* name) const {
 }
 
 void Docks::bringUp(const char* name) const {
-  find(name)->show();
-  find(name)->raise();
+  raiseDock(find(name));
 }
 
 void Docks::setRun(RunSeries* run) {

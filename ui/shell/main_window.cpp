@@ -75,6 +75,7 @@
 #include "teach/narrator.h"
 #include "view_commands.h"
 #include "view_memory.h"
+#include "widgets/dock_switch.h"
 
 namespace accrue::ui {
 
@@ -147,13 +148,14 @@ void MainWindow::addPanels() {
                       .settings = settings,
                       .is_start_shown = [this] { return centre_->isStartShown(); },
                       .show_start = [this](bool start) { start ? centre_->showStart() : centre_->showPlots(); }});
-  new GalleryCommands(actions_, gallery, lessons_, runs_, centre_->messages(), this);
+  connectGalleryCommands(actions_, gallery, lessons_, runs_, centre_->messages(), this);
 }
 
 void MainWindow::addBars() {
   run_bar_ = buildRunBar(this, actions_);
   addToolBar(Qt::TopToolBarArea, run_bar_);
-  buildMenus(this, actions_, docks_->all(), {run_bar_});
+  for (QDockWidget* dock : docks_->all()) actions_.addPanel(new DockSwitch(dock));
+  buildMenus(this, actions_, {run_bar_});
   new PlotBar(actions_, centre_->plots(), run_bar_, this);
   new PlotMenu(actions_, centre_->plots(), findChild<QMenu*>(QStringLiteral("plotMenu")), parts_.settings, this);
   view_ = new ViewCommands(actions_, {docks_, centre_, lessons_, run_bar_, parts_.settings, parts_.theme}, this);
@@ -182,14 +184,14 @@ void MainWindow::addRuns() {
   close_guard_->watch({parts_.control, companion_});
   close_guard_->setQueue(queue_);
   connect(close_guard_, &CloseGuard::readyToClose, this, &MainWindow::close, Qt::QueuedConnection);
-  new CloseMessages(actions_, close_guard_, bar, this);
+  connectCloseMessages(actions_, close_guard_, bar, this);
   connect(parts_.control, &RunControl::stateChanged, this, &MainWindow::showTitle);
 }
 
 void MainWindow::addDocuments() {
   MessageBar* bar = centre_->messages();
-  new EditCommands(actions_, parts_.document, setup_, this);
-  new FileCommands(actions_, files_, bar, this);
+  connectEditCommands(actions_, parts_.document, setup_, this);
+  connectFileCommands(actions_, files_, bar, this);
   new JoinedSetUp(parts_.control, parts_.document, files_, bar, this);
   documents_ = new Documents(
       actions_, {parts_.document, parts_.control, files_, drafts_, lessons_, runs_, setup_, centre_}, this);
@@ -246,7 +248,7 @@ void MainWindow::addExchange() {
                                             return selected.size() > 1 ? selected : runs_->shownRuns();
                                           }},
                                      actions_);
-  new ImportCommands(actions_, files_, exchange, bundles, parts_.dialogs, this);
+  connectImportCommands(actions_, files_, exchange, bundles, parts_.dialogs, this);
 }
 
 void MainWindow::restoreLayout() {
@@ -345,10 +347,7 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
   const QWidget* focus = QApplication::focusWidget();
   const bool in_view = focus && (centre_->plots()->isAncestorOf(focus) || focus == centre_->plots() ||
                                  accumulation_->isAncestorOf(focus));
-  if (event->key() == Qt::Key_Space && event->modifiers() == Qt::NoModifier && in_view) {
-    parts_.control->togglePause();
-    return;
-  }
+  if (in_view && isKeyOf(Command::togglePause, *event)) return parts_.control->togglePause();
   QMainWindow::keyPressEvent(event);
 }
 

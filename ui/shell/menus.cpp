@@ -2,19 +2,16 @@
 #include "menus.h"
 
 #include <QActionGroup>
-#include <QDockWidget>
 #include <QKeyEvent>
 #include <QMainWindow>
 #include <QMenu>
 #include <QMenuBar>
 #include <QToolBar>
 #include <QToolButton>
-#include <utility>
 
 #include "kit/actions.h"
 #include "kit/text.h"
 #include "kit/theme.h"
-#include "widgets/dock_switch.h"
 
 namespace accrue::ui {
 
@@ -41,13 +38,8 @@ QMenu* named(QMenu* menu, const MenuRow& row) {
   return menu;
 }
 
-void addSwitches(QMenu* menu, const QList<QDockWidget*>& docks, const QList<QToolBar*>& bars) {
-  int number = 1;
-  for (QDockWidget* dock : docks) {
-    auto* show = new DockSwitch(dock);
-    if (number <= 9) show->setShortcut(QKeySequence(QStringLiteral("Alt+%1").arg(number++)));
-    menu->addAction(show);
-  }
+void addSwitches(QMenu* menu, const Actions& actions, const QList<QToolBar*>& bars) {
+  menu->addActions(actions.panels());
   menu->addSeparator();
   for (QToolBar* bar : bars) {
     bar->toggleViewAction()->setObjectName(QStringLiteral("%1Action").arg(bar->objectName()));
@@ -57,28 +49,31 @@ void addSwitches(QMenu* menu, const QList<QDockWidget*>& docks, const QList<QToo
 
 }  // namespace
 
-void buildMenus(QMainWindow* window, const Actions& actions, const QList<QDockWidget*>& docks,
-                const QList<QToolBar*>& bars) {
+void buildMenus(QMainWindow* window, const Actions& actions, const QList<QToolBar*>& bars) {
   QMenu* menu = nullptr;
   for (const MenuRow& row : menuTable()) switch (row.kind) {
       case MenuRow::menu:
         menu = named(window->menuBar()->addMenu(tr(row.text)), row);
         break;
-      case MenuRow::submenu:
-        named(menu->addMenu(tr(row.text)), row);
+      case MenuRow::submenu: {
+        QMenu* submenu = named(menu->addMenu(tr(row.text)), row);
+        if (const QActionGroup* choices = actions.choices(row.name)) submenu->addActions(choices->actions());
         break;
+      }
       case MenuRow::command:
-        menu->addAction(actions[row.id]);
+        menu->addAction(actions[*row.id]);
         break;
-      case MenuRow::docks:
-        addSwitches(menu, docks, bars);
+      case MenuRow::panels:
+        addSwitches(menu, actions, bars);
         break;
       case MenuRow::separator:
         menu->addSeparator();
+        break;
+      case MenuRow::choice:
+      case MenuRow::clocks:
+      case MenuRow::keys_alone:
+        break;
     }
-  for (const auto& [name, group] :
-       {std::pair("clockMenu", actions.clocks()), {"themeMenu", actions.themes()}, {"layoutMenu", actions.layouts()}})
-    window->findChild<QMenu*>(QLatin1String(name))->addActions(group->actions());
   auto* guard = new LetterGuard(window);
   for (QMenu* each : window->menuBar()->findChildren<QMenu*>()) each->installEventFilter(guard);
 }

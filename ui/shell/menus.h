@@ -3,7 +3,6 @@
 
 #include <QList>
 
-class QDockWidget;
 class QMainWindow;
 class QToolBar;
 
@@ -12,8 +11,7 @@ namespace accrue::ui {
 class Actions;
 
 /// Fills the menu bar from the table of commands. The menus of recent files and presets stay empty.
-void buildMenus(QMainWindow* window, const Actions& actions, const QList<QDockWidget*>& docks,
-                const QList<QToolBar*>& bars);
+void buildMenus(QMainWindow* window, const Actions& actions, const QList<QToolBar*>& bars);
 /// The run control tool bar.
 QToolBar* buildRunBar(QMainWindow* window, const Actions& actions);
 

@@ -10,19 +10,18 @@
 
 namespace accrue::ui {
 
-GalleryCommands::GalleryCommands(const Actions& actions, BugGalleryPanel* gallery, LessonDesk* lessons, RunsPanel* runs,
-                                 MessageBar* bar, QObject* parent)
-    : QObject(parent) {
-  connect(gallery, &BugGalleryPanel::chosen, this, [gallery, lessons] {
+void connectGalleryCommands(const Actions& actions, BugGalleryPanel* gallery, LessonDesk* lessons, RunsPanel* runs,
+                            MessageBar* bar, QObject* parent) {
+  QObject::connect(gallery, &BugGalleryPanel::chosen, parent, [gallery, lessons] {
     lessons->leave();  // which brings back a layout from before the gallery was opened
     bringToFront(gallery->dockWidget());
   });
-  connect(gallery, &BugGalleryPanel::aboutToBegin, this, [runs, bar] {
+  QObject::connect(gallery, &BugGalleryPanel::aboutToBegin, parent, [runs, bar] {
     bar->withdraw(QStringLiteral("draft"));  // as for any other document
     runs->showOnly({});
   });
-  connect(gallery, &BugGalleryPanel::runsWanted, runs, &RunsPanel::showOnly);
-  connect(actions[Command::bugGallery], &QAction::triggered, this, [gallery, lessons] {
+  QObject::connect(gallery, &BugGalleryPanel::runsWanted, runs, &RunsPanel::showOnly);
+  QObject::connect(actions[Command::bugGallery], &QAction::triggered, parent, [gallery, lessons] {
     lessons->shareDockWith(gallery->dockWidget());
     bringToFront(gallery->dockWidget());
     gallery->focusList();

@@ -11,14 +11,8 @@ class LessonDesk;
 class MessageBar;
 class RunsPanel;
 
-/// Opens the bug gallery, and makes room for the runs that it begins and shows.
-class GalleryCommands : public QObject {
-  Q_OBJECT
-
- public:
-  /// The gallery is in its dock.
-  GalleryCommands(const Actions& actions, BugGalleryPanel* gallery, LessonDesk* lessons, RunsPanel* runs,
-                  MessageBar* bar, QObject* parent);
-};
+/// Opens the bug gallery, and makes room for the runs that it begins and shows. The gallery is in its dock.
+void connectGalleryCommands(const Actions& actions, BugGalleryPanel* gallery, LessonDesk* lessons, RunsPanel* runs,
+                            MessageBar* bar, QObject* parent);
 
 }  // namespace accrue::ui

@@ -27,6 +27,7 @@
 #include "runs/runs_panel.h"
 #include "series/run_series.h"
 #include "setup/field_form.h"
+#include "widgets/dock_switch.h"
 #include "widgets/layout_restorer.h"
 #include "widgets/message_bar.h"
 #include "widgets/scrolled.h"
@@ -175,8 +176,7 @@ void LessonDesk::openFile(const QString& path) {
 
 void LessonDesk::show() {
   const bool in_front = panel_->dockWidget()->isVisible() && !panel_->visibleRegion().isEmpty();
-  panel_->dockWidget()->show();
-  panel_->dockWidget()->raise();
+  raiseDock(panel_->dockWidget());
   panel_->showList(in_front && !panel_->isListShown());
   panel_->focusFirst();
 }

@@ -5,6 +5,7 @@
 #include <QLabel>
 #include <QScrollArea>
 #include <QVBoxLayout>
+#include <utility>
 
 #include "kit/actions.h"
 #include "kit/theme.h"
@@ -41,26 +42,16 @@ ShortcutSheet::ShortcutSheet(const Actions& actions, QWidget* parent) : QDialog(
   grid->setHorizontalSpacing(space::page);
   grid->setVerticalSpacing(space::base);
   grid->setColumnStretch(0, 1);
-  addTitle(grid, tr("Everywhere"));
-  // Keys that work only while the runs have the focus get their own heading.
-  const auto addActions = [&](bool in_runs) {
-    for (const QAction* action : actions.all())
-      if (!action->shortcuts().isEmpty() && (action->shortcutContext() == Qt::WidgetWithChildrenShortcut) == in_runs)
-        addRow(grid, action->iconText(), keysText(*action));
-  };
-  addActions(false);
-  addTitle(grid, tr("In the runs table"));
-  addActions(true);
-  addTitle(grid, tr("In a focused plot"));
-  for (const QAction* action : actions.all())
-    if (action->shortcuts().isEmpty() && action->text().contains(QLatin1Char('\t')))
-      addRow(grid, action->text().section(QLatin1Char('\t'), 0, 0).remove(QLatin1Char('&')), keysText(*action));
-  addRow(grid, tr("Pan, five times as far with Shift"), tr("Arrows"));
-  addRow(grid, tr("Zoom in, out"), QStringLiteral("+  -"));
-  addRow(grid, tr("Zoom back, forward"), tr("Backspace  Shift+Backspace"));
-  addRow(grid, tr("Pause or continue"), tr("Space"));
-  addTitle(grid, tr("On the start page"));
-  addRow(grid, tr("Choose a card"), QStringLiteral("1 \u2026 9"));
+  const std::pair<KeyPlace, QString> places[] = {{KeyPlace::anywhere, tr("Everywhere")},
+                                                 {KeyPlace::inRuns, tr("In the runs table")},
+                                                 {KeyPlace::inPlots, tr("In a focused plot")},
+                                                 {KeyPlace::onStartPage, tr("On the start page")}};
+  for (const auto& [place, title] : places) {
+    addTitle(grid, title);
+    for (const ListedCommand& each : actions.list())
+      if (const QStringList keys = each.keys(); each.row->place == place && !keys.isEmpty())
+        addRow(grid, each.name(), keys.join(QStringLiteral("  ")));
+  }
   auto* scroll = new QScrollArea(this);
   scroll->setObjectName(QStringLiteral("shortcutScroll"));
   scroll->setAccessibleName(tr("Keyboard shortcuts"));

@@ -7,7 +7,7 @@ namespace accrue::ui {
 
 class Actions;
 
-/// Every command with its key, and the keys of a focused plot. Not modal.
+/// Every key and what it does, by where it works. Not modal.
 class ShortcutSheet : public QDialog {
   Q_OBJECT
 

@@ -6,9 +6,13 @@
 
 namespace accrue::ui {
 
-void bringToFront(QDockWidget* dock) {
+void raiseDock(QDockWidget* dock) {
   dock->show();
   dock->raise();
+}
+
+void bringToFront(QDockWidget* dock) {
+  raiseDock(dock);
   if (dock->isFloating()) dock->activateWindow();
   const QWidget* panel = dock->widget();
   for (QWidget* next = dock->widget()->nextInFocusChain(); next != panel; next = next->nextInFocusChain()) {

@@ -22,7 +22,9 @@ class DockSwitch : public QAction {
   QDockWidget* dock_;
 };
 
-/// Shows a dock in front of its tabs and focuses the first of its controls, or its panel if it has none.
+/// Shows a dock in front of its tabs.
+void raiseDock(QDockWidget* dock);
+/// Does that, and focuses the first of its controls, or its panel if it has none.
 void bringToFront(QDockWidget* dock);
 
 }  // namespace accrue::ui

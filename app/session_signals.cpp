@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 namespace accrue::ui {
 
@@ -13,23 +14,26 @@ namespace {
 
 constexpr int watched[] = {SIGTERM, SIGHUP, SIGINT};
 
-/// Connects the handler, which may do almost nothing, to the event loop.
-int pipe_ends[2] = {-1, -1};
+/// The handler, which may do almost nothing, writes to it for the event loop.
+int handler_end = -1;
 
 void handOn(int number) {
   const int before = errno;
   const auto byte = static_cast<unsigned char>(number);
   // A full pipe holds more signals than any user sends.
-  [[maybe_unused]] const ssize_t written = ::write(pipe_ends[1], &byte, 1);
+  [[maybe_unused]] const ssize_t written = ::write(handler_end, &byte, 1);
   errno = before;
 }
 
 }  // namespace
 
 SessionSignals::SessionSignals(QObject* parent) : QObject(parent) {
-  if (::pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) != 0)
-    return;  // no descriptor is left: signals end the program by default
-  arrived_ = std::make_unique<QSocketNotifier>(pipe_ends[0], QSocketNotifier::Read);
+  auto pipe = pipe_to_read("no pipe for signals can be made");
+  if (!pipe) return;  // no descriptor is left: signals end the program by default
+  pipe_ = std::move(*pipe);
+  for (const OwnedFd* end : {&pipe_.ours, &pipe_.theirs}) ::fcntl(end->get(), F_SETFL, O_NONBLOCK);
+  handler_end = pipe_.theirs.get();
+  arrived_ = std::make_unique<QSocketNotifier>(pipe_.ours.get(), QSocketNotifier::Read);
   connect(arrived_.get(), &QSocketNotifier::activated, this, &SessionSignals::read);
   struct sigaction action {};
   action.sa_handler = handOn;
@@ -47,16 +51,12 @@ SessionSignals::~SessionSignals() {
     struct sigaction now {};
     if (::sigaction(number, nullptr, &now) == 0 && now.sa_handler == handOn) ::signal(number, SIG_DFL);
   }
-  arrived_.reset();
-  for (int& end : pipe_ends) {
-    ::close(end);
-    end = -1;
-  }
+  handler_end = -1;
 }
 
 void SessionSignals::read() {
   unsigned char numbers[16];
-  const ssize_t count = ::read(pipe_ends[0], numbers, sizeof numbers);
+  const ssize_t count = ::read(pipe_.ours.get(), numbers, sizeof numbers);
   for (ssize_t i = 0; i < count; ++i) Q_EMIT received(numbers[i], ladder_.insists(numbers[i]));
 }
 

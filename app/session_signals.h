@@ -5,6 +5,7 @@
 #include <QSocketNotifier>
 #include <memory>
 
+#include "accrue/run/base/owned_fd.h"
 #include "cli/signal_ladder.h"
 
 namespace accrue::ui {
@@ -25,6 +26,7 @@ class SessionSignals : public QObject {
  private:
   void read();
 
+  FdPair pipe_;
   std::unique_ptr<QSocketNotifier> arrived_;
   cli::SignalLadder ladder_;
 };

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/base/version.h"
 #include "accrue/run/record/branch.h"
 #include "manual_pages.h"
@@ -439,12 +440,6 @@ int first_of_another_program(int argc, char** argv) {
 
 using Names = std::vector<std::string>;
 
-std::string listed(const Names& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 Names subcommands_of(const CLI::App& verb) {
   Names names;
   for (const CLI::App* each : verb.get_subcommands([](const CLI::App* sub) { return !sub->get_name().empty(); }))
@@ -468,10 +463,10 @@ std::string unknown_word(const CLI::App& verb, const std::string& word) {
   const Names subcommands = subcommands_of(verb);
   if (word.starts_with("-")) {
     const Names options = options_of(verb);
-    return "there is no option \"" + word + "\"" + (options.empty() ? "" : ". There are " + listed(options));
+    return "there is no option \"" + word + "\"" + (options.empty() ? "" : ". There are " + joined(options));
   }
   if (subcommands.empty()) return "\"" + word + "\" is one word too many";
-  return "there is no subcommand \"" + word + "\". There are " + listed(subcommands);
+  return "there is no subcommand \"" + word + "\". There are " + joined(subcommands);
 }
 
 /// For an option with a value of another type: CLI11 says "Could not convert: NAME = VALUE".
@@ -527,7 +522,7 @@ int refuse(const CLI::App& app, const CLI::ParseError& error) {
   else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
     what = missing_value(what);
   else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !subcommands_of(*verb).empty())
-    what = "a subcommand is missing. There are " + listed(subcommands_of(*verb));
+    what = "a subcommand is missing. There are " + joined(subcommands_of(*verb));
   else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr)
     what = missing(*verb, what);
   say("%s: %s\n\"%s --help\" says more\n", words.c_str(), what.c_str(), words.c_str());

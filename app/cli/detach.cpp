@@ -32,7 +32,7 @@ std::string read_report(int fd) {
 }  // namespace
 
 int start_detached(std::vector<std::string> arguments) {
-  auto pipe = pipe_from_child("no pipe can be made");
+  auto pipe = pipe_to_read("no pipe can be made");
   if (!pipe) return report(pipe.error());
   arguments.insert(arguments.begin(), "accrue-run");
   arguments.push_back("--supervise-fd");

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/process/owned_fd.h"
+#include "accrue/run/base/owned_fd.h"
 
 namespace accrue::cli {
 

@@ -13,6 +13,7 @@
 #include <filesystem>
 
 #include "accrue/run/base/counted.h"
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/base/version.h"
 #include "accrue/run/facts/host_facts.h"
 #include "accrue/run/host/rank_program.h"
@@ -23,10 +24,6 @@ namespace accrue::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string mebibytes(double bytes) {
-  return fmt::format("{:.0f} MiB", bytes / (1 << 20));
-}
 
 double free_on(const fs::path& path) {
   struct statvfs facts {};
@@ -50,8 +47,7 @@ void check_ranks(std::vector<DoctorCheck>& checks) {
   const bool same = facts->accrue_version.empty() || facts->accrue_version == version();
   checks.push_back({"versions agree", same, same ? version() : facts->accrue_version + " and " + version(),
                     "Install accrue-rank and accrue-run from the same build"});
-  std::string devices;
-  for (const auto& device : facts->cuda_devices) devices += (devices.empty() ? "" : ", ") + device.name;
+  const std::string devices = joined(facts->cuda_devices, ", ", &DeviceFacts::name);
   // Without a driver no device is missing, and a spec that requests one is refused with the reason.
   const bool has_driver = ::access("/dev/nvidiactl", F_OK) == 0;
   checks.push_back(
@@ -61,7 +57,7 @@ void check_ranks(std::vector<DoctorCheck>& checks) {
 void check_host(std::vector<DoctorCheck>& checks) {
   const HostFacts facts = local_facts();
   checks.push_back({"processor", true, fmt::format("{} ({})", facts.cpu_name, counted(facts.cores, "core")), {}});
-  checks.push_back({"memory", facts.memory_bytes >= (1LL << 30), mebibytes(static_cast<double>(facts.memory_bytes)),
+  checks.push_back({"memory", facts.memory_bytes >= (1LL << 30), format_bytes(facts.memory_bytes),
                     "A rank needs about 150 MiB before it holds a model"});
 }
 
@@ -87,7 +83,7 @@ void check_runs_folder(std::vector<DoctorCheck>& checks) {
   const double free = free_on(there);
   checks.push_back(
       {"run folder", writable && free >= wanted,
-       writable ? fmt::format("{} ({} free)", runs.string(), mebibytes(free)) : there.string() + " is not writable",
+       writable ? fmt::format("{} ({} free)", runs.string(), format_bytes(free)) : there.string() + " is not writable",
        "Free some space, or give runs another folder with --out"});
 }
 
@@ -104,8 +100,8 @@ void check_shell_limits(std::vector<DoctorCheck>& checks) {
   ::getrlimit(RLIMIT_FSIZE, &limit);
   const std::string most = limit.rlim_cur == RLIM_INFINITY
                                ? "unlimited"
-                               : fmt::format("at most {} KiB", limit.rlim_cur / 1024) + need +
-                                     mebibytes(static_cast<double>(bytes)) + " and the size of a checkpoint";
+                               : fmt::format("at most {}{}{} and the size of a checkpoint",
+                                             format_bytes(limit.rlim_cur), need, format_bytes(bytes));
   checks.push_back({"size of files", limit.rlim_cur >= static_cast<rlim_t>(bytes), most, "ulimit -f unlimited"});
 }
 

@@ -25,7 +25,7 @@ constexpr auto saving_grace = std::chrono::seconds(20);
 constexpr auto stopping_grace = std::chrono::seconds(5);
 constexpr auto last_words_grace = std::chrono::seconds(1);
 
-sigset_t handled_signals() {
+sigset_t handled_set() {
   sigset_t set;
   ::sigemptyset(&set);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set, number);
@@ -41,28 +41,21 @@ class Follower {
  public:
   Follower(EngineHost& host, const FollowOptions& options)
       : host_(host), options_(options), view_(options.style, options.planned_updates) {
-    const sigset_t set = handled_signals();
-    signals_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    host_.set_wakeup([fd = wake_] {
+    host_.set_wakeup([fd = wake_.get()] {
       const std::uint64_t one = 1;
       [[maybe_unused]] const auto written = ::write(fd, &one, sizeof one);
     });
   }
-  ~Follower() {
-    host_.set_wakeup({});
-    ::close(signals_);
-    ::close(wake_);
-  }
+  ~Follower() { host_.set_wakeup({}); }
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
 
   int run() {
     for (;;) {
-      pollfd fds[2] = {{signals_, POLLIN, 0}, {wake_, POLLIN, 0}};
+      pollfd fds[2] = {{signals_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
       ::poll(fds, 2, 200);
       std::uint64_t count = 0;
-      [[maybe_unused]] const auto taken = ::read(wake_, &count, sizeof count);
+      [[maybe_unused]] const auto taken = ::read(wake_.get(), &count, sizeof count);
       take_signals();
       if (left_) return 0;
       for (auto& event : host_.events().drain()) take(std::move(event));
@@ -119,10 +112,9 @@ class Follower {
   }
 
   void take_signals() {
-    signalfd_siginfo info{};
-    while (::read(signals_, &info, sizeof info) == sizeof info) {
+    while (const auto signal = take_signal(signals_)) {
       view_.end_bar();
-      const int number = static_cast<int>(info.ssi_signo);
+      const int number = *signal;
       if (options_.on_interrupt == OnInterrupt::detach) {
         say("%s", host_.state() == RunState::paused ? "left; the run stays paused\n" : "left; the run goes on\n");
         left_ = true;
@@ -144,8 +136,8 @@ class Follower {
   EngineHost& host_;
   const FollowOptions& options_;
   ProgressView view_;
-  int signals_ = -1;
-  int wake_ = -1;
+  OwnedFd signals_ = handled_signals();
+  OwnedFd wake_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   bool asked_to_stop_ = false;
   SignalLadder ladder_;
   bool left_ = false;
@@ -159,8 +151,19 @@ class Follower {
 }  // namespace
 
 void block_handled_signals() {
-  const sigset_t set = handled_signals();
+  const sigset_t set = handled_set();
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+OwnedFd handled_signals() {
+  const sigset_t set = handled_set();
+  return OwnedFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+std::optional<int> take_signal(const OwnedFd& signals) {
+  signalfd_siginfo info{};
+  if (::read(signals.get(), &info, sizeof info) != sizeof info) return std::nullopt;
+  return static_cast<int>(info.ssi_signo);
 }
 
 int follow(EngineHost& host, const FollowOptions& options) {

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/host/engine_host.h"
 #include "progress_view.h"
 
@@ -26,6 +28,10 @@ struct FollowOptions {
 
 /// Blocks the signals that follow() handles, for all later threads; call it before a host exists.
 void block_handled_signals();
+/// A descriptor that is readable once one of them has arrived.
+OwnedFd handled_signals();
+/// Takes the next of them, if there is one.
+std::optional<int> take_signal(const OwnedFd& signals);
 
 /// Follows until the run ends (or is left); returns the exit status.
 int follow(EngineHost& host, const FollowOptions& options);

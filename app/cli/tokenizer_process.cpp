@@ -55,7 +55,7 @@ Result<std::unique_ptr<TokenizerProcess>> TokenizerProcess::start(const std::str
   if (!program) return tl::unexpected(program.error());
   std::unique_ptr<TokenizerProcess> process(new TokenizerProcess());
   process->file_ = choice.substr(colon + 1);
-  auto socket = socket_to_child("no socket can be made");
+  auto socket = socket_pair("no socket can be made");
   if (!socket) return tl::unexpected(socket.error());
   // A separate group: Ctrl+C first ends the build with a checkpoint.
   ProcessStart how{.what = "the program that runs tokenizers",

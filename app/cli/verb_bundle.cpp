@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // bundle: runs as one file for another machine.
-#include <cstdint>
 #include <cstdio>
 #include <string>
 
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/export/bundle.h"
 #include "accrue/run/fields/spec_io.h"
 #include "print.h"
 #include "verbs.h"
 
 namespace accrue::cli {
-
-namespace {
-
-std::string size_text(std::int64_t bytes) {
-  constexpr std::int64_t kibibyte = 1024;
-  if (bytes < kibibyte * kibibyte) return std::to_string((bytes + kibibyte - 1) / kibibyte) + " KiB";
-  return std::to_string((bytes + kibibyte * kibibyte - 1) / (kibibyte * kibibyte)) + " MiB";
-}
-
-}  // namespace
 
 int bundle_runs(const BundleOptions& options) {
   BundleRequest request{.runs = {options.dirs.begin(), options.dirs.end()}, .with_weights = options.with_weights};
@@ -34,10 +24,10 @@ int bundle_runs(const BundleOptions& options) {
   const auto written = write_bundle(request, options.out);
   if (!written) return report(written.error());
   const std::string weights =
-      options.with_weights ? " (" + size_text(written->weight_bytes) + " of them final weights)" : std::string();
+      options.with_weights ? " (" + format_bytes(written->weight_bytes) + " of them final weights)" : std::string();
   say("accrue-run: %lld %s, %s%s, in a file of %s\n", static_cast<long long>(written->runs),
-      written->runs == 1 ? "run" : "runs", size_text(written->content_bytes).c_str(), weights.c_str(),
-      size_text(written->file_bytes).c_str());
+      written->runs == 1 ? "run" : "runs", format_bytes(written->content_bytes).c_str(), weights.c_str(),
+      format_bytes(written->file_bytes).c_str());
   put_data(options.out + "\n");
   return status_done;
 }

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "accrue/run/base/counted.h"
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/record/compare.h"
 #include "accrue/run/record/curve_parting.h"
 #include "print.h"
@@ -26,9 +27,7 @@ const char* same_place(ComparisonClock clock) {
 
 void print_clock(const RunComparison& comparison) {
   if (comparison.without_samples.empty()) return;
-  std::string runs;
-  for (const std::size_t run : comparison.without_samples)
-    runs += fmt::format("{}{}", runs.empty() ? "" : ", ", run + 1);
+  const std::string runs = joined(comparison.without_samples, ", ", [](std::size_t run) { return run + 1; });
   const bool one = comparison.without_samples.size() == 1;
   put("\nCompared at equal updates: %s %s %s not say how many samples %s trained on.\n", one ? "run" : "runs",
       runs.c_str(), one ? "does" : "do", one ? "it" : "they");

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "accrue/run/base/counted.h"
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/data/dataset_splits.h"
 #include "accrue/run/data/gpt_index.h"
 #include "accrue/run/data/indexed_dataset.h"
@@ -46,9 +47,9 @@ class BuildBar {
     const double seconds = std::chrono::duration<double>(now - begun_).count();
     const double rate = static_cast<double>(progress.bytes - progress.resumed_at) / std::max(seconds, 1e-3);
     draw_line(fmt::format(
-        "{:.0f} %  {:.1f} of {:.1f} MiB  {:.1f} MiB/s  {:.0f} s left",
+        "{:.0f} %  {} of {}  {}/s  {:.0f} s left",
         100.0 * static_cast<double>(progress.bytes) / static_cast<double>(std::max<std::int64_t>(progress.total, 1)),
-        static_cast<double>(progress.bytes) / 0x1p20, static_cast<double>(progress.total) / 0x1p20, rate / 0x1p20,
+        format_bytes(progress.bytes), format_bytes(progress.total), format_bytes(rate),
         static_cast<double>(progress.total - progress.bytes) / std::max(rate, 1.0)));
     drawn_ = true;
     return stop_asked == 0;

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/base/system_error.h"
 #include "accrue/run/fields/spec_io.h"
 #include "accrue/run/host/rank_program.h"
@@ -97,7 +98,7 @@ Words rank_words(const GenerateOptions& options) {
 /// Runs a program and reads its output; its errors go to this program's. Returns the exit status, or 128 and the
 /// signal.
 Result<int> run_and_read(Words words, std::string& printed) {
-  auto pipe = pipe_from_child("no pipe can be made");
+  auto pipe = pipe_to_read("no pipe can be made");
   if (!pipe) return tl::unexpected(pipe.error());
   ProcessStart how{.what = "the program that computes",
                    .command = std::move(words),
@@ -160,7 +161,7 @@ int generate_with(TokenizerProcess& tokenizer, GenerateOptions options) {
                    .where = "--prompt",
                    .hint = "Give more than white space."});
   options.prompt.clear();
-  options.tokens = fmt::format("{}", fmt::join(*prompt, ","));
+  options.tokens = joined(*prompt, ",");
   Words words = rank_words(options);
   const auto end = tokenizer.facts().end_of_document;
   if (end) words.insert(words.end(), {"--eod", fmt::format("{}", *end)});

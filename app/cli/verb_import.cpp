@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // import: runs from a bundle, or curves of another tool's log.
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/export/bundle.h"
 #include "accrue/run/export/export_file.h"
 #include "accrue/run/logs/log_import.h"
@@ -69,14 +69,8 @@ void tell(const ImportChoice& choice, const std::vector<std::string>& problems, 
   constexpr std::size_t most_listed = 12;
   warn_of(problems);
   warn_of(choice.notes);
-  if (!choice.ignored.empty()) {
-    std::string names;
-    for (std::size_t i = 0; i < std::min(choice.ignored.size(), most_listed); ++i)
-      names += (i == 0 ? "" : ", ") + choice.ignored[i];
-    if (choice.ignored.size() > most_listed)
-      names += " and " + std::to_string(choice.ignored.size() - most_listed) + " more";
-    say("accrue-run: %ss that are not imported: %s\n", word.c_str(), names.c_str());
-  }
+  if (!choice.ignored.empty())
+    say("accrue-run: %ss that are not imported: %s\n", word.c_str(), joined_up_to(most_listed, choice.ignored).c_str());
   say("accrue-run: the loss is \"%s\"\n", choice.tags.loss.c_str());
 }
 

@@ -3,8 +3,6 @@
 // on the stream that the rank wrote it to.
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
@@ -15,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "accrue/run/host/guard_programs.h"
-#include "accrue/run/host/program_group.h"
 #include "accrue/run/host/run_keeper.h"
+#include "accrue/run/process/guard_programs.h"
+#include "accrue/run/process/program_group.h"
 #include "accrue/run/record/run_store.h"
 #include "print.h"
 #include "run_follower.h"
@@ -64,35 +62,12 @@ void print_end(const ProgramEnd& end, std::int64_t ranks) {
       ranks > 1 ? "; the others are ended" : "");
 }
 
-/// The signals of block_handled_signals() as a descriptor.
-class SignalDescriptor {
- public:
-  SignalDescriptor() {
-    sigset_t set;
-    ::sigemptyset(&set);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set, number);
-    fd_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  }
-  ~SignalDescriptor() { ::close(fd_); }
-  SignalDescriptor(const SignalDescriptor&) = delete;
-  SignalDescriptor& operator=(const SignalDescriptor&) = delete;
-  int get() const { return fd_; }
-  std::optional<int> take() const {
-    signalfd_siginfo info{};
-    if (::read(fd_, &info, sizeof info) != sizeof info) return std::nullopt;
-    return static_cast<int>(info.ssi_signo);
-  }
-
- private:
-  int fd_ = -1;
-};
-
 /// Follows until every rank has ended; returns true if the user ended them.
-bool follow_group(ProgramGroup& group, const SignalDescriptor& signals) {
+bool follow_group(ProgramGroup& group, const OwnedFd& signals) {
   bool asked_to_stop = false;
   SignalLadder ladder;
   while (group.turn(signals.get())) {
-    while (const auto signal = signals.take()) {
+    while (const auto signal = take_signal(signals)) {
       if (ladder.insists(*signal)) {
         say("accrue-run: killing the ranks\n");
         group.kill();
@@ -137,7 +112,7 @@ int launch_programs(const LaunchOptions& launch) {
     return report(
         {ErrorCode::config, "no program is named", "launch", "Name it after --: accrue-run launch -n 2 -- ./train"});
   block_handled_signals();
-  const SignalDescriptor signals;
+  const OwnedFd signals = handled_signals();
   fs::path dir;
   if (!options.dir.empty()) {
     const auto made = make_run_folder(options);

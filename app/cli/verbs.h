@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "accrue/run/base/result.h"
-#include "accrue/run/host/program_group.h"
 #include "accrue/run/logs/log_import.h"
+#include "accrue/run/process/program_group.h"
 #include "spec_input.h"
 
 namespace accrue::cli {

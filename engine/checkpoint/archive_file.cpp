@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "accrue/run/base/counted.h"
 
@@ -84,12 +85,12 @@ at::ScalarType archive_scalar_type(const std::string& dtype) {
 }
 
 Result<ArchiveFile> ArchiveFile::open(const std::filesystem::path& file) {
-  ArchiveFile archive{.fd = Descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)),
+  ArchiveFile archive{.fd = OwnedFd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)),
                       .path = file.string(),
                       .head = {},
                       .header = {}};
   struct stat facts {};
-  if (archive.fd.get() < 0 || ::fstat(archive.fd.get(), &facts) != 0)
+  if (!archive.fd || ::fstat(archive.fd.get(), &facts) != 0)
     return fail(ErrorCode::disk, std::string("cannot open the file: ") + std::strerror(errno), archive.path);
   if (!S_ISREG(facts.st_mode)) return fail(ErrorCode::disk, "this is not a regular file", archive.path);
   if (auto read = read_header(archive, static_cast<std::uint64_t>(facts.st_size)); !read)

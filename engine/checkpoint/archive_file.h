@@ -3,37 +3,17 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <utility>
 
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/base/result.h"
 #include "checkpoint/tensor_archive_header.h"
 
 namespace accrue {
-
-/// A file descriptor with an owner.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  int release_and_close() { return ::close(std::exchange(fd_, -1)); }
-
- private:
-  int fd_;
-};
 
 /// "9 bytes", for messages.
 std::string data_size(std::uint64_t bytes);
@@ -44,7 +24,7 @@ const char* archive_dtype(at::ScalarType type);
 at::ScalarType archive_scalar_type(const std::string& dtype);
 
 struct ArchiveFile {
-  Descriptor fd;
+  OwnedFd fd;
   std::string path;
   std::string head;  ///< the bytes before the tensors: length and JSON
   ArchiveHeader header;

@@ -12,6 +12,7 @@
 #include <set>
 #include <system_error>
 
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/base/sync_path.h"
 #include "accrue/run/record/leftovers.h"
 #include "checkpoint/checkpoint_reader.h"
@@ -81,19 +82,19 @@ Result<fs::path> make_part_folder(const fs::path& run_dir, const CheckpointMark&
 }
 
 Result<void> write_synced(const fs::path& file, const std::string& text) {
-  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (fd < 0) return disk_failure(file, "the file cannot be made", errno);
+  OwnedFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!fd) return disk_failure(file, "the file cannot be made", errno);
   std::size_t done = 0;
   int failed = 0;
   while (done < text.size() && failed == 0) {
-    const auto count = ::write(fd, text.data() + done, text.size() - done);
+    const auto count = ::write(fd.get(), text.data() + done, text.size() - done);
     if (count >= 0)
       done += static_cast<std::size_t>(count);
     else if (errno != EINTR)
       failed = errno;
   }
-  if (failed == 0 && ::fsync(fd) != 0) failed = errno;
-  if (::close(fd) != 0 && failed == 0) failed = errno;
+  if (failed == 0 && ::fsync(fd.get()) != 0) failed = errno;
+  if (const int error = fd.close(); failed == 0) failed = error;
   if (failed) return disk_failure(file, "the file cannot be written", failed);
   return {};
 }

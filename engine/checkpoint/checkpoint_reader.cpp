@@ -13,6 +13,7 @@
 #include <map>
 #include <utility>
 
+#include "accrue/run/base/number_text.h"
 #include "checkpoint/archive_file.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/shard_file.h"
@@ -141,9 +142,7 @@ std::optional<PlacedTensor> placed_stretch(std::string name, TensorSlice slice, 
 }
 
 std::string CheckpointReader::Stored::text() const {
-  std::string text = std::string(c10::toString(dtype)) + " [";
-  for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
+  return std::string(c10::toString(dtype)) + " [" + joined(shape) + "]";
 }
 
 CheckpointReader::CheckpointReader(std::shared_ptr<const Index> index) : index_(std::move(index)) {}

@@ -172,13 +172,13 @@ Result<WrittenArchive> write_archive(const std::filesystem::path& file, const Na
   } catch (const std::exception& error) {  // a name that is not UTF-8
     return fail(ErrorCode::internal, std::string("a tensor name cannot be stored: ") + error.what(), file.string());
   }
-  Descriptor fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  if (fd.get() < 0) {
+  OwnedFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!fd) {
     return fail(ErrorCode::disk, std::string("cannot create the file: ") + std::strerror(errno), file.string(),
                 errno == EEXIST ? "Files are never overwritten: remove it or choose another name." : "");
   }
   auto written = write_open_file(fd.get(), file, json, data_bytes, tensors);
-  if (fd.release_and_close() != 0 && written) written = write_failure(errno, file, data_bytes, 0);
+  if (const int error = fd.close(); error != 0 && written) written = write_failure(error, file, data_bytes, 0);
   if (!written) ::unlink(file.c_str());
   return written;
 }

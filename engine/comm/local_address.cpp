@@ -8,12 +8,14 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
+
+#include "accrue/run/base/number_text.h"
+#include "accrue/run/base/owned_fd.h"
 
 namespace accrue {
 namespace {
@@ -46,13 +48,12 @@ std::vector<OwnAddress> own_addresses() {
 
 /// Source address of packets to that address; empty if there is no route.
 std::string source_for(const addrinfo& target) {
-  const int fd = ::socket(target.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return {};
+  const OwnedFd fd(::socket(target.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_storage own{};
   socklen_t size = sizeof own;
   auto* generic = reinterpret_cast<sockaddr*>(&own);
-  const bool known = ::connect(fd, target.ai_addr, target.ai_addrlen) == 0 && ::getsockname(fd, generic, &size) == 0;
-  ::close(fd);
+  const bool known =
+      ::connect(fd.get(), target.ai_addr, target.ai_addrlen) == 0 && ::getsockname(fd.get(), generic, &size) == 0;
   return known ? numeric(generic) : std::string();
 }
 
@@ -67,11 +68,10 @@ Result<LocalAddress> only_address(const std::string& host, const std::vector<Own
            });
   });
   if (others.size() == 1) return others.front();
-  std::string list;
-  for (const OwnAddress& each : others) list += (list.empty() ? "" : ", ") + each.text();
   return fail(ErrorCode::rendezvous,
               "MASTER_ADDR=" + host + " leads to the loopback interface here, which no other host reaches; " +
-                  (others.empty() ? "there is no other interface" : "the others are " + list),
+                  (others.empty() ? "there is no other interface"
+                                  : "the others are " + joined(others, ", ", &OwnAddress::text)),
               "backend gloo", kChoose);
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "accrue/run/base/number_text.h"
 #include "error_text.h"
 
 namespace accrue {
@@ -19,15 +20,12 @@ std::string rank_key(std::int64_t rank) {
 
 Error not_all_joined(const std::vector<std::int64_t>& missing, const RankIdentity& identity,
                      const CommOptions& options) {
-  const auto joined = identity.world - static_cast<std::int64_t>(missing.size());
-  std::string names;
+  const auto present = identity.world - static_cast<std::int64_t>(missing.size());
   constexpr std::size_t kNamed = 8;
-  for (std::size_t i = 0; i < std::min(missing.size(), kNamed); ++i) {
-    names += (i == 0 ? "" : ", ") + std::string("rank ") + std::to_string(missing[i]);
-  }
-  if (missing.size() > kNamed) names += " and " + std::to_string(missing.size() - kNamed) + " more";
+  const std::string names =
+      joined_up_to(kNamed, missing, [](std::int64_t rank) { return "rank " + std::to_string(rank); });
   return Error{ErrorCode::rendezvous,
-               std::to_string(joined) + " of " + std::to_string(identity.world) + " ranks joined within " +
+               std::to_string(present) + " of " + std::to_string(identity.world) + " ranks joined within " +
                    seconds_text(options.join_timeout) + "; missing: " + names,
                identity.source,
                "See the log of the missing rank" +

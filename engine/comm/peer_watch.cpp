@@ -19,23 +19,17 @@ std::string CommGroup::within() const {
   return timeout_option.empty() ? time : time + " (" + timeout_option + ")";
 }
 
-PeerWatch::PeerWatch(const CommGroup& group) : pidfds_(group.members.size(), -1) {
+PeerWatch::PeerWatch(const CommGroup& group) : pidfds_(group.members.size()) {
   for (std::size_t i = 0; i < group.members.size(); ++i) {
     const pid_t pid = group.members[i].pid;
     if (pid == 0 || pid == ::getpid()) continue;
     // A peer that is already gone has no pidfd; its unfinished call becomes a time-out that names it.
-    pidfds_[i] = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
-  }
-}
-
-PeerWatch::~PeerWatch() {
-  for (const int fd : pidfds_) {
-    if (fd >= 0) ::close(fd);
+    pidfds_[i] = OwnedFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   }
 }
 
 bool PeerWatch::ended(std::size_t member) const {
-  pollfd watched{pidfds_[member], POLLIN, 0};
+  pollfd watched{pidfds_[member].get(), POLLIN, 0};
   return watched.fd >= 0 && ::poll(&watched, 1, 0) > 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "accrue/run/base/owned_fd.h"
 #include "group.h"
 
 namespace accrue {
@@ -15,14 +16,11 @@ class PeerWatch {
  public:
   /// Watches every member of this host except the caller.
   explicit PeerWatch(const CommGroup& group);
-  ~PeerWatch();
-  PeerWatch(const PeerWatch&) = delete;
-  PeerWatch& operator=(const PeerWatch&) = delete;
 
   bool ended(std::size_t member) const;
 
  private:
-  std::vector<int> pidfds_;  ///< by member; -1: nothing to watch
+  std::vector<OwnedFd> pidfds_;  ///< by member; none: nothing to watch
 };
 
 }  // namespace accrue

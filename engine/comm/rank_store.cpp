@@ -54,13 +54,12 @@ Result<RankStore> open_tcp(const RankIdentity& identity, const CommOptions& opti
   const std::string host = launched_on_one_host(identity) && !identity.agent_store ? kLoopback : identity.master_addr;
   std::string place = "at " + host + ":" + std::to_string(identity.master_port);
   if (how.isServer) {
-    const auto listening = listen_for_store(host, identity.master_port);
+    auto listening = listen_for_store(host, identity.master_port);
     if (!listening) return tl::unexpected(listening.error());
-    if (*listening >= 0) {
-      how.masterListenFd = *listening;
-    } else {
+    if (*listening)
+      how.masterListenFd = listening->release();
+    else
       place += ", listening on every interface";
-    }
   }
   place += identity.secret.empty() ? ", open to whoever reaches it" : ", guarded by the run's secret";
   try {

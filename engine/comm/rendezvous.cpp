@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "accrue/run/base/number_text.h"
 #include "device_loader.h"
 #include "gloo_backend.h"
 #include "kernels/kernels.h"
@@ -46,13 +47,8 @@ Error decode(const std::string& text) {
 }
 
 std::string text_of(const std::string& axis, const std::vector<RankList>& groups) {
-  std::string text = axis;
-  for (const RankList& group : groups) {
-    text += text == axis ? " of {" : ", {";
-    for (std::size_t i = 0; i < group.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(group[i]);
-    text += "}";
-  }
-  return text;
+  return axis + (groups.empty() ? "" : " of ") +
+         joined(groups, ", ", [](const RankList& group) { return "{" + joined(group, ",") + "}"; });
 }
 
 class StoreRendezvous final : public Rendezvous {

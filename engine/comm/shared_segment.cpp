@@ -57,35 +57,31 @@ Result<std::shared_ptr<SharedSegment>> SharedSegment::create(std::size_t bytes) 
   // failing.
   const std::size_t free = available_bytes();
   if (free != 0 && free < bytes) return too_little(bytes);
-  const int fd = ::memfd_create("accrue", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd < 0) return not_given(bytes, errno);
-  const int failure = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
-  const bool sealed = failure == 0 && ::fcntl(fd, F_ADD_SEALS, kSizeSeals) == 0;
-  std::byte* data = sealed ? map(fd, bytes) : nullptr;
-  if (data == nullptr) {
-    const int error = failure != 0 ? failure : errno;
-    ::close(fd);
-    return not_given(bytes, error);
-  }
-  return std::shared_ptr<SharedSegment>(new SharedSegment(fd, data, bytes));
+  OwnedFd fd(::memfd_create("accrue", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return not_given(bytes, errno);
+  const int failure = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes));
+  const bool sealed = failure == 0 && ::fcntl(fd.get(), F_ADD_SEALS, kSizeSeals) == 0;
+  std::byte* data = sealed ? map(fd.get(), bytes) : nullptr;
+  if (data == nullptr) return not_given(bytes, failure != 0 ? failure : errno);
+  return std::shared_ptr<SharedSegment>(new SharedSegment(std::move(fd), data, bytes));
 }
 
 Result<std::shared_ptr<SharedSegment>> SharedSegment::open(pid_t pid, int fd, std::size_t bytes) {
   const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
-  const int opened = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  std::string wrong = opened < 0 ? std::strerror(errno) : why_not_our_memory(opened);
+  const OwnedFd opened(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  std::string wrong = !opened ? std::strerror(errno) : why_not_our_memory(opened.get());
   struct stat facts {};
-  if (wrong.empty() && (::fcntl(opened, F_GET_SEALS) & kSizeSeals) != kSizeSeals) wrong = "its size is not sealed";
-  if (wrong.empty() && (::fstat(opened, &facts) != 0 || static_cast<std::size_t>(facts.st_size) != bytes))
+  if (wrong.empty() && (::fcntl(opened.get(), F_GET_SEALS) & kSizeSeals) != kSizeSeals)
+    wrong = "its size is not sealed";
+  if (wrong.empty() && (::fstat(opened.get(), &facts) != 0 || static_cast<std::size_t>(facts.st_size) != bytes))
     wrong = "it holds " + std::to_string(facts.st_size) + " bytes instead of " + std::to_string(bytes);
-  std::byte* data = wrong.empty() ? map(opened, bytes) : nullptr;
+  std::byte* data = wrong.empty() ? map(opened.get(), bytes) : nullptr;
   if (wrong.empty() && data == nullptr) wrong = std::strerror(errno);
-  if (opened >= 0) ::close(opened);
   if (data == nullptr) {
     return fail(ErrorCode::device, "another rank's shared memory cannot be mapped: " + path + ": " + wrong,
                 "backend shm", std::string(kUseGloo) + " where ranks may not see each other's processes");
   }
-  return std::shared_ptr<SharedSegment>(new SharedSegment(-1, data, bytes));
+  return std::shared_ptr<SharedSegment>(new SharedSegment({}, data, bytes));
 }
 
 std::string why_not_our_memory(int fd) {
@@ -98,12 +94,6 @@ std::string why_not_our_memory(int fd) {
 
 SharedSegment::~SharedSegment() {
   ::munmap(data_, bytes_);
-  close_descriptor();
-}
-
-void SharedSegment::close_descriptor() {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
 }
 
 }  // namespace accrue

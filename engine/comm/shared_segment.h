@@ -10,7 +10,9 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/base/result.h"
 
 namespace accrue {
@@ -33,14 +35,14 @@ class SharedSegment {
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
   /// Descriptor by which others open it, until close_descriptor().
-  int descriptor() const { return fd_; }
+  int descriptor() const { return fd_.get(); }
   /// Closes the descriptor: the memory then lives as long as its mappings.
-  void close_descriptor();
+  void close_descriptor() { fd_.reset(); }
 
  private:
-  SharedSegment(int fd, std::byte* data, std::size_t bytes) : fd_(fd), data_(data), bytes_(bytes) {}
+  SharedSegment(OwnedFd fd, std::byte* data, std::size_t bytes) : fd_(std::move(fd)), data_(data), bytes_(bytes) {}
 
-  int fd_;
+  OwnedFd fd_;
   std::byte* data_;
   std::size_t bytes_;
 };

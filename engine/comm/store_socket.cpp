@@ -3,7 +3,6 @@
 
 #include <netdb.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -21,22 +20,19 @@ struct AddressList {
   }
 };
 
-/// The listening socket, or -1 with errno.
-int listen_on(const addrinfo& address) {
-  const int fd = ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return -1;
+/// The listening socket, or none with errno.
+OwnedFd listen_on(const addrinfo& address) {
+  OwnedFd fd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int on = 1;
-  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (::bind(fd, address.ai_addr, address.ai_addrlen) == 0 && ::listen(fd, kBacklog) == 0) return fd;
-  const int failure = errno;
-  ::close(fd);
-  errno = failure;
-  return -1;
+  if (!fd || ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+      ::bind(fd.get(), address.ai_addr, address.ai_addrlen) != 0 || ::listen(fd.get(), kBacklog) != 0)
+    fd.reset();
+  return fd;
 }
 
 }  // namespace
 
-Result<int> listen_for_store(const std::string& host, int port) {
+Result<OwnedFd> listen_for_store(const std::string& host, int port) {
   const std::string where = host + ":" + std::to_string(port);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -49,12 +45,11 @@ Result<int> listen_for_store(const std::string& host, int port) {
   }
   int last = 0;
   for (const addrinfo* each = addresses.first; each != nullptr; each = each->ai_next) {
-    const int fd = listen_on(*each);
-    if (fd >= 0) return fd;
+    if (OwnedFd fd = listen_on(*each); fd) return fd;
     last = errno;
     if (last == EADDRINUSE) break;
   }
-  if (last == EADDRNOTAVAIL) return -1;
+  if (last == EADDRNOTAVAIL) return OwnedFd();
   if (last == EADDRINUSE) {
     return fail(ErrorCode::rendezvous, "the meeting point " + where + " is taken by another program", "rank 0",
                 "Choose another MASTER_PORT, or end that program (ss -ltnp shows it)");

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "accrue/run/base/number_text.h"
 #include "megatron/hook_errors.h"
 
 namespace accrue::megatron {
@@ -115,8 +116,7 @@ std::vector<PluginEntry> Registry::entries() const {
 MegatronLMPlugin with_registered(MegatronLMPlugin plugin, const Registry& registry) {
   const MegatronSpec& named = plugin;
   const PluginFacts own{.file = {}, .name = {}, .sha256 = {}, .entries = registry.entries(), .error = {}};
-  std::string wrong;
-  for (const Finding& finding : check_plugins(named, {&own, 1})) wrong += (wrong.empty() ? "" : "\n") + finding.text();
+  const std::string wrong = joined(check_plugins(named, {&own, 1}), "\n", &Finding::text);
   if (!wrong.empty()) throw std::invalid_argument(wrong);
   take(plugin.custom_train_step_class, named.custom_train_step_class, registry.custom_train_step_class);
   take(plugin.custom_model_provider_function, named.custom_model_provider_function,

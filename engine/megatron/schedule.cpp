@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/fields/choice_names.h"
 #include "accrue/run/fields/spec_io.h"
 #include "megatron/own_arguments.h"
@@ -78,10 +79,8 @@ template <typename E>
 E style_named(const std::string& field, const std::string& word, E last) {
   const auto style = from_name<E>(word);
   if (style && *style <= last) return *style;
-  std::string names;
-  for (std::size_t i = 0; i <= static_cast<std::size_t>(last); ++i)
-    names += (i == 0 ? "" : ", ") + std::string(choice_names<E>()[i]);
-  throw std::invalid_argument(field + " \"" + word + "\" is none of " + names);
+  throw std::invalid_argument(field + " \"" + word + "\" is none of " +
+                              joined(choice_names<E>().first(static_cast<std::size_t>(last) + 1)));
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "accrue/checkpoint/checkpoint.h"
 #include "accrue/parallel/random_streams.h"
 #include "accrue/run/base/mix64.h"
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/fields/spec_io.h"
 #include "accrue/run/record/leftovers.h"
 #include "accumulation/accelerate/state_folder.h"
@@ -217,10 +218,9 @@ Result<void> make_way(const fs::path& folder, const CheckpointMark& mark) {
 }
 
 tl::unexpected<Error> no_state(const fs::path& folder, const std::vector<std::string>& refused) {
-  std::string reasons;
-  for (const std::string& each : refused) reasons += (reasons.empty() ? "" : "; ") + each;
   if (!refused.empty())
-    return fail(ErrorCode::protocol, "no state can be used: " + reasons, folder.string(), "Put one back from a copy.");
+    return fail(ErrorCode::protocol, "no state can be used: " + joined(refused, "; "), folder.string(),
+                "Put one back from a copy.");
   const auto old = ArchiveFile::open(accelerate::StateFolder::rank_file(folder, 0));
   const auto format = old ? old->header.metadata.find("format") : Texts::const_iterator();
   if (old && format != old->header.metadata.end())

@@ -3,6 +3,7 @@
 
 #include <charconv>
 
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/base/result.h"
 
 namespace accrue::megatron {
@@ -36,8 +37,7 @@ std::optional<std::string> StepKeywords::find(const std::string& name) const {
 const std::string& StepKeywords::at(const std::string& name) const {
   asked_->insert(name);
   if (const auto found = values_.find(name); found != values_.end()) return found->second;
-  std::string given;
-  for (const auto& each : values_) given += (given.empty() ? "" : ", ") + each.first;
+  const std::string given = joined(values_, ", ", [](const auto& each) { return each.first; });
   throw refused(name + " is missing" + (given.empty() ? "" : "; what is given: " + given));
 }
 
@@ -50,8 +50,7 @@ std::int64_t StepKeywords::integer(const std::string& name) const {
 }
 
 void StepKeywords::demand_all_read(const std::string& step) const {
-  std::string known;
-  for (const std::string& each : *asked_) known += (known.empty() ? "" : ", ") + each;
+  const std::string known = joined(*asked_);
   for (const auto& each : values_)
     if (!asked_->contains(each.first))
       throw refused(each.first + " is none of the arguments of " + step +

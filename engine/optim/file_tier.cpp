@@ -12,6 +12,7 @@
 #include <cstring>
 #include <vector>
 
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/base/result.h"
 
 namespace accrue {
@@ -34,44 +35,21 @@ std::int64_t whole_pages(std::int64_t bytes) {
        full ? "Free some space there, or lower nvme_offload_fraction." : "Name a folder that files can be made in."});
 }
 
-/// An open file without a name.
-class NamelessFile {
- public:
-  explicit NamelessFile(const std::string& dir) : fd_(::open(dir.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)) {
-    if (fd_ < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) open_and_unlink(dir);
-    if (fd_ < 0) refuse(dir, "a file cannot be made", errno);
+/// Returns 0, or the error.
+int take_room(int fd, std::int64_t bytes) {
+  if (::fallocate(fd, 0, 0, bytes) == 0) return 0;
+  if (errno != EOPNOTSUPP) return errno;
+  // A file system that cannot reserve: writing zeros also allocates the space.
+  const std::vector<char> zeros(std::size_t{1} << 20);
+  for (std::int64_t at = 0; at < bytes;) {
+    const auto count = static_cast<std::size_t>(std::min<std::int64_t>(bytes - at, std::ssize(zeros)));
+    const ssize_t written = ::pwrite(fd, zeros.data(), count, at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    at += written;
   }
-  ~NamelessFile() { ::close(fd_); }
-  NamelessFile(const NamelessFile&) = delete;
-  NamelessFile& operator=(const NamelessFile&) = delete;
-
-  int fd() const { return fd_; }
-  /// Returns 0, or the error.
-  int take_room(std::int64_t bytes) const {
-    if (::fallocate(fd_, 0, 0, bytes) == 0) return 0;
-    if (errno != EOPNOTSUPP) return errno;
-    // A file system that cannot reserve: writing zeros also allocates the space.
-    const std::vector<char> zeros(std::size_t{1} << 20);
-    for (std::int64_t at = 0; at < bytes;) {
-      const auto count = static_cast<std::size_t>(std::min<std::int64_t>(bytes - at, std::ssize(zeros)));
-      const ssize_t written = ::pwrite(fd_, zeros.data(), count, at);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return errno;
-      at += written;
-    }
-    return 0;
-  }
-
- private:
-  /// A kill between the two calls leaves an empty file.
-  void open_and_unlink(const std::string& dir) {
-    std::string name = dir + "/accrue-state-XXXXXX";
-    fd_ = ::mkostemp(name.data(), O_CLOEXEC);
-    if (fd_ >= 0) ::unlink(name.c_str());
-  }
-
-  int fd_;
-};
+  return 0;
+}
 
 /// Advises about pages of one tensor's memory.
 void advise(const at::Tensor& tensor, const FlatRange& range, int advice) {
@@ -94,13 +72,15 @@ at::Tensor tiered_zeros(std::int64_t numel, std::int64_t in_file, at::TensorOpti
   if (in_file <= 0 || numel == 0) return at::zeros({numel}, options);
   const auto element = static_cast<std::int64_t>(options.dtype().itemsize());
   const std::int64_t all = whole_pages(numel * element), of_file = std::min(whole_pages(in_file * element), all);
-  const NamelessFile file(dir);
-  if (const int error = file.take_room(of_file)) refuse(dir, std::to_string(of_file) + " bytes cannot be taken", error);
+  const OwnedFd file = nameless_file(dir);
+  if (!file) refuse(dir, "a file cannot be made", errno);
+  if (const int error = take_room(file.get(), of_file))
+    refuse(dir, std::to_string(of_file) + " bytes cannot be taken", error);
   const auto size = static_cast<std::size_t>(all);
   void* const memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) refuse(dir, "no addresses are left", errno);
-  if (::mmap(memory, static_cast<std::size_t>(of_file), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.fd(), 0) ==
-      MAP_FAILED) {
+  if (::mmap(memory, static_cast<std::size_t>(of_file), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(),
+             0) == MAP_FAILED) {
     const int error = errno;
     ::munmap(memory, size);
     refuse(dir, "the file cannot be mapped", error);

@@ -13,13 +13,14 @@
 #include <map>
 #include <stdexcept>
 
+#include "accrue/run/base/number_text.h"
+
 namespace accrue {
 namespace {
 
 std::string describe(const std::string& name, const at::Tensor& tensor) {
-  std::string text = name + " [";
-  for (std::int64_t d = 0; d < tensor.dim(); ++d) text += (d == 0 ? "" : ", ") + std::to_string(tensor.size(d));
-  return text + "] " + c10::toString(tensor.scalar_type()) + (tensor.requires_grad() ? "" : " without gradient");
+  return name + " [" + joined(tensor.sizes()) + "] " + c10::toString(tensor.scalar_type()) +
+         (tensor.requires_grad() ? "" : " without gradient");
 }
 
 /// FNV-1a.

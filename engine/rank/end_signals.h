@@ -7,6 +7,8 @@
 
 #include <csignal>
 
+#include "accrue/run/base/owned_fd.h"
+
 namespace accrue {
 
 inline sigset_t end_signals() {
@@ -24,9 +26,9 @@ inline void block_end_signals() {
 }
 
 /// Returns a descriptor that is readable once one has arrived.
-inline int end_signal_fd() {
+inline OwnedFd end_signal_fd() {
   const sigset_t set = end_signals();
-  return ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  return OwnedFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 }  // namespace accrue

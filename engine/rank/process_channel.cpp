@@ -41,7 +41,7 @@ ProcessChannel::ProcessChannel(ChannelOptions options)
       outbox_(options_.rank, options_.origin_ns, options_.first_seq),
       gate_([this](const Holding& holding) { send(holding); }),
       wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (options_.end_signals) signal_fd_ = OwnedFd(end_signal_fd());
+  if (options_.end_signals) signal_fd_ = end_signal_fd();
   if (!options_.on_orphan_deadline) options_.on_orphan_deadline = [] { ::_exit(exit_status(ErrorCode::peer_lost)); };
   if (!options_.on_end_now) options_.on_end_now = options_.on_orphan_deadline;
   thread_ = std::thread([this] { run(); });

@@ -14,7 +14,7 @@
 #include <string>
 #include <thread>
 
-#include "accrue/run/process/owned_fd.h"
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/train/rank_channel.h"
 #include "rank/event_outbox.h"
 #include "rank/hold_gate.h"

@@ -150,7 +150,7 @@ Result<void> RankRun::keep_record() {
   auto channels =
       open_record_channels(*rendezvous_, mesh_.world(), milliseconds(order_.plan.spec.launch.join_timeout_s));
   if (!channels) return tl::unexpected(channels.error());
-  channel_fd_ = channels->own;
+  channel_fd_ = std::move(channels->own);
   if (identity_.rank == 0) {
     std::fprintf(stderr, "accrue-rank 0: the run is recorded in %s\n", order_.run_dir.c_str());
     keeper_ = std::make_unique<RunKeeper>(order_, std::move(folder_->writer), folder_->continues,
@@ -160,7 +160,7 @@ Result<void> RankRun::keep_record() {
                                           });
     folder_.reset();
   }
-  open_channel(channel_fd_);
+  open_channel(channel_fd_.get());
   return {};
 }
 
@@ -253,10 +253,10 @@ int RankRun::end(const Result<TrainOutcome>& result) {
   } else if (!arguments_.supervised() && result->outcome == "stopped") {
     status = exit_status(ErrorCode::cancelled);
   }
-  if (channel_fd_ >= 0 && (result || status == exit_status(ErrorCode::cancelled)))
+  if (channel_fd_ && (result || status == exit_status(ErrorCode::cancelled)))
     channel_->send(Heartbeat{.phase = std::string(farewell_phase)});
   if (channel_) channel_->close();
-  if (channel_fd_ >= 0) ::close(channel_fd_);
+  channel_fd_.reset();
   keeper_.reset();
   return status;
 }

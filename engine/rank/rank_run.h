@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "accrue/comm/mesh.h"
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/host/run_keeper.h"
 #include "accrue/run/preflight/run_order.h"
 #include "accrue/train/trainer.h"
@@ -40,7 +41,7 @@ class RankRun {
   std::unique_ptr<Rendezvous> rendezvous_;
   Mesh mesh_;                          ///< declared after the rendezvous, so it is destroyed first
   std::unique_ptr<RunKeeper> keeper_;  ///< rank 0 without a supervisor
-  int channel_fd_ = -1;
+  OwnedFd channel_fd_;
   std::unique_ptr<ProcessChannel> channel_;
 };
 

@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -42,15 +41,15 @@ std::string secret_word() {
 }
 
 struct Listener {
-  TcpSocket socket;
+  OwnedFd socket;
   int port = 0;
 };
 
 Result<Listener> listen_here(bool one_host) {
   Listener made;
-  made.socket = TcpSocket(::socket(one_host ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const bool six = !one_host && made.socket.get() >= 0;
-  if (made.socket.get() < 0) made.socket = TcpSocket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  made.socket = OwnedFd(::socket(one_host ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const bool six = !one_host && made.socket;
+  if (!made.socket) made.socket = OwnedFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_storage address{};
   socklen_t size = sizeof(sockaddr_in);
   if (six) {  // also accepts IPv4
@@ -64,8 +63,8 @@ Result<Listener> listen_here(bool one_host) {
     four.sin_addr.s_addr = htonl(one_host ? INADDR_LOOPBACK : INADDR_ANY);
   }
   auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (made.socket.get() < 0 || ::bind(made.socket.get(), generic, size) != 0 ||
-      ::listen(made.socket.get(), SOMAXCONN) != 0 || ::getsockname(made.socket.get(), generic, &size) != 0)
+  if (!made.socket || ::bind(made.socket.get(), generic, size) != 0 || ::listen(made.socket.get(), SOMAXCONN) != 0 ||
+      ::getsockname(made.socket.get(), generic, &size) != 0)
     return system_failure("rank 0 cannot listen", errno);
   made.port = ntohs(six ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
                         : reinterpret_cast<sockaddr_in&>(address).sin_port);
@@ -79,7 +78,7 @@ void keep_talking(int fd) {
 }
 
 /// `greeting`: text by which rank 0 identifies the connection.
-Result<TcpSocket> reach(const std::string& host, int port, const std::string& greeting, Clock::time_point deadline) {
+Result<OwnedFd> reach(const std::string& host, int port, const std::string& greeting, Clock::time_point deadline) {
   const std::string where = host + ":" + std::to_string(port);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -87,8 +86,8 @@ Result<TcpSocket> reach(const std::string& host, int port, const std::string& gr
   if (const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found); error != 0)
     return fail(ErrorCode::rendezvous, "MASTER_ADDR=" + host + " does not resolve: " + ::gai_strerror(error), where);
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
-  TcpSocket socket = connect_to_any(found, deadline);
-  if (socket.get() >= 0 &&
+  OwnedFd socket = connect_to_any(found, deadline);
+  if (socket &&
       ::send(socket.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(greeting.size())) {
     keep_talking(socket.get());
     return socket;
@@ -100,16 +99,16 @@ Result<TcpSocket> reach(const std::string& host, int port, const std::string& gr
 
 /// A connection whose rank is not yet known.
 struct Guest {
-  TcpSocket socket;
+  OwnedFd socket;
   std::string said;
 };
 
 /// Accepts one connection from each rank except 0. Connections without the password are closed.
-Result<std::vector<TcpSocket>> admit(const Listener& listener, const std::string& word, std::int64_t world,
-                                     Clock::time_point deadline) {
+Result<std::vector<OwnedFd>> admit(const Listener& listener, const std::string& word, std::int64_t world,
+                                   Clock::time_point deadline) {
   constexpr std::size_t longest_greeting = 64;
   const std::size_t most_guests = static_cast<std::size_t>(world) + 64;
-  std::vector<TcpSocket> ranks(static_cast<std::size_t>(world));
+  std::vector<OwnedFd> ranks(static_cast<std::size_t>(world));
   std::vector<Guest> guests;
   /// Returns true once the guest leaves the list: as a rank, or closed.
   const auto settled = [&](Guest& guest) {
@@ -125,8 +124,7 @@ Result<std::vector<TcpSocket>> admit(const Listener& listener, const std::string
     if (!guest.said.starts_with(word + " ")) return true;
     const char* begin = guest.said.data() + word.size() + 1;
     const auto [end, error] = std::from_chars(begin, guest.said.data() + guest.said.size(), rank);
-    if (error != std::errc{} || rank < 1 || rank >= world || ranks[static_cast<std::size_t>(rank)].get() >= 0)
-      return true;
+    if (error != std::errc{} || rank < 1 || rank >= world || ranks[static_cast<std::size_t>(rank)]) return true;
     keep_talking(guest.socket.get());
     ranks[static_cast<std::size_t>(rank)] = std::move(guest.socket);
     return true;
@@ -136,19 +134,18 @@ Result<std::vector<TcpSocket>> admit(const Listener& listener, const std::string
     for (const Guest& guest : guests) fds.push_back({guest.socket.get(), POLLIN, 0});
     if (const int left = left_ms(deadline); left == 0 || ::poll(fds.data(), fds.size(), left) == 0) {
       std::int64_t first = 1;
-      while (ranks[static_cast<std::size_t>(first)].get() >= 0) ++first;
+      while (ranks[static_cast<std::size_t>(first)]) ++first;
       return fail(ErrorCode::rendezvous,
                   "rank " + std::to_string(first) + " did not reach rank 0, which keeps the record", "rank 0",
                   "MASTER_ADDR is to lead to rank 0's host, and no firewall may stand between");
     }
     if (fds[0].revents != 0) {
       if (guests.size() == most_guests) guests.erase(guests.begin());  // the one that was silent longest
-      if (TcpSocket guest(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-          guest.get() >= 0)
+      if (OwnedFd guest(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)); guest)
         guests.push_back({std::move(guest), {}});
     }
     std::erase_if(guests, settled);
-    missing = std::ranges::count_if(ranks, [](const TcpSocket& each) { return each.get() < 0; }) - 1;
+    missing = std::ranges::count_if(ranks, [](const OwnedFd& each) { return !each; }) - 1;
   }
   return ranks;
 }
@@ -160,19 +157,16 @@ Result<RecordChannels> open_record_channels(Rendezvous& meeting, Communicator& w
   const auto deadline = Clock::now() + patience;
   RecordChannels channels;
   Listener listener;
-  TcpSocket own;
-  TcpSocket pair;
+  FdPair of_first;
   std::string word;
   Result<std::string> invitation;
   if (world.rank() == 0) {
     word = secret_word();
     Result<Listener> made = world.size() > 1 ? listen_here(meeting.one_host()) : Listener();
-    int ends[2] = {-1, -1};
     if (made && word.empty()) made = system_failure("no word can be drawn that admits to it", errno);
-    if (made && ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-      made = system_failure("cannot be made", errno);
-    own = TcpSocket(ends[0]);
-    pair = TcpSocket(ends[1]);
+    auto pair = socket_pair("the channel to rank 0 cannot be made");
+    if (made && !pair) made = tl::unexpected(pair.error());
+    if (pair) of_first = std::move(*pair);
     invitation = made.map([&](const Listener& each) { return std::to_string(each.port) + " " + word; });
     if (made) listener = std::move(*made);
   }
@@ -183,8 +177,9 @@ Result<RecordChannels> open_record_channels(Rendezvous& meeting, Communicator& w
   if (world.rank() == 0) {
     auto ranks = admit(listener, word, world.size(), deadline);
     if (ranks) {
-      ranks->front() = std::move(pair);
-      for (TcpSocket& each : *ranks) channels.of_ranks.push_back(each.release());
+      channels.own = std::move(of_first.ours);
+      channels.of_ranks = std::move(*ranks);
+      channels.of_ranks.front() = std::move(of_first.theirs);
     } else {
       mine = tl::unexpected(ranks.error());
     }
@@ -194,7 +189,7 @@ Result<RecordChannels> open_record_channels(Rendezvous& meeting, Communicator& w
         reach(meeting.one_host() ? "127.0.0.1" : meeting.identity().master_addr, std::atoi(invitation->c_str()),
               invitation->substr(space + 1) + " " + std::to_string(world.rank()) + "\n", deadline);
     if (reached)
-      own = std::move(*reached);
+      channels.own = std::move(*reached);
     else
       mine = tl::unexpected(reached.error());
   }
@@ -202,7 +197,6 @@ Result<RecordChannels> open_record_channels(Rendezvous& meeting, Communicator& w
   const auto verdict = share_text(world, mine ? Result<std::string>("met") : tl::unexpected(mine.error()));
   if (!mine) return tl::unexpected(mine.error());
   if (!verdict) return tl::unexpected(verdict.error());
-  channels.own = own.release();
   return channels;
 }
 

@@ -7,16 +7,17 @@
 #include <vector>
 
 #include "accrue/comm/rendezvous.h"
+#include "accrue/run/base/owned_fd.h"
 
 namespace accrue {
 
-/// Descriptors; the holder owns them.
 struct RecordChannels {
-  int own = -1;               ///< this rank's end
-  std::vector<int> of_ranks;  ///< on rank 0: the other ends, by rank
+  OwnedFd own;                    ///< this rank's end
+  std::vector<OwnedFd> of_ranks;  ///< on rank 0: the other ends, by rank
 };
 
-/// Collective: the world. Errors (rendezvous), equal on all ranks: a rank cannot reach rank 0 in time.
+/// Collective: the world. Errors, equal on all ranks: a rank cannot reach rank 0 in time (rendezvous); rank 0 has too
+/// many open files (device).
 Result<RecordChannels> open_record_channels(Rendezvous& meeting, Communicator& world,
                                             std::chrono::milliseconds patience);
 

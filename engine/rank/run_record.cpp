@@ -77,7 +77,7 @@ struct RunRecord::Impl {
   std::int64_t origin_ns = 0;
   std::int64_t begun_ns = monotonic_ns();
   std::unique_ptr<RunKeeper> keeper;  ///< rank 0
-  int channel_fd = -1;
+  OwnedFd channel_fd;
   std::unique_ptr<ProcessChannel> channel;  ///< null: nothing is recorded
   std::vector<Communicator*> observed;
 
@@ -113,7 +113,7 @@ struct RunRecord::Impl {
     }
     if (channel) channel->close();
     channel.reset();
-    if (channel_fd >= 0) ::close(channel_fd);  // its keeper waits for the close
+    channel_fd.reset();  // its keeper waits for the close
     keeper.reset();
   }
 
@@ -172,7 +172,7 @@ Result<void> RunRecord::Impl::connect(Rendezvous& meeting) {
 /// Starts the threads.
 Result<void> RunRecord::Impl::begin(RunOrder order, std::optional<ClaimedFolder> claimed, RecordChannels channels,
                                     std::int64_t first_seq) try {
-  channel_fd = channels.own;
+  channel_fd = std::move(channels.own);
   const SignalsHeldBack held_back;
   std::function<void()> end_now;
   if (claimed && claimed->continues)
@@ -186,10 +186,10 @@ Result<void> RunRecord::Impl::begin(RunOrder order, std::optional<ClaimedFolder>
     keeper = std::make_unique<RunKeeper>(
         std::move(order), std::move(claimed->writer), claimed->continues, std::move(channels.of_ranks),
         [](const RunFinished& end) { ::_exit(end.exit_status); }, options.updates_done);
-    end_now = [fd = channel_fd] { ::shutdown(fd, SHUT_RDWR); };
+    end_now = [fd = channel_fd.get()] { ::shutdown(fd, SHUT_RDWR); };
   }
   channel = std::make_unique<ProcessChannel>(
-      ChannelOptions{.fd = channel_fd,
+      ChannelOptions{.fd = channel_fd.get(),
                      .rank = world.rank(),
                      .origin_ns = origin_ns,
                      .first_seq = first_seq,

@@ -22,14 +22,12 @@ StartWatch::StartWatch(std::int64_t rank, std::chrono::milliseconds join_timeout
 
 StartWatch::~StartWatch() {
   const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = ::write(over_fd_, &one, sizeof one);
+  [[maybe_unused]] const auto written = ::write(over_fd_.get(), &one, sizeof one);
   thread_.join();
-  ::close(over_fd_);
-  ::close(signal_fd_);
 }
 
 void StartWatch::watch() const {
-  std::array<pollfd, 2> fds{{{over_fd_, POLLIN, 0}, {signal_fd_, POLLIN, 0}}};
+  std::array<pollfd, 2> fds{{{over_fd_.get(), POLLIN, 0}, {signal_fd_.get(), POLLIN, 0}}};
   const auto deadline = std::chrono::steady_clock::now() + limit_;
   while (fds[0].revents == 0) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <thread>
 
+#include "accrue/run/base/owned_fd.h"
+
 namespace accrue {
 
 class StartWatch {
@@ -24,8 +26,8 @@ class StartWatch {
 
   const std::int64_t rank_;
   const std::chrono::milliseconds limit_;
-  const int signal_fd_;
-  const int over_fd_;
+  const OwnedFd signal_fd_;
+  const OwnedFd over_fd_;
   std::thread thread_;
 };
 

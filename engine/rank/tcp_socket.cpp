@@ -3,7 +3,6 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -34,27 +33,23 @@ bool connects(int fd, const addrinfo& address, Clock::time_point deadline) {
 
 }  // namespace
 
-TcpSocket::~TcpSocket() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 int left_ms(Clock::time_point deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
   return static_cast<int>(std::max<std::int64_t>(0, left));
 }
 
-TcpSocket connect_to_any(const addrinfo* addresses, Clock::time_point deadline) {
+OwnedFd connect_to_any(const addrinfo* addresses, Clock::time_point deadline) {
   int untried = 0;
   for (const addrinfo* each = addresses; each != nullptr; each = each->ai_next) ++untried;
   int error = EADDRNOTAVAIL;
   for (const addrinfo* each = addresses; each != nullptr; each = each->ai_next, --untried) {
     const auto now = Clock::now();
-    TcpSocket socket(::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (socket.get() >= 0 && connects(socket.get(), *each, now + (deadline - now) / untried)) return socket;
+    OwnedFd socket(::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (socket && connects(socket.get(), *each, now + (deadline - now) / untried)) return socket;
     error = errno;
   }
   errno = error;
-  return TcpSocket();
+  return OwnedFd();
 }
 
 }  // namespace accrue

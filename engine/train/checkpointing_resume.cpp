@@ -5,6 +5,7 @@
 #include <string>
 
 #include "accrue/run/base/counted.h"
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/record/leftovers.h"
 #include "accrue/run/window/lr_curve.h"
 #include "train/checkpointing.h"
@@ -96,12 +97,11 @@ Result<void> restore(Training& training, const CheckpointReader& checkpoint) {
 }
 
 tl::unexpected<Error> nothing_to_resume(const RunOrder& order, const OpenedCheckpoint& opened) {
-  std::string reasons;
-  for (const std::string& refused : opened.refused) reasons += (reasons.empty() ? "" : "; ") + refused;
   const char* const left = order.resume_from == "newest"
                                ? "The checkpoints are left as they are: put one back from a copy"
                                : "Later checkpoints are kept beside it as abandoned-step-N: give one its name back";
-  return fail(ErrorCode::protocol, "no checkpoint can be used: " + reasons, (order.run_dir / "checkpoints").string(),
+  return fail(ErrorCode::protocol, "no checkpoint can be used: " + joined(opened.refused, "; "),
+              (order.run_dir / "checkpoints").string(),
               std::string(left) + ", or train in a new folder: accrue-run run " +
                   (order.run_dir / "spec.toml").string() + " --out NEW");
 }
@@ -111,8 +111,7 @@ Result<void> set_refused_aside(Training& training, const OpenedCheckpoint& opene
   if (opened.refused.empty() || !training.report.first()) return {};
   const auto names = set_aside_after(training.order.run_dir, opened.checkpoint->cursor().mark(), "refused");
   if (!names) return tl::unexpected(names.error());
-  std::string kept;
-  for (const std::string& name : *names) kept += (kept.empty() ? "checkpoints/" : ", checkpoints/") + name;
+  const std::string kept = joined(*names, ", ", [](const std::string& name) { return "checkpoints/" + name; });
   for (const std::string& refused : opened.refused)
     training.report.warn_first(
         "protocol", refused,
@@ -126,10 +125,8 @@ void report_resume(Training& training, const OpenedCheckpoint& opened) {
     return;
   }
   if (opened.not_bit_exact.empty()) return;
-  std::string text;
-  for (const std::string& difference : opened.not_bit_exact) text += (text.empty() ? "" : ", another ") + difference;
   const std::vector<std::string>& keys = training.order.changed_keys;
-  for (std::size_t i = 0; i < keys.size(); ++i) text += (i == 0 ? ": " : ", ") + keys[i];
+  const std::string text = joined(opened.not_bit_exact, ", another ") + (keys.empty() ? "" : ": ") + joined(keys);
   training.report.warn_first(
       "protocol", "continuing from " + opened.checkpoint->name() + " is not bit-exact, because of another " + text,
       keys.empty() ? "The mathematics is the same; the last digits are not."

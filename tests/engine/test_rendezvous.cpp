@@ -333,11 +333,10 @@ class TestRendezvous : public QObject {
   void the_store_listens_where_it_is_told_and_nowhere_else() {
     const auto fd = listen_for_store("127.0.0.1", 0);
     QVERIFY(fd);
-    QVERIFY(*fd >= 0);
-    ::close(*fd);
+    QVERIFY(*fd);
     const auto elsewhere = listen_for_store("192.0.2.1", 0);  // an address reserved for documentation
     QVERIFY(elsewhere);
-    QCOMPARE(*elsewhere, -1);
+    QVERIFY(!*elsewhere);
     const auto nowhere = listen_for_store("no-such-host.invalid", 0);
     QVERIFY(!nowhere);
     QVERIFY2(nowhere.error().text().find("does not resolve") != std::string::npos, nowhere.error().text().c_str());

@@ -30,7 +30,7 @@ ProcessStart shell(const std::string& script) {
 
 /// Returns the process's output, without the end of the last line.
 std::string printed(ProcessStart how) {
-  auto pipe = pipe_from_child("no pipe");
+  auto pipe = pipe_to_read("no pipe");
   how.give(pipe->theirs, STDOUT_FILENO);
   auto process = start_process(std::move(how));
   if (!process) return process.error().text();
@@ -55,7 +55,7 @@ class TestChildProcess : public QObject {
  private Q_SLOTS:
   void a_process_has_the_descriptors_that_it_is_given() {
     const OwnedFd open(::open("/dev/null", O_RDONLY));  // inherited, as O_CLOEXEC is missing
-    const auto socket = socket_to_child("no socket");
+    const auto socket = socket_pair("no socket");
     ProcessStart how = shell("for n in 3 4 5 6 7 8 9; do test ! -e /proc/self/fd/$n || echo $n; done");
     how.give(socket->theirs, 7);
     how.mute({STDIN_FILENO});
@@ -68,6 +68,21 @@ class TestChildProcess : public QObject {
     QCOMPARE(printed(how), std::string());
     how.inherits = true;
     QCOMPARE(printed(how), std::string("here"));
+  }
+
+  void an_owned_descriptor_is_closed_once_and_the_reason_of_a_failure_is_kept() {
+    OwnedFd first(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    const int number = first.get();
+    OwnedFd second(std::move(first));
+    QVERIFY(!first && second.get() == number);
+    errno = ENOSPC;
+    second = OwnedFd();
+    QCOMPARE(errno, ENOSPC);
+    QCOMPARE(::fcntl(number, F_GETFD), -1);
+    OwnedFd closed(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    QCOMPARE(closed.close(), 0);
+    QVERIFY(!closed);
+    QCOMPARE(closed.close(), EBADF);
   }
 
   void two_descriptors_can_change_places() {
@@ -104,7 +119,7 @@ class TestChildProcess : public QObject {
     const auto [group, own_group, own_session] = current_row<int, bool, bool>();
     ProcessStart how = shell("read line");
     how.group = static_cast<Group>(group);
-    const auto pipe = pipe_to_child("no pipe");
+    const auto pipe = pipe_to_write("no pipe");
     how.give(pipe->theirs, STDIN_FILENO);
     const auto process = start_process(how);
     QVERIFY(process.has_value());
@@ -142,7 +157,7 @@ class TestChildProcess : public QObject {
   }
 
   void what_it_leaves_in_its_group_is_killed_with_its_end() {
-    const auto pipe = pipe_from_child("no pipe");
+    const auto pipe = pipe_to_read("no pipe");
     ProcessStart how = shell("sleep 600 & echo $!");
     how.give(pipe->theirs, STDOUT_FILENO);
     auto process = start_process(how);
@@ -155,7 +170,7 @@ class TestChildProcess : public QObject {
   void an_owner_that_goes_kills_it_unless_it_lets_it_go() {
     pid_t killed = 0;
     pid_t alive = 0;
-    const auto pipe = pipe_to_child("no pipe");
+    const auto pipe = pipe_to_write("no pipe");
     {
       ProcessStart how = shell("read line");
       how.give(pipe->theirs, STDIN_FILENO);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Corpora that are larger than memory should be: how much building one, opening it and planning with it take.
-#include <fcntl.h>
-#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +11,7 @@
 
 #include "accrue/run/data/indexed_dataset.h"
 #include "accrue/run/facts/data_facts.h"
+#include "accrue/run/process/child_process.h"
 #include "support/places.h"
 #include "support/table.h"
 #include "support/test_program.h"
@@ -28,21 +27,16 @@ constexpr long most_growth_kib = 16 * 1024;
 
 /// Returns the peak memory of accrue-run and its children, in KiB; -1 if it fails.
 long peak_kib(const QStringList& arguments) {
-  std::vector<std::string> words{programPath("accrue-run").toStdString()};
-  for (const QString& each : arguments) words.push_back(each.toStdString());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t quiet;
-  ::posix_spawn_file_actions_init(&quiet);
-  ::posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  pid_t pid = 0;
-  const int failed = ::posix_spawn(&pid, argv[0], &quiet, nullptr, argv.data(), environ);
-  ::posix_spawn_file_actions_destroy(&quiet);
+  ProcessStart how{.what = "accrue-run", .command = {programPath("accrue-run").toStdString()}};
+  for (const QString& each : arguments) how.command.push_back(each.toStdString());
+  how.mute({STDOUT_FILENO});
+  auto process = start_process(std::move(how));
+  if (!process) return -1;
   int status = -1;
   rusage used{};
-  if (failed != 0 || ::wait4(pid, &status, 0, &used) != pid || status != 0) return -1;
-  return used.ru_maxrss;
+  const bool ended = ::wait4(process->pid(), &status, 0, &used) == process->pid();
+  process->let_go();
+  return ended && status == 0 ? used.ru_maxrss : -1;
 }
 
 rusage used_so_far() {

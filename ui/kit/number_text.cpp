@@ -3,10 +3,10 @@
 
 #include <QCoreApplication>
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 
+#include "accrue/run/base/number_text.h"
 #include "no_value.h"
 #include "text.h"
 
@@ -23,15 +23,12 @@ QString superscript(int number) {
   return result;
 }
 
-QString grouped(const QString& digits) {
-  // Groups only the integer part, including four digits, so that all numbers of an axis look the same.
-  const qsizetype point = digits.indexOf(QLatin1Char('.'));
-  QString whole = point < 0 ? digits : digits.left(point);
-  for (qsizetype at = whole.size() - 3; at > 0; at -= 3) whole.insert(at, thinSpace);
-  return point < 0 ? whole : whole + digits.mid(point);
+QString grouped(const QString& number) {
+  return QString::fromStdString(accrue::grouped(number.toStdString(), QString(thinSpace).toStdString()));
 }
 
 QString fixed(double value, int decimals) {
+  // Four digits are grouped too, so that all numbers of an axis look the same.
   QString text = grouped(QString::number(std::abs(value), 'f', std::clamp(decimals, 0, 12)));
   const bool isZero = std::none_of(text.cbegin(), text.cend(), [](QChar c) { return c >= u'1' && c <= u'9'; });
   if (value < 0.0 && !isZero) text.prepend(minusSign);
@@ -153,24 +150,12 @@ QString spanText(double seconds) {
 }
 
 QString groupedNumber(std::int64_t value) {
-  QString digits = QString::number(value);
-  const qsizetype first = value < 0 ? 1 : 0;
-  if (digits.size() - first <= 4) return digits;
-  for (qsizetype at = digits.size() - 3; at > first; at -= 3) digits.insert(at, QChar(0x2009));
-  return digits;
+  const QString digits = QString::number(value);
+  return value > -10'000 && value < 10'000 ? digits : grouped(digits);
 }
 
 QString bytesText(std::int64_t bytes) {
-  static constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  while (value >= 1024.0 && unit + 1 < units.size()) {
-    value /= 1024.0;
-    ++unit;
-  }
-  const int decimals = unit > 0 && value < 99.95 ? 1 : 0;
-  //: A number of bytes and its unit
-  return tr("%1 %2").arg(QString::number(value, 'f', decimals), QLatin1String(units[unit]));
+  return QString::fromStdString(format_bytes(bytes));
 }
 
 QString durationText(double seconds) {

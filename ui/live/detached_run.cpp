@@ -30,6 +30,7 @@ Result<void> resumeDetached(const BridgeOptions& options, const QString& folder)
   const QString program = runner(options);
   if (program.isEmpty())
     return refuse(QCoreApplication::translate("DetachedRun", "accrue-run is not beside this program"));
+  // QProcess detaches it: this program may go on, and a child of start_process() would have to be waited for.
   QProcess process;
   process.setProgram(program);
   process.setArguments({QStringLiteral("resume"), folder, QStringLiteral("--detach")});

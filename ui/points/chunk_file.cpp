@@ -8,10 +8,8 @@
 #include <unistd.h>
 
 #include <QDir>
-#include <QFile>
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <iterator>
 #include <limits>
 #include <mutex>
@@ -19,22 +17,13 @@
 #include <utility>
 #include <vector>
 
+#include "accrue/run/base/owned_fd.h"
 #include "kit/app_paths.h"
 #include "kit/number_text.h"
 
 namespace accrue::ui {
 
 namespace {
-
-/// Opens a file without a name; -1 and errno if that is impossible.
-int openNameless(const QByteArray& folder) {
-  const int made = ::open(folder.constData(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (made >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return made;
-  QByteArray name = folder + "/columns-XXXXXX";
-  const int named = ::mkostemp(name.data(), O_CLOEXEC);
-  if (named >= 0) ::unlink(name.constData());
-  return named;
-}
 
 /// A file in memory saves nothing, and mapped data over a network may be gone when read. The last three are CIFS, SMB 2
 /// and FUSE, which older kernel headers lack.
@@ -49,7 +38,6 @@ class ChunkFile::Places : public std::enable_shared_from_this<Places> {
   Places(QString folder, std::uint64_t keptFree) : folder_(std::move(folder)), keptFree_(keptFree) {}
   ~Places() {
     for (void* segment : segments_) ::munmap(segment, segmentBytes);
-    if (file_ >= 0) ::close(file_);
   }
   Places(const Places&) = delete;
   Places& operator=(const Places&) = delete;
@@ -124,9 +112,9 @@ class ChunkFile::Places : public std::enable_shared_from_this<Places> {
 
   /// Adds a segment. Its disk space is allocated at once, so that none of its pages meets a full disk later.
   bool grow() {
-    if (file_ < 0 && !open()) return false;
+    if (!file_ && !open()) return false;
     struct statfs disk = {};
-    if (::fstatfs(file_, &disk) != 0) return failed();
+    if (::fstatfs(file_.get(), &disk) != 0) return failed();
     if (std::ranges::find(unsuitable, static_cast<std::uint32_t>(disk.f_type)) != std::end(unsuitable)) {
       problem_.clear();
       return false;
@@ -140,8 +128,8 @@ class ChunkFile::Places : public std::enable_shared_from_this<Places> {
       return false;
     }
     const auto end = static_cast<off_t>(segments_.size() * segmentBytes);
-    if (::fallocate(file_, 0, end, segmentBytes) != 0) return failed();
-    void* segment = ::mmap(nullptr, segmentBytes, PROT_READ, MAP_SHARED, file_, end);
+    if (::fallocate(file_.get(), 0, end, segmentBytes) != 0) return failed();
+    void* segment = ::mmap(nullptr, segmentBytes, PROT_READ, MAP_SHARED, file_.get(), end);
     if (segment == MAP_FAILED) return failed();
     segments_.push_back(segment);
     return true;
@@ -149,14 +137,14 @@ class ChunkFile::Places : public std::enable_shared_from_this<Places> {
 
   bool open() {
     QDir().mkpath(folder_);
-    file_ = openNameless(QFile::encodeName(folder_));
-    return file_ >= 0 || failed();
+    file_ = nameless_file(folder_.toStdString());
+    return file_ || failed();
   }
 
   bool write(const std::byte* bytes, std::size_t size, std::size_t place) {
     auto at = static_cast<off_t>(place * chunkBytes);
     while (size > 0) {
-      const ssize_t count = ::pwrite(file_, bytes, size, at);
+      const ssize_t count = ::pwrite(file_.get(), bytes, size, at);
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) return failed();
       bytes += count;
@@ -172,7 +160,7 @@ class ChunkFile::Places : public std::enable_shared_from_this<Places> {
 
   const QString folder_;
   const std::uint64_t keptFree_;
-  int file_ = -1;
+  OwnedFd file_;
   std::vector<void*> segments_;
   std::uint64_t written_ = 0;
   QString problem_;

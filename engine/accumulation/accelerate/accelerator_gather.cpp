@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "accelerator_impl.h"
+#include "accrue/run/base/number_text.h"
 
 namespace accrue::accelerate {
 namespace {
@@ -50,12 +51,8 @@ std::vector<Stated> stated_by_all(const at::Tensor& tensor, bool empty, Communic
 
 std::string text_of(const std::vector<Stated>& ranks) {
   std::string text;
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    text += (rank > 0 ? ", rank " : "rank ") + std::to_string(rank) + " [";
-    for (std::size_t i = 0; i < ranks[rank].shape.size(); ++i)
-      text += (i > 0 ? ", " : "") + std::to_string(ranks[rank].shape[i]);
-    text += "]";
-  }
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+    text += (rank > 0 ? ", rank " : "rank ") + std::to_string(rank) + " [" + joined(ranks[rank].shape) + "]";
   return text;
 }
 

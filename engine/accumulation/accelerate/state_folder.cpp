@@ -7,7 +7,6 @@
 #include <ATen/ops/full.h>
 #include <fcntl.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -38,18 +37,14 @@ StateFolder::StateFolder(const fs::path& folder)
       part_(target_.parent_path() / ("." + target_.filename().string() + ".part")),
       replaced_(target_.parent_path() / ("." + target_.filename().string() + ".replaced")) {}
 
-StateFolder::~StateFolder() {
-  if (lock_ >= 0) ::close(lock_);
-}
-
 fs::path StateFolder::rank_file(const fs::path& in, std::int64_t rank) {
   return in / ("rank-" + std::to_string(rank) + ".safetensors");
 }
 
 /// Returns false if another process holds it, or the file system has no locks.
 bool StateFolder::lock(int how) {
-  if (lock_ < 0) lock_ = ::open(parent_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  return lock_ >= 0 && ::flock(lock_, how | LOCK_NB) == 0;
+  if (!lock_) lock_ = OwnedFd(::open(parent_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return lock_ && ::flock(lock_.get(), how | LOCK_NB) == 0;
 }
 
 Result<void> StateFolder::begin() {
@@ -74,7 +69,7 @@ Result<void> StateFolder::settle() {
   if (auto given = give_name_back(); !given) return given;
   // The state is complete: the next save removes, or reports, what cannot be removed now.
   if (lock(LOCK_EX)) static_cast<void>(clear_beside());
-  if (lock_ >= 0) ::flock(lock_, LOCK_UN);
+  if (lock_) ::flock(lock_.get(), LOCK_UN);
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "accrue/comm/communicator.h"
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/base/result.h"
 
 namespace accrue::accelerate {
@@ -17,9 +18,6 @@ namespace accrue::accelerate {
 class StateFolder {
  public:
   explicit StateFolder(const std::filesystem::path& folder);
-  ~StateFolder();
-  StateFolder(const StateFolder&) = delete;
-  StateFolder& operator=(const StateFolder&) = delete;
 
   const std::filesystem::path& path() const { return target_; }
   /// Folder that a save writes to between begin() and commit().
@@ -46,7 +44,7 @@ class StateFolder {
   std::filesystem::path parent_;
   std::filesystem::path part_;
   std::filesystem::path replaced_;
-  int lock_ = -1;  ///< the open parent folder: saves lock it shared, a load exclusively to clean up
+  OwnedFd lock_;  ///< the open parent folder: saves lock it shared, a load exclusively to clean up
 };
 
 /// Returns the first error of any rank: this rank's own, or a note about the others. Collective: the axis.

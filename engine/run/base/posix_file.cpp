@@ -8,8 +8,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
-#include "accrue/run/base/counted.h"
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/base/system_error.h"
 
 namespace accrue {
@@ -30,23 +31,19 @@ int write_all(int fd, std::string_view bytes) {
   return 0;
 }
 
-Result<int> open_regular(const std::filesystem::path& path, int flags, unsigned mode) {
-  const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode);
+Result<OwnedFd> open_regular(const std::filesystem::path& path, int flags, unsigned mode) {
+  OwnedFd fd(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode));
   const FileUse use = (flags & O_ACCMODE) == O_RDONLY ? FileUse::read : FileUse::write;
-  if (fd < 0)
-    return disk_error(path, errno == ELOOP ? "is a link and is not followed" : "cannot be opened", errno, use);
+  if (!fd) return disk_error(path, errno == ELOOP ? "is a link and is not followed" : "cannot be opened", errno, use);
   struct stat facts {};
-  if (::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode)) return fd;
-  ::close(fd);
+  if (::fstat(fd.get(), &facts) == 0 && S_ISREG(facts.st_mode)) return fd;
   return fail(ErrorCode::disk, "is not a regular file", path.string(), "Remove it, or restore the run folder");
 }
 
 Result<void> sync_path(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return disk_error(path, "cannot be opened", errno);
-  const int error = ::fsync(fd) == 0 ? 0 : errno;
-  ::close(fd);
-  if (error != 0) return disk_error(path, "cannot be brought to the disk", error);
+  const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return disk_error(path, "cannot be opened", errno);
+  if (::fsync(fd.get()) != 0) return disk_error(path, "cannot be brought to the disk", errno);
   return {};
 }
 
@@ -63,61 +60,52 @@ Result<std::filesystem::path> absolute_folder(const std::filesystem::path& folde
   return normal.has_filename() ? normal : normal.parent_path();
 }
 
-Result<void> write_file(const std::filesystem::path& path, std::string_view text, unsigned mode) {
+Result<OwnedFd> create_part(const std::filesystem::path& path, unsigned mode) {
   const auto part = part_of(path);
   ::unlink(part.c_str());  // left by a killed writer, or created by another program
-  const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-  if (fd < 0) return disk_error(path, "cannot be written", errno);
-  int error = write_all(fd, text);
-  if (error == 0 && ::fdatasync(fd) != 0) error = errno;
-  if (::close(fd) != 0 && error == 0) error = errno;
-  if (error == 0 && ::rename(part.c_str(), path.c_str()) != 0) error = errno;
+  OwnedFd fd(::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+  if (!fd) return disk_error(path, "cannot be written", errno);
+  return fd;
+}
+
+Result<void> place_part(const std::filesystem::path& path, OwnedFd part, int error) {
+  const auto name = part_of(path);
+  if (const int failed = part.close(); error == 0) error = failed;
+  if (error == 0 && ::rename(name.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return {};
-  ::unlink(part.c_str());
+  ::unlink(name.c_str());
   return disk_error(path, "cannot be written", error);
 }
 
+Result<void> write_file(const std::filesystem::path& path, std::string_view text, unsigned mode) {
+  auto part = create_part(path, mode);
+  if (!part) return tl::unexpected(part.error());
+  int error = write_all(part->get(), text);
+  if (error == 0 && ::fdatasync(part->get()) != 0) error = errno;
+  return place_part(path, std::move(*part), error);
+}
+
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return disk_error(path, "cannot be opened", errno, FileUse::read);
+  const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return disk_error(path, "cannot be opened", errno, FileUse::read);
   std::string text;
   char buffer[16384];
   for (;;) {
-    const auto count = ::read(fd, buffer, sizeof buffer);
+    const auto count = ::read(fd.get(), buffer, sizeof buffer);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      const int error = errno;
-      ::close(fd);
-      return disk_error(path, "cannot be read", error, FileUse::read);
-    }
-    if (count == 0) break;
+    if (count < 0) return disk_error(path, "cannot be read", errno, FileUse::read);
+    if (count == 0) return text;
     text.append(buffer, static_cast<std::size_t>(count));
-    if (text.size() > max_bytes) {
-      ::close(fd);
+    if (text.size() > max_bytes)
       return fail(ErrorCode::protocol, fmt::format("is larger than the {} allowed", format_bytes(max_bytes)),
                   path.string());
-    }
   }
-  ::close(fd);
-  return text;
 }
 
 std::int64_t free_bytes(const std::filesystem::path& path) {
   struct statvfs facts {};
   if (::statvfs(path.c_str(), &facts) != 0) return -1;
   return static_cast<std::int64_t>(facts.f_bavail) * static_cast<std::int64_t>(facts.f_frsize);
-}
-
-std::string format_bytes(std::int64_t bytes) {
-  if (bytes < 1024) return counted(bytes, "byte");
-  constexpr std::string_view units[] = {"KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes) / 1024.0;
-  std::size_t unit = 0;
-  while (value >= 1024.0 && unit + 1 < std::size(units)) {
-    value /= 1024.0;
-    ++unit;
-  }
-  return fmt::format("{:.1f} {}", value, units[unit]);
 }
 
 }  // namespace accrue

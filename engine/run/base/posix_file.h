@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/base/result.h"
 #include "accrue/run/base/sync_path.h"
 #include "accrue/run/base/system_error.h"
@@ -20,14 +21,19 @@ tl::unexpected<Error> disk_error(const std::filesystem::path& path, std::string_
 inline constexpr unsigned shared_mode = 0666;
 /// Writes all bytes. Returns 0, or errno.
 int write_all(int fd, std::string_view bytes);
-/// Opens a regular file and returns its descriptor. Links, FIFOs and devices are errors; a plain open() of a FIFO would
+/// Opens a regular file. Links, FIFOs and devices are errors; a plain open() of a FIFO would
 /// wait for its peer. O_CLOEXEC is added.
-Result<int> open_regular(const std::filesystem::path& path, int flags, unsigned mode = 0600);
+Result<OwnedFd> open_regular(const std::filesystem::path& path, int flags, unsigned mode = 0600);
 /// Writes a temporary file, syncs it and renames it: readers see either the old or the new text. `mode` applies to a
 /// new file.
 Result<void> write_file(const std::filesystem::path& path, std::string_view text, unsigned mode = 0600);
-/// Name of the temporary file of write_file().
+/// Name of the temporary file under which a file is written.
 std::filesystem::path part_of(const std::filesystem::path& path);
+/// Makes that file anew, to write to it. Errors: disk.
+Result<OwnedFd> create_part(const std::filesystem::path& path, unsigned mode);
+/// Closes the temporary file and gives it the name `path`. `error`: an errno of writing it, or 0. On an error the file
+/// is removed.
+Result<void> place_part(const std::filesystem::path& path, OwnedFd part, int error = 0);
 /// Returns the folder as an absolute path without "." and "..". Errors (config): the name is empty, or there is no
 /// current folder.
 Result<std::filesystem::path> absolute_folder(const std::filesystem::path& folder);
@@ -35,7 +41,5 @@ Result<std::filesystem::path> absolute_folder(const std::filesystem::path& folde
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes = 64 << 20);
 /// Bytes that an ordinary user may still write on the disk of `path`; -1 if unknown.
 std::int64_t free_bytes(const std::filesystem::path& path);
-/// "12.3 MiB"
-std::string format_bytes(std::int64_t bytes);
 
 }  // namespace accrue

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "posix_file.h"
+#include "accrue/run/base/number_text.h"
 
 namespace accrue {
 
@@ -15,7 +15,7 @@ std::string system_words(int error) {
   rlimit limit{};
   if (error == EFBIG && ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
     return fmt::format("{}: a file may hold at most {} (ulimit -f)", std::strerror(error),
-                       format_bytes(static_cast<std::int64_t>(limit.rlim_cur)));
+                       format_bytes(limit.rlim_cur));
   if (error == EMFILE && ::getrlimit(RLIMIT_NOFILE, &limit) == 0)
     return fmt::format("{}: the limit is {} (ulimit -n)", std::strerror(error), limit.rlim_cur);
   return std::strerror(error);

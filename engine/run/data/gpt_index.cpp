@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/data/numpy_random.h"
 #include "posix_file.h"
 
@@ -74,10 +75,10 @@ Result<void> fits_memory(const GptIndexShape& shape, std::int64_t sequences) {
                         16.0 * static_cast<double>(shape.samples);
   const double machine = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
   if (needed <= machine) return {};
-  return fail(ErrorCode::out_of_memory,
-              fmt::format("the index of {} samples in {} epochs needs {:.1f} GiB", shape.samples, shape.epochs,
-                          needed / 0x1p30),
-              {}, "Ask for fewer samples");
+  return fail(
+      ErrorCode::out_of_memory,
+      fmt::format("the index of {} samples in {} epochs needs {}", shape.samples, shape.epochs, format_bytes(needed)),
+      {}, "Ask for fewer samples");
 }
 
 }  // namespace

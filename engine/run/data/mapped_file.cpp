@@ -4,11 +4,12 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "accrue/run/base/owned_fd.h"
 
 namespace accrue {
 namespace {
@@ -20,18 +21,14 @@ tl::unexpected<Error> data_error(const std::filesystem::path& path, const std::s
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return data_error(path, std::string("the data cannot be opened: ") + std::strerror(errno));
+  const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return data_error(path, std::string("the data cannot be opened: ") + std::strerror(errno));
   struct stat status {};
-  const bool regular = ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-  if (!regular || status.st_size == 0) {
-    ::close(fd);
+  const bool regular = ::fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode);
+  if (!regular || status.st_size == 0)
     return data_error(path, regular ? "the data file is empty" : "the data is not a regular file");
-  }
-  void* memory = ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_SHARED, fd, 0);
-  const int error = errno;
-  ::close(fd);
-  if (memory == MAP_FAILED) return data_error(path, std::string("the data cannot be mapped: ") + std::strerror(error));
+  void* memory = ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_SHARED, fd.get(), 0);
+  if (memory == MAP_FAILED) return data_error(path, std::string("the data cannot be mapped: ") + std::strerror(errno));
   MappedFile file;
   file.data_ = static_cast<const std::uint8_t*>(memory);
   file.size_ = status.st_size;

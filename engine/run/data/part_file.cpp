@@ -22,18 +22,19 @@ constexpr std::size_t part_buffer_bytes = std::size_t{1} << 20;
 }  // namespace
 
 Result<PartFile> PartFile::open(const std::filesystem::path& path, int flags, std::int64_t bytes) {
-  const auto fd = open_regular(path, O_RDWR | flags, shared_mode);
-  if (!fd) return tl::unexpected(fd.error());
-  PartFile file(path, *fd, bytes);
-  if (::flock(*fd, LOCK_EX | LOCK_NB) != 0)
+  auto opened = open_regular(path, O_RDWR | flags, shared_mode);
+  if (!opened) return tl::unexpected(opened.error());
+  const int fd = opened->get();
+  PartFile file(path, std::move(*opened), bytes);
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0)
     return fail(ErrorCode::config, "is being written by another process", path.string());
   struct stat facts {};
-  if (::fstat(*fd, &facts) != 0) return disk_error(path, "cannot be read", errno);
+  if (::fstat(fd, &facts) != 0) return disk_error(path, "cannot be read", errno);
   if (facts.st_size < bytes)
     return fail(ErrorCode::protocol,
                 fmt::format("has {} of the {} that were written before", counted(facts.st_size, "byte"), bytes),
                 path.string(), "Remove the file and begin again");
-  if (::ftruncate(*fd, bytes) == 0 && ::lseek(*fd, bytes, SEEK_SET) >= 0) return file;
+  if (::ftruncate(fd, bytes) == 0 && ::lseek(fd, bytes, SEEK_SET) >= 0) return file;
   const int error = errno;
   if ((flags & O_CREAT) != 0) ::unlink(path.c_str());
   return disk_error(path, "cannot be written", error);
@@ -47,26 +48,8 @@ Result<PartFile> PartFile::reopen(const std::filesystem::path& path, std::int64_
   return open(path, 0, bytes);
 }
 
-PartFile::PartFile(PartFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      fd_(std::exchange(other.fd_, -1)),
-      size_(other.size_),
-      buffer_(std::move(other.buffer_)) {}
-
-PartFile& PartFile::operator=(PartFile&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(fd_, other.fd_);
-  std::swap(size_, other.size_);
-  std::swap(buffer_, other.buffer_);
-  return *this;
-}
-
-PartFile::~PartFile() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 Result<void> PartFile::flush() {
-  if (const int error = write_all(fd_, buffer_); error != 0) return disk_error(path_, "cannot be written", error);
+  if (const int error = write_all(fd_.get(), buffer_); error != 0) return disk_error(path_, "cannot be written", error);
   buffer_.clear();
   return {};
 }
@@ -84,7 +67,8 @@ Result<void> PartFile::read_all(const std::function<Result<void>(std::string_vie
     const auto wanted = std::min<std::size_t>(part.size(), static_cast<std::size_t>(size_ - at));
     std::size_t filled = 0;
     while (filled < wanted) {
-      const auto count = ::pread(fd_, part.data() + filled, wanted - filled, at + static_cast<std::int64_t>(filled));
+      const auto count =
+          ::pread(fd_.get(), part.data() + filled, wanted - filled, at + static_cast<std::int64_t>(filled));
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) return disk_error(path_, "cannot be read", count < 0 ? errno : EIO);
       filled += static_cast<std::size_t>(count);
@@ -97,14 +81,14 @@ Result<void> PartFile::read_all(const std::function<Result<void>(std::string_vie
 
 Result<void> PartFile::sync() {
   if (auto flushed = flush(); !flushed) return flushed;
-  if (::fdatasync(fd_) != 0) return disk_error(path_, "cannot be written", errno);
+  if (::fdatasync(fd_.get()) != 0) return disk_error(path_, "cannot be written", errno);
   return {};
 }
 
 Result<void> PartFile::commit(const std::filesystem::path& name) {
   if (auto synced = sync(); !synced) return synced;
   if (::rename(path_.c_str(), name.c_str()) != 0) return disk_error(name, "cannot be written", errno);
-  ::close(std::exchange(fd_, -1));
+  fd_.reset();
   return {};
 }
 

@@ -10,20 +10,18 @@
 #include <string>
 #include <string_view>
 
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/base/result.h"
 
 namespace accrue {
 
+/// The destructor closes the file and keeps its contents.
 class PartFile {
  public:
   /// Creates the file, or truncates the one of an earlier writer.
   static Result<PartFile> create(const std::filesystem::path& path);
   /// Continues a file after its first `bytes` and cuts off the rest. Errors: protocol if it is shorter.
   static Result<PartFile> reopen(const std::filesystem::path& path, std::int64_t bytes);
-  PartFile(PartFile&& other) noexcept;
-  PartFile& operator=(PartFile&& other) noexcept;
-  /// Closes the file and keeps its contents.
-  ~PartFile();
 
   Result<void> append(std::string_view bytes);
   template <typename T>
@@ -40,12 +38,13 @@ class PartFile {
   Result<void> commit(const std::filesystem::path& name);
 
  private:
-  PartFile(std::filesystem::path path, int fd, std::int64_t size) : path_(std::move(path)), fd_(fd), size_(size) {}
+  PartFile(std::filesystem::path path, OwnedFd fd, std::int64_t size)
+      : path_(std::move(path)), fd_(std::move(fd)), size_(size) {}
   static Result<PartFile> open(const std::filesystem::path& path, int flags, std::int64_t bytes);
   Result<void> flush();
 
   std::filesystem::path path_;
-  int fd_ = -1;
+  OwnedFd fd_;
   std::int64_t size_ = 0;
   std::string buffer_;
 };

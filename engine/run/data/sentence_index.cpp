@@ -10,6 +10,7 @@
 #include <span>
 
 #include "accrue/run/base/counted.h"
+#include "accrue/run/base/number_text.h"
 
 namespace accrue {
 namespace {
@@ -124,9 +125,8 @@ Result<void> fits_memory(std::size_t samples) {
   const double needed = 12.0 * static_cast<double>(samples);
   const double machine = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
   if (needed <= machine / 2) return {};
-  return fail(ErrorCode::out_of_memory,
-              fmt::format("the index of {} samples needs {:.1f} GiB", samples, needed / 0x1p30), {},
-              "Ask for fewer samples");
+  return fail(ErrorCode::out_of_memory, fmt::format("the index of {} samples needs {}", samples, format_bytes(needed)),
+              {}, "Ask for fewer samples");
 }
 
 tl::unexpected<Error> no_samples(const IndexedDataset& dataset, const SentenceIndexRequest& request) {

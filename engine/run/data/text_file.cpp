@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/base/system_error.h"
 #include "accrue/run/base/utf8.h"
 #include "foreign_file.h"
@@ -42,14 +43,13 @@ TextFile& TextFile::operator=(TextFile&&) noexcept = default;
 TextFile::~TextFile() = default;
 
 Result<TextFile> TextFile::open(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return unreadable_text(path, errno);
+  OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return unreadable_text(path, errno);
   TextFile text(path);
-  text.unpacker_->file = ::gzdopen(fd, "rb");
-  if (text.unpacker_->file == nullptr) {
-    ::close(fd);
+  text.unpacker_->file = ::gzdopen(fd.get(), "rb");
+  if (text.unpacker_->file == nullptr)
     return fail(ErrorCode::out_of_memory, "there is no memory to read the text", path.string());
-  }
+  fd.release();  // the unpacker's now
   ::gzbuffer(text.unpacker_->file, static_cast<unsigned>(text_part_bytes));
   const auto head = text.read();
   if (!head) return tl::unexpected(head.error());

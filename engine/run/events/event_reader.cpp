@@ -113,23 +113,9 @@ std::optional<RunEvent> EventReader::take_line(std::string_view line) {
 }
 
 Result<EventFile> EventFile::open(const std::filesystem::path& file) {
-  const auto fd = open_regular(file, O_RDONLY);
+  auto fd = open_regular(file, O_RDONLY);
   if (!fd) return tl::unexpected(fd.error());
-  return EventFile(*fd);
-}
-
-EventFile::EventFile(EventFile&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), at_end_(other.at_end_), reader_(std::move(other.reader_)) {}
-
-EventFile& EventFile::operator=(EventFile&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  at_end_ = other.at_end_;
-  reader_ = std::move(other.reader_);
-  return *this;
-}
-
-EventFile::~EventFile() {
-  if (fd_ >= 0) ::close(fd_);
+  return EventFile(std::move(*fd));
 }
 
 std::vector<RunEvent> EventFile::poll(std::size_t max_bytes) {
@@ -138,7 +124,7 @@ std::vector<RunEvent> EventFile::poll(std::size_t max_bytes) {
   std::size_t taken = 0;
   at_end_ = false;
   while (taken < max_bytes) {
-    const auto count = ::read(fd_, buffer.data(), std::min(buffer.size(), max_bytes - taken));
+    const auto count = ::read(fd_.get(), buffer.data(), std::min(buffer.size(), max_bytes - taken));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
       at_end_ = true;

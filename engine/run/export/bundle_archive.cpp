@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -125,12 +124,10 @@ void InflateEnd::operator()(z_stream* stream) const {
 }
 
 Result<ArchiveWriter> ArchiveWriter::create(const std::filesystem::path& path) {
-  const std::string part = part_of(path).string();
-  ::unlink(part.c_str());  // left by a killed writer, or created by another program
   // Readable for others as the umask allows, because a bundle is meant to be shared.
-  const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-  if (fd < 0) return disk_error(path, "cannot be written", errno);
-  ArchiveWriter writer(path, part, fd);
+  auto part = create_part(path, 0644);
+  if (!part) return tl::unexpected(part.error());
+  ArchiveWriter writer(path, std::move(*part));
   writer.stream_.reset(new z_stream{});
   if (::deflateInit2(writer.stream_.get(), Z_DEFAULT_COMPRESSION, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) !=
       Z_OK)
@@ -139,19 +136,8 @@ Result<ArchiveWriter> ArchiveWriter::create(const std::filesystem::path& path) {
   return writer;
 }
 
-ArchiveWriter::ArchiveWriter(ArchiveWriter&& other) noexcept
-    : path_(std::move(other.path_)),
-      part_(std::move(other.part_)),
-      fd_(std::exchange(other.fd_, -1)),
-      stream_(std::move(other.stream_)),
-      packed_(std::move(other.packed_)),
-      entry_bytes_(other.entry_bytes_),
-      file_bytes_(other.file_bytes_) {}
-
 ArchiveWriter::~ArchiveWriter() {
-  if (fd_ < 0) return;
-  ::close(fd_);
-  ::unlink(part_.c_str());
+  if (fd_) ::unlink(part_of(path_).c_str());
 }
 
 Result<void> ArchiveWriter::begin(const std::string& name, std::int64_t bytes) {
@@ -181,7 +167,7 @@ Result<void> ArchiveWriter::deflate_all(std::string_view bytes, int flush) {
       stream_->avail_out = static_cast<uInt>(packed_.size());
       ::deflate(stream_.get(), bytes.empty() ? flush : Z_NO_FLUSH);
       const std::size_t made = packed_.size() - stream_->avail_out;
-      if (const int error = write_all(fd_, {packed_.data(), made}); error != 0)
+      if (const int error = write_all(fd_.get(), {packed_.data(), made}); error != 0)
         return disk_error(path_, "cannot be written", error);
       file_bytes_ += static_cast<std::int64_t>(made);
     } while (stream_->avail_out == 0);
@@ -193,26 +179,23 @@ Result<std::int64_t> ArchiveWriter::finish() {
   if (auto padded = pad(); !padded) return tl::unexpected(padded.error());
   const std::string end(2 * tar_block, '\0');
   if (auto written = deflate_all(end, Z_FINISH); !written) return tl::unexpected(written.error());
-  if (::fsync(fd_) != 0) return disk_error(path_, "cannot be brought to the disk", errno);
+  if (::fsync(fd_.get()) != 0) return disk_error(path_, "cannot be brought to the disk", errno);
   return file_bytes_;
 }
 
 Result<void> ArchiveWriter::place() {
-  if (::close(std::exchange(fd_, -1)) == 0 && std::rename(part_.c_str(), path_.c_str()) == 0) return {};
-  const int error = errno;
-  ::unlink(part_.c_str());
-  return disk_error(path_, "cannot be written", error);
+  return place_part(path_, std::move(fd_));
 }
 
 Result<ArchiveReader> ArchiveReader::open(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::exists(path, error))
     return fail(ErrorCode::config, "does not exist", path.string(), "Check the path");
-  const auto fd = open_regular(path, O_RDONLY);
+  auto fd = open_regular(path, O_RDONLY);
   if (!fd) return tl::unexpected(fd.error());
-  ArchiveReader reader(path, *fd);
+  ArchiveReader reader(path, std::move(*fd));
   struct stat facts {};
-  if (::fstat(*fd, &facts) != 0) return disk_error(path, "cannot be examined", errno);
+  if (::fstat(reader.fd_.get(), &facts) != 0) return disk_error(path, "cannot be examined", errno);
   reader.file_bytes_ = facts.st_size;
   reader.stream_.reset(new z_stream{});
   if (::inflateInit2(reader.stream_.get(), gzip_window) != Z_OK)
@@ -220,22 +203,6 @@ Result<ArchiveReader> ArchiveReader::open(const std::filesystem::path& path) {
   reader.packed_.resize(slice_bytes);
   reader.block_.resize(slice_bytes);
   return reader;
-}
-
-ArchiveReader::ArchiveReader(ArchiveReader&& other) noexcept
-    : path_(std::move(other.path_)),
-      fd_(std::exchange(other.fd_, -1)),
-      stream_(std::move(other.stream_)),
-      packed_(std::move(other.packed_)),
-      block_(std::move(other.block_)),
-      file_bytes_(other.file_bytes_),
-      taken_(other.taken_),
-      left_(other.left_),
-      padding_(other.padding_),
-      ended_(other.ended_) {}
-
-ArchiveReader::~ArchiveReader() {
-  if (fd_ >= 0) ::close(fd_);
 }
 
 tl::unexpected<Error> ArchiveReader::refused(std::string what) const {
@@ -248,7 +215,7 @@ double ArchiveReader::done() const {
 
 Result<void> ArchiveReader::take_packed() {
   ssize_t count = 0;
-  do count = ::read(fd_, packed_.data(), packed_.size());
+  do count = ::read(fd_.get(), packed_.data(), packed_.size());
   while (count < 0 && errno == EINTR);
   if (count < 0) return disk_error(path_, "cannot be read", errno, FileUse::read);
   stream_->next_in = reinterpret_cast<Bytef*>(packed_.data());

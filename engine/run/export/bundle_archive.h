@@ -11,8 +11,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/base/result.h"
 
 namespace accrue {
@@ -33,7 +35,7 @@ class ArchiveWriter {
  public:
   /// Errors: disk.
   static Result<ArchiveWriter> create(const std::filesystem::path& path);
-  ArchiveWriter(ArchiveWriter&& other) noexcept;
+  ArchiveWriter(ArchiveWriter&&) = default;
   ArchiveWriter& operator=(ArchiveWriter&&) = delete;
   ~ArchiveWriter();
 
@@ -46,14 +48,12 @@ class ArchiveWriter {
   Result<void> place();
 
  private:
-  ArchiveWriter(std::filesystem::path path, std::filesystem::path part, int fd)
-      : path_(std::move(path)), part_(std::move(part)), fd_(fd) {}
+  ArchiveWriter(std::filesystem::path path, OwnedFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
   Result<void> pad();
   Result<void> deflate_all(std::string_view bytes, int flush);
 
   std::filesystem::path path_;
-  std::filesystem::path part_;  ///< unique, so that two writers of one file do not collide
-  int fd_ = -1;
+  OwnedFd fd_;
   std::unique_ptr<z_stream, DeflateEnd> stream_;
   std::vector<char> packed_;
   std::int64_t entry_bytes_ = 0;
@@ -71,9 +71,6 @@ class ArchiveReader {
  public:
   /// Errors: it does not exist (config), it is not a regular file (disk).
   static Result<ArchiveReader> open(const std::filesystem::path& path);
-  ArchiveReader(ArchiveReader&& other) noexcept;
-  ArchiveReader& operator=(ArchiveReader&&) = delete;
-  ~ArchiveReader();
 
   /// Returns the next entry after all bytes of the last one were read; none at the end of a complete archive. Errors
   /// (protocol): cut short, damaged, an entry that is not a plain file, bytes after the end; (disk): cannot be read.
@@ -85,7 +82,7 @@ class ArchiveReader {
   double done() const;
 
  private:
-  ArchiveReader(std::filesystem::path path, int fd) : path_(std::move(path)), fd_(fd) {}
+  ArchiveReader(std::filesystem::path path, OwnedFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
   /// Fills the block's first `bytes`.
   Result<void> fill(std::size_t bytes);
   Result<void> take_packed();
@@ -93,7 +90,7 @@ class ArchiveReader {
   tl::unexpected<Error> refused(std::string what) const;
 
   std::filesystem::path path_;
-  int fd_ = -1;
+  OwnedFd fd_;
   std::unique_ptr<z_stream, InflateEnd> stream_;
   std::vector<char> packed_;
   std::vector<char> block_;

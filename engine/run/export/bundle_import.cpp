@@ -12,6 +12,8 @@
 #include <map>
 #include <utility>
 
+#include "accrue/run/base/number_text.h"
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/base/sha256.h"
 #include "accrue/run/base/sync_path.h"
 #include "accrue/run/export/bundle.h"
@@ -33,30 +35,24 @@ constexpr std::int64_t spare_bytes = std::int64_t{16} << 20;
 class Target {
  public:
   explicit Target(std::string& text) : text_(&text) {}
-  Target(const fs::path& path, int fd) : path_(path), fd_(fd) {}
+  Target(const fs::path& path, OwnedFd fd) : path_(path), fd_(std::move(fd)) {}
   /// Discards what is read.
   Target() = default;
-  Target(Target&& other) noexcept
-      : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), text_(other.text_) {}
-  Target& operator=(Target&&) = delete;
-  ~Target() {
-    if (fd_ >= 0) ::close(fd_);
-  }
 
   Result<void> add(std::string_view bytes) {
     if (text_ != nullptr) text_->append(bytes);
-    if (fd_ < 0) return {};
-    const int error = write_all(fd_, bytes);
+    if (!fd_) return {};
+    const int error = write_all(fd_.get(), bytes);
     return error == 0 ? Result<void>() : disk_error(path_, "cannot be written, and nothing was imported", error);
   }
   Result<void> finish() {
-    if (fd_ < 0 || ::fdatasync(fd_) == 0) return {};
+    if (!fd_ || ::fdatasync(fd_.get()) == 0) return {};
     return disk_error(path_, "cannot be brought to the disk, and nothing was imported", errno);
   }
 
  private:
   fs::path path_;
-  int fd_ = -1;
+  OwnedFd fd_;
   std::string* text_ = nullptr;
 };
 
@@ -68,10 +64,9 @@ std::string hash_of(const fs::path& path) {
   std::string slice(std::size_t{256} << 10, '\0');
   ssize_t count = 0;
   do {
-    count = ::read(*fd, slice.data(), slice.size());
+    count = ::read(fd->get(), slice.data(), slice.size());
     if (count > 0) hash.update(slice.data(), static_cast<std::size_t>(count));
   } while (count > 0 || (count < 0 && errno == EINTR));
-  ::close(*fd);
   return count == 0 ? hash.hex() : std::string();
 }
 
@@ -180,9 +175,9 @@ class BundleImporter {
     for (const fs::path& dir : {staging / run_id, path.parent_path()})
       if (::mkdir(dir.c_str(), 0700) != 0 && errno != EEXIST)
         return disk_error(dir, "cannot be created, and nothing was imported", errno);
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0) return disk_error(path, "cannot be created, and nothing was imported", errno);
-    return Target(path, fd);
+    OwnedFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!fd) return disk_error(path, "cannot be created, and nothing was imported", errno);
+    return Target(path, std::move(fd));
   }
 
   Result<void> take_file(ArchiveReader& archive, const ManifestFile& file, const fs::path& staging) {

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <set>
 
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/base/version.h"
 #include "accrue/run/preflight/run_order.h"
 #include "bundle_archive.h"
 #include "json_text.h"
 #include "lower_case.h"
-#include "posix_file.h"
 
 namespace accrue {
 

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <set>
 
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/base/sha256.h"
 #include "accrue/run/export/bundle.h"
 #include "accrue/run/record/run_store.h"
@@ -80,8 +81,7 @@ class BundleWriter {
       return fail(ErrorCode::config, "cannot be imported again: " + why, file.string(), "Put fewer runs into it");
     };
     if (static_cast<std::int64_t>(manifest.size()) > max_manifest_bytes)
-      return refused(fmt::format("its manifest has {}, at most {} are read",
-                                 format_bytes(static_cast<std::int64_t>(manifest.size())),
+      return refused(fmt::format("its manifest has {}, at most {} are read", format_bytes(manifest.size()),
                                  format_bytes(max_manifest_bytes)));
     const auto read = read_manifest(manifest, file_bytes, file.string());
     return read ? Result<void>() : refused(read.error().message);
@@ -179,13 +179,12 @@ class BundleWriter {
     std::string slice(read_bytes, '\0');
     Result<void> taken;
     while (taken) {
-      const ssize_t count = ::read(*fd, slice.data(), slice.size());
+      const ssize_t count = ::read(fd->get(), slice.data(), slice.size());
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) taken = disk_error(file, "cannot be read", errno, FileUse::read);
       if (count <= 0) break;
       taken = take({slice.data(), static_cast<std::size_t>(count)});
     }
-    ::close(*fd);
     return taken;
   }
 

@@ -4,7 +4,9 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/base/result.h"
 #include "json_text.h"
 
@@ -13,7 +15,7 @@ namespace accrue {
 class TraceFile {
  public:
   static Result<TraceFile> create(const std::filesystem::path& path);
-  TraceFile(TraceFile&& other) noexcept;
+  TraceFile(TraceFile&&) = default;
   TraceFile& operator=(TraceFile&&) = delete;
   ~TraceFile();
 
@@ -25,11 +27,11 @@ class TraceFile {
   Result<void> close_object();
 
  private:
-  TraceFile(std::filesystem::path path, int fd) : path_(std::move(path)), fd_(fd) {}
+  TraceFile(std::filesystem::path path, OwnedFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
   void flush();
 
   std::filesystem::path path_;
-  int fd_ = -1;
+  OwnedFd fd_;
   std::string buffer_;
   bool first_ = true;
   Result<void> state_;

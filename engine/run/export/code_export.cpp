@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/base/version.h"
 #include "accrue/run/fields/choice_names.h"
 #include "export_rules.h"
@@ -60,11 +61,7 @@ std::string model_constants(const ModelSpec& model) {
   }
   add(text, "INPUTS", whole(model.inputs));
   add(text, "OUTPUTS", whole(model.outputs));
-  if (model.kind == ModelKind::mlp) {
-    std::string hidden;
-    for (const std::int64_t width : model.hidden) hidden += (hidden.empty() ? "" : ", ") + whole(width);
-    add(text, "HIDDEN", "[" + hidden + "]");
-  }
+  if (model.kind == ModelKind::mlp) add(text, "HIDDEN", "[" + joined(model.hidden) + "]");
   return text;
 }
 

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/data/dataset_sidecar.h"
 #include "accrue/run/fields/choice_names.h"
 #include "accrue/run/fields/spec_fields.h"
@@ -347,9 +348,7 @@ std::string tokenizers_of(const RunPlan& plan) {
     all.insert(sidecar && *sidecar ? "the tokenizer " + tokenizer_text(**sidecar)
                                    : "what made the tokens of " + path + ", which no " + path + ".json names");
   }
-  std::string text;
-  for (const std::string& each : all) text += (text.empty() ? "" : ", ") + each;
-  return text;
+  return joined(all);
 }
 
 /// Adds values that a target holds with another meaning, which would mislead.

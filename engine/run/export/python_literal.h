@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "accrue/run/base/number_text.h"
+
 namespace accrue::export_detail {
 
 /// A Python literal. Text is quoted and escaped, a number keeps every digit.
@@ -12,9 +14,7 @@ std::string python(double number);
 std::string python(bool flag);
 template <typename List>
 std::string python_list(const List& list) {
-  std::string text = "[";
-  for (const auto& each : list) text += (text.size() > 1 ? ", " : "") + python(each);
-  return text + "]";
+  return "[" + joined(list, ", ", [](const auto& each) { return python(each); }) + "]";
 }
 
 }  // namespace accrue::export_detail

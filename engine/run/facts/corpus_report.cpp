@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accrue/run/facts/corpus_report.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/facts/indexed_samples.h"
 
 namespace accrue {
@@ -41,12 +40,10 @@ Result<std::string> text_of(const IndexedDataset& dataset, const TextPiece& piec
   const auto tokens =
       dataset.get(piece.sequence, piece.offset, std::min(piece.length, bytes ? shown_bytes : shown_tokens));
   if (!tokens) return tl::unexpected(tokens.error());
+  if (!bytes) return joined(*tokens, " ");
   std::string text;
   for (const std::int64_t token : *tokens)
-    if (!bytes)
-      text += fmt::format("{}{}", text.empty() ? "" : " ", token);
-    else
-      text += token >= 32 && token < 127 ? static_cast<char>(token) : token == '\n' ? ' ' : '.';
+    text += token >= 32 && token < 127 ? static_cast<char>(token) : token == '\n' ? ' ' : '.';
   return text;
 }
 

@@ -18,6 +18,8 @@
 #include <span>
 
 #include "accrue/run/base/counted.h"
+#include "accrue/run/base/number_text.h"
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/data/data_split.h"
 #include "accrue/run/facts/read_data.h"
 #include "accrue/run/facts/sample_places.h"
@@ -30,21 +32,6 @@
 namespace accrue {
 
 namespace {
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(const std::filesystem::path& path)
-      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
-  ~FileDescriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 /// Result of a scan; with the same state as in an earlier scan, only bytes and mark.
 struct FileScan {
@@ -80,11 +67,9 @@ Result<FileScan> scan_file(const std::filesystem::path& path, std::int64_t token
     return fail(ErrorCode::data, message, path.string(), hint);
   };
   if (path.empty()) return fail(ErrorCode::data, "no file is named", "", "Set data.path to the training data.");
-  const FileDescriptor file(path);
-  if (file.get() < 0 && errno == ENOENT)
-    return refuse("the file does not exist", "Name an existing file in data.path.");
-  if (file.get() < 0)
-    return refuse("the file cannot be read: " + std::string(std::strerror(errno)), "Check its permissions.");
+  const OwnedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file && errno == ENOENT) return refuse("the file does not exist", "Name an existing file in data.path.");
+  if (!file) return refuse("the file cannot be read: " + std::string(std::strerror(errno)), "Check its permissions.");
   struct stat status {};
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
     return refuse(S_ISDIR(status.st_mode) ? "this is a folder" : "this is not a plain file",
@@ -408,10 +393,8 @@ Result<ReadData> read_indexed(const RunSpec& spec, const std::filesystem::path& 
 }  // namespace
 
 std::string class_names(const DataFacts& facts) {
-  std::string text;
-  for (const ClassCount& each : facts.classes)
-    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", each.name, each.label);
-  return text;
+  return joined(facts.classes, ", ",
+                [](const ClassCount& each) { return fmt::format("{} = {}", each.name, each.label); });
 }
 
 std::int64_t synthetic_spans(const ModelSpec& model) {

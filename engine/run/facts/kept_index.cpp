@@ -4,10 +4,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include <cerrno>
 
+#include "accrue/run/base/owned_fd.h"
 #include "posix_file.h"
 
 namespace accrue {
@@ -17,22 +17,12 @@ namespace fs = std::filesystem;
 
 /// Held while an index is searched and built. The system releases it when a process dies. A file system without locks
 /// only causes repeated work.
-class FolderLock {
- public:
-  explicit FolderLock(const fs::path& folder) : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (fd_ < 0) return;
-    while (::flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
-    }
+OwnedFd lock_of(const fs::path& folder) {
+  OwnedFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  while (fd && ::flock(fd.get(), LOCK_EX) != 0 && errno == EINTR) {
   }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-  ~FolderLock() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-
- private:
-  int fd_;
-};
+  return fd;
+}
 
 /// Loads an index, or builds and saves it.
 template <typename Load, typename Build, typename Save>
@@ -49,7 +39,7 @@ auto cached(const fs::path& folder, IndexCaching caching, Load load, Build build
     failed.value().hint = "Name a folder that can be written: data.cache, or data_cache_path";
     return failed;
   }
-  const FolderLock lock(folder);
+  const OwnedFd lock = lock_of(folder);
   auto found = load();
   if (!found) return tl::unexpected(found.error());
   if (*found) return **std::move(found);

@@ -3,13 +3,12 @@
 // once, on first use, and never changed.
 #include "accrue/run/fields/spec_fields.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <ranges>
 #include <unordered_map>
 
+#include "accrue/run/base/number_text.h"
 #include "spec_field_list.h"
 #include "spec_text.h"
 
@@ -82,21 +81,13 @@ int search_rank(const SpecField& field, std::string_view wanted) {
   std::vector<std::string_view> names = {field.key, field.label};
   for (const FieldAlias& alias : field.aliases) names.push_back(alias.name);
   if (std::ranges::any_of(names, [&](std::string_view name) { return has_words(name, wanted); })) return 10;
-  if (has_words(fmt::format("{}", fmt::join(names, " ")), wanted)) return 11;
+  if (has_words(joined(names, " "), wanted)) return 11;
   return has_words(field.help, wanted) ? help_rank : 0;
-}
-
-std::string join(const std::vector<std::string>& parts) {
-  std::string text = "[";
-  for (const std::string& part : parts) text += (text.size() > 1 ? ", " : "") + part;
-  return text + "]";
 }
 
 template <typename List, typename Format>
 std::string format_list(const List& list, Format format) {
-  std::vector<std::string> parts;
-  for (const auto& element : list) parts.push_back(format(element));
-  return join(parts);
+  return "[" + joined(list, ", ", format) + "]";
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "accrue/run/base/name_of.h"
 #include "accrue/run/base/non_finite.h"
+#include "accrue/run/base/number_text.h"
 #include "missing_keys.h"
 
 namespace accrue::spec_detail {
@@ -75,12 +76,6 @@ std::vector<double> numbers_of(const SpecValue& value) {
   if (const auto* rows = std::get_if<Matrix>(&value))
     for (const auto& row : *rows) numbers.insert(numbers.end(), row.begin(), row.end());
   return numbers;
-}
-
-std::string joined(std::span<const std::string_view> names) {
-  std::string text;
-  for (const std::string_view name : names) text += (text.empty() ? "" : ", ") + std::string(name);
-  return text;
 }
 
 }  // namespace

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/base/result.h"
 #include "accrue/run/events/host_command.h"
-#include "accrue/run/process/owned_fd.h"
 
 namespace accrue {
 

@@ -81,9 +81,9 @@ Result<std::string> ask(const std::string& program, const Question& question) {
   if (!std::filesystem::is_regular_file(program, error))
     return fail(ErrorCode::device, "there is no rank program", program,
                 "Build accrue-rank, or install it beside this program.");
-  auto output = pipe_from_child("no pipe can be made");
+  auto output = pipe_to_read("no pipe can be made");
   if (!output) return tl::unexpected(output.error());
-  auto errors = pipe_from_child("no pipe can be made");
+  auto errors = pipe_to_read("no pipe can be made");
   if (!errors) return tl::unexpected(errors.error());
   ProcessStart how{.what = "the rank program", .command = question.words, .group = ProcessStart::Group::ours};
   how.command.insert(how.command.begin(), program);

@@ -68,9 +68,9 @@ Result<RankProcess> spawn_rank(const RankLaunch& launch) {
   if (::access(launch.program.c_str(), X_OK) != 0)
     return fail(ErrorCode::device, fmt::format("the rank program cannot be started: {}", std::strerror(errno)),
                 launch.program, "Build or install accrue-rank beside this program; \"accrue-run doctor\" checks it");
-  auto channel = socket_to_child("no channel to a rank can be made");
+  auto channel = socket_pair("no channel to a rank can be made");
   if (!channel) return tl::unexpected(channel.error());
-  auto output = pipe_from_child("no pipe for a rank's output can be made");
+  auto output = pipe_to_read("no pipe for a rank's output can be made");
   if (!output) return tl::unexpected(output.error());
   for (const OwnedFd* ours : {&channel->ours, &output->ours}) ::fcntl(ours->get(), F_SETFL, O_NONBLOCK);
 

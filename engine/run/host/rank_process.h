@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/base/result.h"
 #include "accrue/run/process/child_process.h"
-#include "accrue/run/process/owned_fd.h"
 
 namespace accrue {
 

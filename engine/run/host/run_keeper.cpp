@@ -34,13 +34,13 @@ struct RunKeeper::Impl {
   }
 };
 
-RunKeeper::RunKeeper(RunOrder order, RunWriter writer, bool continues, const std::vector<int>& channels,
+RunKeeper::RunKeeper(RunOrder order, RunWriter writer, bool continues, std::vector<OwnedFd> channels,
                      std::function<void(const RunFinished&)> on_killed, std::optional<std::int64_t> own_loop) {
   const auto session = continues ? continued_session : new_session;
   std::string spec_sha256 = sha256_hex(spec_as_run(order.plan));
   SessionRequest request = session(std::move(order), std::move(writer), std::move(spec_sha256));
   request.own_loop = own_loop;
-  for (const int channel : channels) request.channels.emplace_back(channel);
+  request.channels = std::move(channels);
   impl_ = std::make_unique<Impl>(std::move(request), std::move(on_killed));
 }
 

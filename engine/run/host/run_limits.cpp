@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "accrue/run/base/counted.h"
+#include "accrue/run/base/number_text.h"
 #include "memory_estimate.h"
-#include "posix_file.h"
 
 namespace accrue {
 namespace {
@@ -56,7 +56,7 @@ Result<void> check_limits(const RunPlan& plan) {
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < static_cast<rlim_t>(file.bytes))
     return fail(ErrorCode::device,
                 fmt::format("{} takes a file of {}, and the limit is {} (ulimit -f)", file.what,
-                            format_bytes(file.bytes), format_bytes(static_cast<std::int64_t>(limit.rlim_cur))),
+                            format_bytes(file.bytes), format_bytes(limit.rlim_cur)),
                 {}, "Raise the limit: ulimit -f unlimited");
   return {};
 }

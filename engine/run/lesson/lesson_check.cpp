@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "accrue/run/base/counted.h"
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/events/lamp.h"
 #include "accrue/run/fields/spec_fields.h"
 #include "accrue/run/record/curve_comparison.h"
@@ -22,12 +23,6 @@ using Runs = std::vector<const RunFacts*>;
 /// Whether applying the settings leaves the run's spec unchanged.
 bool has_settings(const RunFacts& run, const std::vector<std::string>& settings) {
   return answered(run.spec, settings) == run.spec;
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 bool is_of_several(CheckKind kind) {
@@ -172,9 +167,8 @@ CheckResult judge_activations(const LessonCheck& check, const RunFacts& run, con
     return {CheckState::missed, "The run was too short to be measured."};
   const double part = static_cast<double>(run.activation_bytes) / static_cast<double>(first->activation_bytes);
   return {part <= check.part ? CheckState::met : CheckState::missed,
-          fmt::format("It kept {:.2f} MiB, {:.0f} % of the first run's {:.2f} MiB.",
-                      static_cast<double>(run.activation_bytes) / 1048576.0, 100.0 * part,
-                      static_cast<double>(first->activation_bytes) / 1048576.0)};
+          fmt::format("It kept {}, {:.0f} % of the first run's {}.", format_bytes(run.activation_bytes), 100.0 * part,
+                      format_bytes(first->activation_bytes))};
 }
 
 /// Infinity if one is not finite: such values coincide only with the same infinity.

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <optional>
 
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/fields/spec_fields.h"
 #include "accrue/run/fields/spec_io.h"
 #include "accrue/run/lesson/lesson.h"
@@ -41,9 +42,7 @@ constexpr Kind kinds[] = {{CheckKind::weights, "weights"},
 
 template <typename Names>
 std::string one_of(const Names& names) {
-  std::string text = "one of ";
-  for (const auto& name : names) text += (text.size() > 7 ? ", " : "") + std::string(name);
-  return text;
+  return "one of " + joined(names);
 }
 
 class Reader {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "accrue/run/base/number_text.h"
 #include "lower_case.h"
 
 namespace accrue {
@@ -41,10 +42,7 @@ std::optional<std::size_t> find_end(const std::vector<std::string>& names, std::
 
 std::string name_list(const std::vector<std::string>& names) {
   constexpr std::size_t most_listed = 12;
-  std::string list;
-  for (std::size_t i = 0; i < std::min(names.size(), most_listed); ++i) list += (i == 0 ? "" : ", ") + names[i];
-  if (names.size() > most_listed) list += fmt::format(" and {} more", names.size() - most_listed);
-  return list;
+  return joined_up_to(most_listed, names);
 }
 
 Result<PlaceColumns> place_columns(const std::vector<std::string>& names, const LogRequest& request,

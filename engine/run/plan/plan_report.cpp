@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "accrue/run/base/counted.h"
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/cost/parameter_groups.h"
 #include "accrue/run/fields/choice_names.h"
 #include "accrue/run/plan/forecast.h"
@@ -10,23 +11,12 @@
 #include "accrue/run/plan/run_plan.h"
 #include "accrue/run/window/inside_windows.h"
 #include "kept_activations.h"
-#include "posix_file.h"
 #include "published_forms.h"
 #include "unfilled_groups.h"
 
 namespace accrue {
 
 namespace {
-
-std::string grouped(std::int64_t number) {
-  const std::string digits = std::to_string(number);
-  std::string text;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0 && digits[i - 1] != '-') text += ',';
-    text += digits[i];
-  }
-  return text;
-}
 
 /// Like counted(), with grouped digits.
 std::string amount(std::int64_t count, std::string_view what) {
@@ -154,9 +144,8 @@ void add_published(Report& report, const RunPlan& plan) {
   const double blocks = static_cast<double>(spec.model.layers);
   const double here = (kept_by_chunk(spec, spec.model.layers).blocks - kept_by_chunk(spec, 0).blocks) / blocks;
   const double there = published_block_bytes(spec.model, plan.order.micro_batch, spec.parallel);
-  const auto bytes = [](double each) { return format_bytes(static_cast<std::int64_t>(each)); };
-  report.row("activations of a block",
-             fmt::format("{}; by the published table, in 16 bit with dropout, {}", bytes(here), bytes(there)));
+  report.row("activations of a block", fmt::format("{}; by the published table, in 16 bit with dropout, {}",
+                                                   format_bytes(here), format_bytes(there)));
   if (spec.parallel.recompute == RecomputeKind::none) return;
   ParallelSpec kept = spec.parallel;
   kept.recompute = RecomputeKind::none;

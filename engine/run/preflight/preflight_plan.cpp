@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "accrue/run/base/counted.h"
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/cost/model_share.h"
 #include "accrue/run/cost/shard_layout.h"
 #include "accrue/run/plan/forecast.h"
@@ -14,7 +15,6 @@
 #include "memory_estimate.h"
 #include "parameter_totals.h"
 #include "plan_derivation.h"
-#include "posix_file.h"
 #include "preflight_checks.h"
 #include "spec_text.h"
 #include "unfilled_groups.h"
@@ -187,7 +187,6 @@ void check_memory(const RunPlan& plan, const HostFacts& host, Findings& findings
         static_cast<double>(std::ranges::min_element(host.cuda_devices, {}, &DeviceFacts::memory_bytes)->memory_bytes);
     needed = static_cast<double>(plan.memory.total());
   }
-  const auto bytes = [](double count) { return format_bytes(static_cast<std::int64_t>(std::min(count, 9e18))); };
   const bool impossible = needed > available;
   // Micro-batches can be made smaller without changing the update.
   const std::int64_t fitting = largest_micro_batch(plan, share);
@@ -195,7 +194,7 @@ void check_memory(const RunPlan& plan, const HostFacts& host, Findings& findings
   const char* size = is_transformer(plan.spec.model.kind) ? "model.width" : "model.kind";
   findings.add(impossible ? Severity::error : Severity::warning, smaller ? "accumulation.micro_batch" : size,
                impossible ? "the run does not fit into memory" : "the run leaves little memory for anything else",
-               bytes(needed) + (cuda ? " a device" : " for all ranks"), "at most " + bytes(available),
+               format_bytes(needed) + (cuda ? " a device" : " for all ranks"), "at most " + format_bytes(available),
                smaller ? Text(fitting) : Text());
 }
 

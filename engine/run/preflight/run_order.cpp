@@ -9,6 +9,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/fields/choice_names.h"
 #include "accrue/run/fields/spec_fields.h"
 #include "accrue/run/fields/spec_io.h"
@@ -299,8 +300,8 @@ Result<RunOrder> read_run_order(const std::filesystem::path& plan_file) {
 Result<void> write_plan_file(const std::string& json, const std::filesystem::path& plan_file) {
   if (json.size() <= max_plan_bytes) return write_file(plan_file, json);
   return fail(ErrorCode::config,
-              "the plan takes " + format_bytes(static_cast<std::int64_t>(json.size())) + ", and at most " +
-                  format_bytes(static_cast<std::int64_t>(max_plan_bytes)) + " can be read back",
+              "the plan takes " + format_bytes(json.size()) + ", and at most " + format_bytes(max_plan_bytes) +
+                  " can be read back",
               plan_file.string(), "Keep the data in a file instead of in the spec.");
 }
 

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/plan/forecast.h"
-#include "posix_file.h"
 
 namespace accrue {
 namespace {

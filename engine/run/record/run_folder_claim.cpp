@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "accrue/run/base/monotonic_clock.h"
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/fields/spec_fields.h"
 #include "accrue/run/fields/spec_io.h"
 #include "accrue/run/record/run_store.h"
@@ -23,13 +24,10 @@ tl::unexpected<Error> taken(const fs::path& dir, std::string message, std::strin
 
 std::string differing_keys(const std::vector<SpecDifference>& differences) {
   constexpr std::size_t shown = 3;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(shown, differences.size()); ++i)
-    text += fmt::format("{}{} is {} there and {} here", i == 0 ? "" : ", ", differences[i].key,
-                        differences[i].left.empty() ? "left out" : differences[i].left,
-                        differences[i].right.empty() ? "left out" : differences[i].right);
-  if (differences.size() > shown) text += fmt::format(", and {} more", differences.size() - shown);
-  return text;
+  return joined_up_to(shown, differences, [](const SpecDifference& each) {
+    return fmt::format("{} is {} there and {} here", each.key, each.left.empty() ? "left out" : each.left,
+                       each.right.empty() ? "left out" : each.right);
+  });
 }
 
 /// Continues the recorded run if the order describes it. Reads only.

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <utility>
@@ -25,29 +24,18 @@ bool is_still(const std::filesystem::path& file, int fd) {
 
 }  // namespace
 
-RunLock::RunLock(RunLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-
-RunLock& RunLock::operator=(RunLock&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
-RunLock::~RunLock() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 Result<RunLock> RunLock::take(const std::filesystem::path& dir) {
   const auto file = dir / "run.lock";
   // A reader that checks whether the run is live holds the lock for an instant.
   constexpr int tries = 20;
   constexpr int pause_ms = 5;
   for (int i = 0; i < tries; ++i) {
-    const auto fd = open_regular(file, O_RDWR | O_CREAT);
+    auto fd = open_regular(file, O_RDWR | O_CREAT);
     if (!fd) return tl::unexpected(fd.error());
     RunLock lock;
-    lock.fd_ = *fd;
-    if (::flock(lock.fd_, LOCK_EX | LOCK_NB) == 0) {
-      if (is_still(file, lock.fd_)) return lock;
+    lock.fd_ = std::move(*fd);
+    if (::flock(lock.fd(), LOCK_EX | LOCK_NB) == 0) {
+      if (is_still(file, lock.fd())) return lock;
       continue;
     }
     if (errno != EWOULDBLOCK && errno != EINTR) return disk_error(file, "cannot be locked", errno);

@@ -24,14 +24,12 @@ namespace {
 constexpr std::string_view prefix = ".import-";
 constexpr std::string_view suffix = ".part";
 
-/// The folder with its lock; -1 if another process holds it, or it is gone.
-int lock_folder(const fs::path& dir) {
-  const int fd = ::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) return -1;
+/// The folder with its lock; none if another process holds it, or it is gone.
+OwnedFd lock_folder(const fs::path& dir) {
+  OwnedFd fd(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat facts {};
-  if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && ::fstat(fd, &facts) == 0 && facts.st_nlink > 0) return fd;
-  ::close(fd);
-  return -1;
+  const bool held = fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0 && ::fstat(fd.get(), &facts) == 0;
+  return held && facts.st_nlink > 0 ? std::move(fd) : OwnedFd();
 }
 
 /// Renames without replacing anything; errno, or 0. Some file systems cannot guarantee this: there the destination is
@@ -51,12 +49,8 @@ void clear_killed_imports(const fs::path& runs_dir) {
     const std::string name = at->path().filename().string();
     if (name.starts_with(prefix) && name.ends_with(suffix)) found.push_back(at->path());
   }
-  for (const fs::path& dir : found) {
-    const int fd = lock_folder(dir);
-    if (fd < 0) continue;
-    fs::remove_all(dir, error);
-    ::close(fd);
-  }
+  for (const fs::path& dir : found)
+    if (const OwnedFd lock = lock_folder(dir); lock) fs::remove_all(dir, error);
 }
 
 }  // namespace
@@ -73,18 +67,14 @@ Result<RunStaging> RunStaging::make(const fs::path& runs_dir) {
       return disk_error(runs_dir, "cannot be written", errno);
     }
     // Another import may have removed it as a leftover before it was locked.
-    if (const int fd = lock_folder(dir); fd >= 0) return RunStaging(dir, fd);
+    if (OwnedFd lock = lock_folder(dir); lock) return RunStaging(dir, std::move(lock));
     ::rmdir(dir.c_str());
   }
 }
 
-RunStaging::RunStaging(RunStaging&& other) noexcept : dir_(std::move(other.dir_)), fd_(std::exchange(other.fd_, -1)) {}
-
 RunStaging::~RunStaging() {
-  if (fd_ < 0) return;
   std::error_code ignored;
-  fs::remove_all(dir_, ignored);
-  ::close(fd_);
+  if (fd_) fs::remove_all(dir_, ignored);
 }
 
 Result<void> RunStaging::take_places(const std::vector<std::string>& names) {

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/base/result.h"
 
 namespace accrue {
@@ -13,7 +16,7 @@ class RunStaging {
  public:
   /// Makes runs_dir and the folder in it. Removes remains of a killed import from runs_dir. Errors: disk.
   static Result<RunStaging> make(const std::filesystem::path& runs_dir);
-  RunStaging(RunStaging&& other) noexcept;
+  RunStaging(RunStaging&&) = default;
   RunStaging& operator=(RunStaging&&) = delete;
   ~RunStaging();
 
@@ -23,10 +26,10 @@ class RunStaging {
   Result<void> take_places(const std::vector<std::string>& names);
 
  private:
-  RunStaging(std::filesystem::path dir, int fd) : dir_(std::move(dir)), fd_(fd) {}
+  RunStaging(std::filesystem::path dir, OwnedFd fd) : dir_(std::move(dir)), fd_(std::move(fd)) {}
 
   std::filesystem::path dir_;
-  int fd_ = -1;  ///< holds the folder's lock, so that another import does not remove it
+  OwnedFd fd_;  ///< holds the folder's lock, so that another import does not remove it
 };
 
 }  // namespace accrue

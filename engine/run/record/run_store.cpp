@@ -20,6 +20,7 @@
 #include <random>
 #include <utility>
 
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/events/event_codec.h"
 #include "event_scan.h"
 #include "posix_file.h"
@@ -138,12 +139,12 @@ Result<RunWriter> RunWriter::reopen(const fs::path& folder) {
 
 /// Cuts off a torn last line; numbers and times continue after the last whole one.
 Result<void> RunWriter::continue_events() {
-  auto scan = scan_events(events_fd_);
+  auto scan = scan_events(events_fd_.get());
   if (!scan) {
     scan.error().where = (dir_ / "events.jsonl").string();
     return tl::unexpected(scan.error());
   }
-  if (scan->whole_bytes < scan->total_bytes && ::ftruncate(events_fd_, scan->whole_bytes) != 0)
+  if (scan->whole_bytes < scan->total_bytes && ::ftruncate(events_fd_.get(), scan->whole_bytes) != 0)
     return disk_error(dir_ / "events.jsonl", "the torn last line cannot be cut off", errno);
   events_bytes_ = scan->whole_bytes;
   next_seq_ = std::move(scan->next_seq);
@@ -173,34 +174,25 @@ RunWriter& RunWriter::operator=(RunWriter&& other) noexcept {
 }
 
 RunWriter::~RunWriter() {
-  if (dirty_) ::fdatasync(events_fd_);
-  close_all();
-}
-
-void RunWriter::close_all() {
-  for (auto& [rank, log] : logs_) {
-    if (log.dropped > 0 && log.fd >= 0)
-      write_all(log.fd, fmt::format("\n[accrue: {} of output were dropped here]\n", format_bytes(log.dropped)));
-    if (log.fd >= 0) ::close(log.fd);
-  }
-  for (const int fd : {reserve_fd_, events_fd_})
-    if (fd >= 0) ::close(fd);
+  if (dirty_) ::fdatasync(events_fd_.get());
+  for (const auto& [rank, log] : logs_)
+    if (log.dropped > 0 && log.fd)
+      write_all(log.fd.get(), fmt::format("\n[accrue: {} of output were dropped here]\n", format_bytes(log.dropped)));
 }
 
 Result<void> RunWriter::open_events() {
-  const auto opened = open_regular(dir_ / "events.jsonl", O_RDWR | O_CREAT | O_APPEND);
+  auto opened = open_regular(dir_ / "events.jsonl", O_RDWR | O_CREAT | O_APPEND);
   if (!opened) return tl::unexpected(opened.error());
-  events_fd_ = *opened;
+  events_fd_ = std::move(*opened);
   last_sync_ = std::chrono::steady_clock::now();
   return {};
 }
 
 void RunWriter::reserve_space() {
   if (free_bytes(dir_) < free_bytes_for_reserve) return;
-  reserve_fd_ = ::open(dir_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (reserve_fd_ < 0) return;  // the file system has no unnamed files: continue without
-  if (::fallocate(reserve_fd_, 0, 0, reserve_bytes) == 0) return;
-  ::close(std::exchange(reserve_fd_, -1));
+  // Where the file system has no unnamed files, the run continues without.
+  reserve_fd_ = OwnedFd(::open(dir_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (::fallocate(reserve_fd_.get(), 0, 0, reserve_bytes) != 0) reserve_fd_.reset();
 }
 
 Result<void> RunWriter::append(const RunEvent& event, std::string_view received) {
@@ -209,8 +201,8 @@ Result<void> RunWriter::append(const RunEvent& event, std::string_view received)
   int error = write_line(line);
   if (is_full(error)) {
     reserve_spent_ = true;
-    if (reserve_fd_ >= 0) {
-      ::close(std::exchange(reserve_fd_, -1));
+    if (reserve_fd_) {
+      reserve_fd_.reset();
       error = write_line(line);
     }
   }
@@ -236,9 +228,9 @@ Result<void> RunWriter::append(const RunEvent& event, std::string_view received)
 
 /// Writes the whole line or nothing: a partial line is cut off before anything follows it. Returns errno; 0: done.
 int RunWriter::write_line(std::string_view line) {
-  const auto cut = [this] { return ::ftruncate(events_fd_, events_bytes_) == 0; };
+  const auto cut = [this] { return ::ftruncate(events_fd_.get(), events_bytes_) == 0; };
   if (torn_ && !cut()) return errno;
-  const int error = write_all(events_fd_, line);
+  const int error = write_all(events_fd_.get(), line);
   torn_ = error != 0 && !cut();
   return error;
 }
@@ -246,7 +238,7 @@ int RunWriter::write_line(std::string_view line) {
 Result<void> RunWriter::sync() {
   last_sync_ = std::chrono::steady_clock::now();
   if (!std::exchange(dirty_, false)) return {};
-  if (::fdatasync(events_fd_) == 0) return {};
+  if (::fdatasync(events_fd_.get()) == 0) return {};
   return disk_error(dir_ / "events.jsonl", "cannot be brought to the disk", errno);
 }
 
@@ -268,17 +260,17 @@ Result<void> RunWriter::write_summary(const RunSummary& summary) {
 Result<void> RunWriter::append_log(std::int64_t rank, std::string_view bytes) {
   const fs::path path = dir_ / "ranks" / fmt::format("{}.log", rank);
   RankLog& log = logs_[rank];
-  if (log.fd < 0) {
-    const auto opened = open_regular(path, O_WRONLY | O_CREAT | O_APPEND);
+  if (!log.fd) {
+    auto opened = open_regular(path, O_WRONLY | O_CREAT | O_APPEND);
     log.dropped += opened ? 0 : static_cast<std::int64_t>(bytes.size());
     if (!opened && std::exchange(log.failed, true)) return {};
     if (!opened) return tl::unexpected(opened.error());
-    log.fd = *opened;
-    log.bytes = static_cast<std::int64_t>(::lseek(log.fd, 0, SEEK_END));
+    log.fd = std::move(*opened);
+    log.bytes = static_cast<std::int64_t>(::lseek(log.fd.get(), 0, SEEK_END));
   }
   const auto room = std::clamp<std::int64_t>(max_log_bytes - log.bytes, 0, static_cast<std::int64_t>(bytes.size()));
   const auto kept = bytes.substr(0, static_cast<std::size_t>(room));
-  const int error = write_all(log.fd, kept);
+  const int error = write_all(log.fd.get(), kept);
   log.bytes += error == 0 ? room : 0;
   log.dropped += static_cast<std::int64_t>(bytes.size()) - (error == 0 ? room : 0);
   if (error == 0 || std::exchange(log.failed, true)) return {};
@@ -287,10 +279,7 @@ Result<void> RunWriter::append_log(std::int64_t rank, std::string_view bytes) {
 
 bool is_locked(const fs::path& dir) {
   const auto fd = open_regular(dir / "run.lock", O_RDONLY);
-  if (!fd) return false;
-  const bool locked = ::flock(*fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  ::close(*fd);
-  return locked;
+  return fd && ::flock(fd->get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 }  // namespace accrue

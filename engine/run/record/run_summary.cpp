@@ -174,7 +174,7 @@ Recorded take_ends(const fs::path& file, RunSummary& summary) {
     summary.problems.push_back("events.jsonl " + opened.error().message);
     return found;
   }
-  const int fd = *opened;
+  const int fd = opened->get();
   const auto size = static_cast<std::int64_t>(::lseek(fd, 0, SEEK_END));
   EventReader head;
   for (const auto& event : head.feed(read_slice(fd, 0, std::min<std::int64_t>(size, slice_bytes))))
@@ -186,7 +186,6 @@ Recorded take_ends(const fs::path& file, RunSummary& summary) {
     EventReader tail;
     for (const auto& event : tail.feed(bytes)) take_event(event, summary, found);
   }
-  ::close(fd);
   if (found.saw_update || size <= slice_bytes) return found;
   auto whole = EventFile::open(file);
   if (!whole) return found;

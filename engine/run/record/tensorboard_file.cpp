@@ -122,10 +122,10 @@ Result<TensorboardFile> TensorboardFile::create(const std::filesystem::path& fol
   const std::string stem = stem_at(wall_time);
   for (int number = 0;; ++number) {
     const std::filesystem::path path = folder / (stem + "." + std::to_string(number));
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
-    if (fd < 0 && errno == EEXIST) continue;
-    if (fd < 0) return disk_error(path, "the file for TensorBoard cannot be made", errno);
-    TensorboardFile file(path, fd);
+    OwnedFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644));
+    if (!fd && errno == EEXIST) continue;
+    if (!fd) return disk_error(path, "the file for TensorBoard cannot be made", errno);
+    TensorboardFile file(path, std::move(fd));
     if (auto written = file.write(tensorboard_version_event(wall_time)); !written)
       return tl::unexpected(written.error());
     return file;
@@ -134,25 +134,25 @@ Result<TensorboardFile> TensorboardFile::create(const std::filesystem::path& fol
 
 Result<TensorboardFile> TensorboardFile::create_hidden(const std::filesystem::path& folder, double wall_time) {
   if (auto made = make_folder(folder); !made) return tl::unexpected(made.error());
-  TensorboardFile file(folder / (stem_at(wall_time) + ".0"), -1);
+  TensorboardFile file(folder / (stem_at(wall_time) + ".0"), OwnedFd());
   const std::filesystem::path hidden = folder / ".accrue-scalars.part";
   ::unlink(hidden.c_str());  // that of a killed export
-  file.fd_ = ::open(hidden.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
-  if (file.fd_ < 0) return disk_error(hidden, "the file for TensorBoard cannot be made", errno);
+  file.fd_ = OwnedFd(::open(hidden.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644));
+  if (!file.fd_) return disk_error(hidden, "the file for TensorBoard cannot be made", errno);
   file.hidden_ = hidden;
   if (auto written = file.write(tensorboard_version_event(wall_time)); !written) return tl::unexpected(written.error());
   return file;
 }
 
 Result<void> TensorboardFile::publish() {
-  if (::fsync(fd_) != 0 || ::rename(hidden_.c_str(), path_.c_str()) != 0)
+  if (::fsync(fd_.get()) != 0 || ::rename(hidden_.c_str(), path_.c_str()) != 0)
     return disk_error(path_, "TensorBoard's events cannot be written", errno);
   hidden_.clear();
   return {};
 }
 
 TensorboardFile::TensorboardFile(TensorboardFile&& other) noexcept
-    : path_(std::move(other.path_)), hidden_(std::exchange(other.hidden_, {})), fd_(std::exchange(other.fd_, -1)) {}
+    : path_(std::move(other.path_)), hidden_(std::exchange(other.hidden_, {})), fd_(std::move(other.fd_)) {}
 
 TensorboardFile& TensorboardFile::operator=(TensorboardFile&& other) noexcept {
   std::swap(path_, other.path_);
@@ -162,7 +162,6 @@ TensorboardFile& TensorboardFile::operator=(TensorboardFile&& other) noexcept {
 }
 
 TensorboardFile::~TensorboardFile() {
-  if (fd_ >= 0) ::close(fd_);
   if (!hidden_.empty()) ::unlink(hidden_.c_str());
 }
 
@@ -172,10 +171,10 @@ Result<void> TensorboardFile::add(double wall_time, std::int64_t step, const Ten
 
 /// A truncated record would make the following ones unreadable.
 Result<void> TensorboardFile::write(std::string_view event) {
-  if (fd_ < 0) return {};
-  const int failed = write_all(fd_, tensorboard_record(event));
+  if (!fd_) return {};
+  const int failed = write_all(fd_.get(), tensorboard_record(event));
   if (failed == 0) return {};
-  ::close(std::exchange(fd_, -1));
+  fd_.reset();
   return disk_error(path_, "TensorBoard's events cannot be written", failed);
 }
 

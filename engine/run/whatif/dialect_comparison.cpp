@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "accrue/run/base/name_of.h"
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/fields/choice_names.h"
 #include "accrue/run/fields/spec_fields.h"
 
@@ -120,9 +121,7 @@ const DialectPlan* DialectComparison::of(Dialect dialect) const {
 }
 
 std::string DialectPlan::fate() const {
-  std::string text;
-  for (const LastBatches& last : last_batches) text += (text.empty() ? "" : " ") + last.text;
-  return text;
+  return joined(last_batches, " ", &LastBatches::text);
 }
 
 std::string DialectPlan::divisors() const {

@@ -10,8 +10,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/base/result.h"
 #include "accrue/run/events/run_event.h"
 
@@ -66,9 +68,6 @@ class EventReader {
 class EventFile {
  public:
   static Result<EventFile> open(const std::filesystem::path& file);
-  EventFile(EventFile&&) noexcept;
-  EventFile& operator=(EventFile&&) noexcept;
-  ~EventFile();
   /// Reads at most max_bytes, so that a large file can be read in slices. Returns an empty list if there is nothing
   /// new.
   std::vector<RunEvent> poll(std::size_t max_bytes = 4 << 20);
@@ -78,8 +77,8 @@ class EventFile {
   const ReadProblems& problems() const { return reader_.problems(); }
 
  private:
-  explicit EventFile(int fd) : fd_(fd) {}
-  int fd_ = -1;
+  explicit EventFile(OwnedFd fd) : fd_(std::move(fd)) {}
+  OwnedFd fd_;
   bool at_end_ = false;
   EventReader reader_;
 };

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/events/run_event.h"
 #include "accrue/run/preflight/run_order.h"
 #include "accrue/run/record/run_store.h"
@@ -21,11 +22,11 @@ namespace accrue {
 
 class RunKeeper {
  public:
-  /// Begins the record, or continues it if `continues`. `channels`: one connected stream socket per rank, in order; the
-  /// keeper owns them. `on_killed`: called on the keeper's thread with the run's end, once the record of a killed run
+  /// Begins the record, or continues it if `continues`. `channels`: one connected stream socket per rank, in order.
+  /// `on_killed`: called on the keeper's thread with the run's end, once the record of a killed run
   /// is complete; this process is one of its ranks. `own_loop`: the ranks belong to a program with its own loop, which
   /// continues after so many updates; the order then has only what a list of runs shows, and the folder gets no plan.
-  RunKeeper(RunOrder order, RunWriter writer, bool continues, const std::vector<int>& channels,
+  RunKeeper(RunOrder order, RunWriter writer, bool continues, std::vector<OwnedFd> channels,
             std::function<void(const RunFinished&)> on_killed, std::optional<std::int64_t> own_loop = {});
   /// Waits until all channels are closed and the record is complete.
   ~RunKeeper();

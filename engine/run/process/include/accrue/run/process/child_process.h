@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/base/result.h"
-#include "accrue/run/process/owned_fd.h"
 
 namespace accrue {
 

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/base/result.h"
 
 namespace accrue {
@@ -14,13 +15,10 @@ class RunLock {
   RunLock() = default;
   /// Errors: held by another process (config); cannot be opened or is not a regular file (disk).
   static Result<RunLock> take(const std::filesystem::path& dir);
-  RunLock(RunLock&& other) noexcept;
-  RunLock& operator=(RunLock&& other) noexcept;
-  ~RunLock();
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
 
  private:
-  int fd_ = -1;
+  OwnedFd fd_;
 };
 
 }  // namespace accrue

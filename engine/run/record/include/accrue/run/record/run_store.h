@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/base/result.h"
 #include "accrue/run/events/event_reader.h"
 #include "accrue/run/preflight/run_order.h"
@@ -111,7 +112,7 @@ class RunWriter {
 
  private:
   struct RankLog {
-    int fd = -1;
+    OwnedFd fd;
     std::int64_t bytes = 0;
     std::int64_t dropped = 0;
     bool failed = false;
@@ -122,12 +123,11 @@ class RunWriter {
   Result<void> open_events();
   void reserve_space();
   int write_line(std::string_view line);
-  void close_all();
 
   std::filesystem::path dir_;
   RunLock lock_;
-  int events_fd_ = -1;
-  int reserve_fd_ = -1;
+  OwnedFd events_fd_;
+  OwnedFd reserve_fd_;
   bool reserve_spent_ = false;
   bool wrote_plan_ = false;
   bool dirty_ = false;

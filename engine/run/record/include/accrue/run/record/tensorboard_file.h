@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "accrue/run/base/owned_fd.h"
 #include "accrue/run/base/result.h"
 
 namespace accrue {
@@ -48,12 +49,12 @@ class TensorboardFile {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  TensorboardFile(std::filesystem::path path, int fd) : path_(std::move(path)), fd_(fd) {}
+  TensorboardFile(std::filesystem::path path, OwnedFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
   Result<void> write(std::string_view event);
 
   std::filesystem::path path_;
   std::filesystem::path hidden_;  ///< temporary path until then; empty: path_ is used
-  int fd_ = -1;
+  OwnedFd fd_;
 };
 
 /// Seconds since 1970.

@@ -4,7 +4,7 @@
 // at a port of 127.0.0.1, reserved by a socket that is bound but does not listen. The kernel gives the port to no one
 // else, yet rank 0, which sets SO_REUSEADDR as stores do, can listen on it. One guard process ends them if this program
 // is killed (see program_guard).
-#include "accrue/run/host/program_group.h"
+#include "accrue/run/process/program_group.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -209,9 +209,9 @@ class LiveGroup final : public ProgramGroup {
 
  private:
   Result<void> start_rank(std::int64_t rank, const std::string& program, Environment environment) {
-    auto output = pipe_from_child("no pipe for a rank's output can be made");
+    auto output = pipe_to_read("no pipe for a rank's output can be made");
     if (!output) return tl::unexpected(output.error());
-    auto errors = pipe_from_child("no pipe for a rank's output can be made");
+    auto errors = pipe_to_read("no pipe for a rank's output can be made");
     if (!errors) return tl::unexpected(errors.error());
     for (const OwnedFd* ours : {&output->ours, &errors->ours}) ::fcntl(ours->get(), F_SETFL, O_NONBLOCK);
     Program started;

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "accrue/run/host/guard_programs.h"
 #include "accrue/run/process/child_process.h"
+#include "accrue/run/process/guard_programs.h"
 
 namespace accrue {
 

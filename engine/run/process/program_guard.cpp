@@ -33,7 +33,7 @@ void follow(std::string_view line, std::vector<pid_t>& alive) {
 }  // namespace
 
 Result<ProgramGuard> ProgramGuard::start(std::vector<std::string> command) {
-  auto pipe = pipe_to_child("no pipe to the ranks' guard can be made");
+  auto pipe = pipe_to_write("no pipe to the ranks' guard can be made");
   if (!pipe) return tl::unexpected(pipe.error());
   ProcessStart how{.what = "the ranks' guard", .command = std::move(command)};
   how.variables = Environment::allowed().entries();

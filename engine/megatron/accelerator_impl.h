@@ -15,6 +15,7 @@
 #include "megatron/made_model.h"
 #include "megatron/schedule.h"
 #include "megatron/step_runner.h"
+#include "update/judgement.h"
 
 namespace accrue::megatron {
 
@@ -71,9 +72,8 @@ struct AcceleratorImpl {
  private:
   void check_plugin();
   void take_model(MadeModel made);
-  /// Reduced, completed, divided, unscaled and clipped. False where they are not finite.
-  bool finish_gradients(const StepSums& sums, const Division& division);
-  std::shared_ptr<AbstractTrainStep> step_of(const TrainStepArgs& args) const;
+  /// Reduced, completed, divided, unscaled and, where they are finite, clipped.
+  Judgement finish_gradients(const StepSums& sums, const Division& division);
   void make_step(TrainStepArgs args);
   void make_optimizer(const torch::optim::Optimizer& carrier);
   MegatronDataset indexed_data(const MegatronLMDummyDataLoader& loader, std::size_t which) const;

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "comm/device_loader.h"
+#include "optim/flat_paths.h"
 
 namespace accrue {
 namespace {
@@ -347,10 +348,6 @@ void lars_operators(const Piece<LarsStep>& piece) {
   p->sub_(change, step.lr);
   p.put_back();
   if (buffer->defined()) buffer.put_back();
-}
-
-at::Tensor square_sum_of(const at::Tensor& tensor) {
-  return tensor.to(at::kDouble).square().sum();
 }
 
 at::Tensor rows_of(const std::vector<at::Tensor>& numbers, const at::Tensor& like) {

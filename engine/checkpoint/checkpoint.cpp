@@ -209,19 +209,9 @@ std::vector<std::string> differences(const CheckpointIdentity& saved, const Chec
   return different;
 }
 
-}  // namespace
-
-CheckpointIdentity machine_identity(const Mesh& mesh) {
-  return {.world = mesh.world().size(),
-          .replicas = mesh.data().size(),
-          .threads_per_rank = at::get_num_threads(),
-          .torch_version = TORCH_VERSION,
-          .cpu_capability = at::get_cpu_capability()};
-}
-
-Result<CommittedCheckpoint> save_checkpoint(const fs::path& run_dir, const CheckpointContent& content,
-                                            const CheckpointIdentity& identity, std::int64_t keep,
-                                            Communicator& world) {
+Result<CommittedCheckpoint> write_and_commit(const fs::path& run_dir, const CheckpointContent& content,
+                                             const CheckpointIdentity& identity, std::int64_t keep,
+                                             Communicator& world) {
   const auto begin = std::chrono::steady_clock::now();
   const std::int64_t rank = world.rank();
   const Statement folder = from_rank_0(world, propose_folder(run_dir, content.cursor.mark(), rank == 0));
@@ -249,6 +239,25 @@ Result<CommittedCheckpoint> save_checkpoint(const fs::path& run_dir, const Check
   if (rank == 0)
     if (const auto retained = retain_checkpoints(run_dir, keep); !retained) committed.retention = retained.error();
   committed.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return committed;
+}
+
+}  // namespace
+
+CheckpointIdentity machine_identity(const Mesh& mesh) {
+  return {.world = mesh.world().size(),
+          .replicas = mesh.data().size(),
+          .threads_per_rank = at::get_num_threads(),
+          .torch_version = TORCH_VERSION,
+          .cpu_capability = at::get_cpu_capability()};
+}
+
+Result<CommittedCheckpoint> save_checkpoint(const fs::path& run_dir, const CheckpointContent& content,
+                                            const CheckpointIdentity& identity, std::int64_t keep,
+                                            Communicator& world) {
+  const auto untimed = world.untimed();  // the ranks wait for each other's disks
+  auto committed = write_and_commit(run_dir, content, identity, keep, world);
+  world.barrier();  // rank 0 removes old checkpoints last; the others wait here without a limit
   return committed;
 }
 

@@ -3,10 +3,8 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 
-#include <cmath>
 #include <stdexcept>
 
 #include "accrue/megatron/data_parallel_groups.h"
@@ -14,10 +12,11 @@
 #include "accrue/run/base/program.h"
 #include "accrue/run/cost/parameter_groups.h"
 #include "accrue/run/fields/spec_io.h"
+#include "comm/gathered.h"
 #include "megatron/accelerator_impl.h"
 #include "megatron/own_arguments.h"
-#include "update/clip_factor.h"
 #include "update/model_sums.h"
+#include "update/rank_sums.h"
 
 namespace accrue::megatron {
 namespace {
@@ -101,16 +100,6 @@ void AcceleratorImpl::take_model(MadeModel made) {
   all_chunks = std::move(made.all);
 }
 
-/// That of the model's type, unless the program has one of its own.
-std::shared_ptr<AbstractTrainStep> AcceleratorImpl::step_of(const TrainStepArgs& args) const {
-  const MegatronLMPlugin& given = options.megatron_lm_plugin;
-  if (given.custom_train_step_class) return make_train_step(given, args);
-  const ModelKind kind = model_spec ? model_spec->kind : ModelKind::gpt;
-  if (kind == ModelKind::bert) return std::make_shared<BertTrainStep>(args);
-  if (kind == ModelKind::t5) return std::make_shared<T5TrainStep>(args);
-  return std::make_shared<GPTTrainStep>(args);
-}
-
 void AcceleratorImpl::make_step(TrainStepArgs args) {
   const MegatronLMPlugin& given = options.megatron_lm_plugin;
   if (model_spec) args.binary_head = model_spec->binary_head;
@@ -118,8 +107,8 @@ void AcceleratorImpl::make_step(TrainStepArgs args) {
     args.pretraining = false;
     args.num_labels = *options.num_labels;
   }
-  step = step_of(args);
-  if (!step) refuse("custom_train_step_class made no step");
+  step = given.custom_train_step_class ? make_train_step(given, args)
+                                       : built_in_step(model_spec ? model_spec->kind : ModelKind::gpt, args);
   if (!given.custom_get_batch_function) return;
   if (given.custom_train_step_class)
     refuse(
@@ -250,60 +239,46 @@ std::vector<Batch> AcceleratorImpl::micro_batches(const Batch& batch) const {
   return cut;
 }
 
-bool AcceleratorImpl::finish_gradients(const StepSums& sums, const Division& division) {
-  {
-    const auto timing = timers.run("all-grads-sync");
-    driver->reduce();
-  }
+Judgement AcceleratorImpl::finish_gradients(const StepSums& sums, const Division& division) {
+  timers.time("all-grads-sync", [&] { driver->reduce(); });
   optimizer->complete_gradients();
   if (division.counts()) {
     // Known on the last stage; the replicas' add up.
-    at::Tensor tokens = at::full({1}, mesh.last_stage() ? static_cast<double>(sums.tokens) : 0.0, at::kDouble);
-    mesh.pipeline().all_reduce(tokens);
-    mesh.data().all_reduce(tokens);
-    if (tokens.item<double>() > 0.0) optimizer->scale_gradients(1.0 / tokens.item<double>());
+    const double own = mesh.last_stage() ? static_cast<double>(sums.tokens) : 0.0;
+    const double tokens = sum_over_ranks(mesh.data(), sum_over_ranks(mesh.pipeline(), own));
+    if (tokens > 0.0) optimizer->scale_gradients(1.0 / tokens);
   }
-  progress.grad_norm.reset();
-  const double clip = *plugin().gradient_clipping;
-  bool update = true;
-  // The norm finds the overflow; clipping then reuses it.
-  if (loss_scale.enabled()) {
-    const auto timing = timers.run("optimizer-unscale-and-check-inf");
-    optimizer->scale_gradients(1.0 / loss_scale.scale);
-    progress.grad_norm = optimizer->gradient_norm();
-    update = std::isfinite(*progress.grad_norm);
-  }
-  if (clip > 0.0 && update) {
-    const auto timing = timers.run("optimizer-clip-main-grad");
-    if (!progress.grad_norm) progress.grad_norm = optimizer->gradient_norm();
-    update = std::isfinite(*progress.grad_norm);
-    const double factor = clip_factor(*progress.grad_norm, clip);
-    if (factor < 1.0 && update) optimizer->scale_gradients(factor);
-  }
-  return update;
+  Judgement judgement;
+  const double max_norm = *plugin().gradient_clipping;
+  const char* const timer = timer_of_norm(loss_scale.enabled(), max_norm > 0.0);
+  if (timer == nullptr) return judgement;
+  timers.time(timer, [&] {
+    optimizer->scale_gradients(unscaled(loss_scale));
+    judgement = judge_norm(optimizer->gradient_norm(), max_norm);
+  });
+  if (max_norm > 0.0 && judgement.finite())
+    timers.time(clip_timer, [&] { optimizer->scale_gradients(judgement.clip); });
+  return judgement;
 }
 
 ModelOutput AcceleratorImpl::train_step(const Batch& batch) {
   const auto began = Timers::Clock::now();
   timers.reset();
   std::vector<Batch> cut;
-  {
-    const auto timing = timers.run("batch-generator");
-    cut = micro_batches(batch);
-  }
+  timers.time("batch-generator", [&] { cut = micro_batches(batch); });
   driver->clear([this] { ddp->zero_grad(); });
   driver->before_forward();
-  optimizer->begin();
   const Division division = driver->window().peek()->division;  // the same of all micro-steps
   const StepSums sums = runner->train(cut, division, loss_scale.factor());
-  const bool update = finish_gradients(sums, division);
+  const Judgement judgement = finish_gradients(sums, division);
+  progress.grad_norm = judgement.norm;
   if (mesh.last_stage() && !sums.finite) ++progress.nan;
   const ModelOutput out = output_of(sums);
   const std::int64_t clock = schedule_position();
   const double lr = lr_at(schedule.curve, clock);
   for (std::int64_t i = 0; i < num_micro_batches; ++i) driver->next();  // the whole window has been computed
   const StepOutcome outcome = driver->step([&] {
-    if (!update) return StepOutcome::skipped_overflow;
+    if (!judgement.finite()) return StepOutcome::skipped_overflow;
     optimizer->step(lr, lr_at(schedule.decoupled, clock), weight_decay_at(schedule.decay, clock));
     return StepOutcome::updated;
   });
@@ -349,10 +324,7 @@ ModelOutput AcceleratorImpl::output_of(const StepSums& sums) const {
 
 at::Tensor AcceleratorImpl::whole_logits(at::Tensor logits) const {
   if (axis.split()) {
-    std::vector<std::int64_t> sizes = logits.sizes().vec();
-    sizes.insert(sizes.begin(), axis.size());
-    at::Tensor parts = at::empty(sizes, logits.options());
-    axis.ranks().all_gather(parts, logits.contiguous(), CollectivePurpose::activations);
+    const at::Tensor parts = gathered(axis.ranks(), logits.contiguous(), CollectivePurpose::activations);
     logits = at::cat(parts.unbind(0), -1);
   }
   if (model_spec && logits.size(-1) > model_spec->vocabulary) logits = logits.narrow(-1, 0, model_spec->vocabulary);

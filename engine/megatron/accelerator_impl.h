@@ -15,6 +15,7 @@
 #include "megatron/made_model.h"
 #include "megatron/schedule.h"
 #include "megatron/step_runner.h"
+#include "update/judgement.h"
 
 namespace accrue::megatron {
 
@@ -72,9 +73,8 @@ struct AcceleratorImpl {
  private:
   void check_plugin();
   void take_model(MadeModel made);
-  /// Reduces, completes, divides, unscales and clips the gradients. Returns false if they are not finite.
-  bool finish_gradients(const StepSums& sums, const Division& division);
-  std::shared_ptr<AbstractTrainStep> step_of(const TrainStepArgs& args) const;
+  /// Reduces, completes, divides, unscales and, if they are finite, clips the gradients.
+  Judgement finish_gradients(const StepSums& sums, const Division& division);
   void make_step(TrainStepArgs args);
   void make_optimizer(const torch::optim::Optimizer& carrier);
   MegatronDataset indexed_data(const MegatronLMDummyDataLoader& loader, std::size_t which) const;

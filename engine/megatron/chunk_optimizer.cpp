@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "megatron/chunk_optimizer.h"
 
-#include <ATen/OpMathType.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
@@ -17,8 +15,10 @@
 
 #include "accumulation/optimizer_state.h"
 #include "optim/flat_base.h"
+#include "optim/flat_paths.h"
 #include "update/complete_gradients.h"
 #include "update/model_sums.h"
+#include "update/rank_sums.h"
 
 namespace accrue::megatron {
 namespace {
@@ -40,10 +40,6 @@ void with_class(OptimizerOptions& options, const Use& use) {
 /// Memory to read in; what a state has no values for, which is padding, stays 0.
 at::Tensor padded_like(const at::Tensor& tensor) {
   return at::zeros(tensor.sizes(), tensor.detach().options());
-}
-
-double squares_of(const at::Tensor& tensor) {
-  return tensor.to(at::kDouble).square().sum().item<double>();
 }
 
 }  // namespace
@@ -87,22 +83,21 @@ ChunkOptimizer::ChunkOptimizer(OptimizerCarrier carrier, std::vector<PlacedParam
       ddp_(ddp),
       mesh_(mesh),
       timers_(timers),
-      sequence_(options.sequence),
-      sharded_(options.sharded) {
+      options_(options) {
   for (const PlacedParameter& each : parameters_)
     if (std::ranges::find(groups_, each.group) == groups_.end()) groups_.push_back(each.group);
   std::vector<std::vector<at::Tensor>> tensors(groups_.size());
   std::size_t reached = 0;
   for (std::size_t arena = 0; arena < ddp_.arenas(); ++arena) {
     const FlatLayout& layout = ddp_.layout(arena);
-    if (sharded_) shards_.emplace_back(layout, mesh_.data());
+    if (options_.sharded) shards_.emplace_back(layout, mesh_.data());
     for (const FlatRange& whole : layout.parameters) {
       const at::Tensor& tensor = ddp_.parameters()[reached];
       const auto found =
           std::ranges::find_if(parameters_, [&](const PlacedParameter& each) { return each.tensor.is_same(tensor); });
       if (found == parameters_.end()) throw std::logic_error("a parameter of the chunks has no name");
       const auto parameter = static_cast<std::size_t>(found - parameters_.begin());
-      for (const FlatRange& range : sharded_ ? shards_.back().owned({whole}) : std::vector{whole}) {
+      for (const FlatRange& range : options_.sharded ? shards_.back().owned({whole}) : std::vector{whole}) {
         const std::int64_t offset = range.offset - whole.offset;
         const at::Tensor piece =
             range.size == whole.size ? tensor.detach() : tensor.detach().view({-1}).narrow(0, offset, range.size);
@@ -111,8 +106,7 @@ ChunkOptimizer::ChunkOptimizer(OptimizerCarrier carrier, std::vector<PlacedParam
                               .arena = arena,
                               .range = range,
                               .offset = offset,
-                              .tensor = piece,
-                              .master = piece.to(at::toOpMathType(piece.scalar_type()))});
+                              .master = Masters(piece)});
       }
       ++reached;
     }
@@ -121,24 +115,21 @@ ChunkOptimizer::ChunkOptimizer(OptimizerCarrier carrier, std::vector<PlacedParam
   std::ranges::stable_sort(fragments_, {}, [](const Fragment& each) { return each.parameter; });
   for (const Fragment& each : fragments_) {
     const auto group = std::ranges::find(groups_, parameters_[each.parameter].group) - groups_.begin();
-    tensors[static_cast<std::size_t>(group)].push_back(each.master);
+    tensors[static_cast<std::size_t>(group)].push_back(each.master.values());
   }
   optimizer_ = carrier_.make(tensors);
-  count_elements();
-}
-
-void ChunkOptimizer::count_elements() {
-  at::Tensor sum = at::zeros({}, at::kLong);
+  std::int64_t own = 0;
   for (const PlacedParameter& each : parameters_)
-    if (each.writes && mesh_.writes()) sum += each.place.slice->range.size;
-  mesh_.world().all_reduce(sum);
-  elements_ = sum.item<std::int64_t>();
+    if (each.writes && mesh_.writes()) own += each.place.slice->range.size;
+  elements_ = static_cast<std::int64_t>(sum_over_ranks(mesh_.world(), static_cast<double>(own)));
 }
 
 void ChunkOptimizer::complete_gradients() {
+  pending_ = 1.0;
   PartialGradients partial;
   for (const PlacedParameter& each : parameters_) {
-    if (sequence_ && each.place.on_rows && each.tensor.grad().defined()) partial.on_rows.push_back(each.tensor.grad());
+    if (options_.sequence && each.place.on_rows && each.tensor.grad().defined())
+      partial.on_rows.push_back(each.tensor.grad());
     if (each.place.positions) partial.table = at::zeros({each.tensor.numel()}, each.tensor.detach().options());
   }
   for (const Fragment& each : fragments_) {
@@ -146,10 +137,8 @@ void ChunkOptimizer::complete_gradients() {
     if (place.tied) partial.tied.push_back(flat_gradient_of(each));
     if (place.positions) partial.positions.push_back({flat_gradient_of(each), each.offset});
   }
-  accrue::complete_gradients(partial, mesh_, sharded_, [this](const char* timer, const auto& part) {
-    const auto timing = timers_.run(timer);
-    part();
-  });
+  accrue::complete_gradients(partial, mesh_, options_.sharded,
+                             [this](const char* timer, const auto& part) { timers_.time(timer, part); });
 }
 
 at::Tensor ChunkOptimizer::flat_gradient_of(const Fragment& fragment) const {
@@ -157,13 +146,13 @@ at::Tensor ChunkOptimizer::flat_gradient_of(const Fragment& fragment) const {
 }
 
 at::Tensor ChunkOptimizer::gradient_of(const Fragment& fragment) const {
-  const at::Tensor flat = flat_gradient_of(fragment);
-  if (!fragment.half()) return flat;
-  return flat.to(at::kFloat).mul(pending_);  // the flat gradients of half parameters may be float32 themselves
+  const at::Tensor gradient = fragment.master.as_master(flat_gradient_of(fragment));
+  return fragment.master.copied() ? gradient.mul(pending_) : gradient;
 }
 
 void ChunkOptimizer::scale_gradients(double factor) {
-  if (!fragments_.empty() && fragments_.front().half()) {
+  if (factor == 1.0) return;
+  if (!fragments_.empty() && fragments_.front().master.copied()) {
     pending_ *= factor;
     return;
   }
@@ -177,17 +166,15 @@ double ChunkOptimizer::sum(const Of& of) const {
     const ParameterPlace& place = parameters_[each.parameter].place;
     if (counts_here(place.shared, place.divided, mesh_.at().tensor)) total += of(each);
   }
-  at::Tensor sum = at::full({1}, total, at::kDouble);
-  holders_of_parts(mesh_, sharded_).all_reduce(sum);
-  return sum.item<double>();
+  return sum_over_ranks(holders_of_parts(mesh_, options_.sharded), total);
 }
 
 double ChunkOptimizer::gradient_norm() const {
-  return std::sqrt(sum([this](const Fragment& each) { return squares_of(gradient_of(each)); }));
+  return std::sqrt(sum([this](const Fragment& each) { return square_sum_of(gradient_of(each)).item<double>(); }));
 }
 
 double ChunkOptimizer::parameter_norm() const {
-  return std::sqrt(sum([](const Fragment& each) { return squares_of(each.master); }));
+  return std::sqrt(sum([](const Fragment& each) { return square_sum_of(each.master.values()).item<double>(); }));
 }
 
 std::int64_t ChunkOptimizer::zeros_in_gradients() const {
@@ -196,38 +183,25 @@ std::int64_t ChunkOptimizer::zeros_in_gradients() const {
   }));
 }
 
-void ChunkOptimizer::begin() {
-  pending_ = 1.0;
-}
-
 void ChunkOptimizer::step(double lr, double decoupled_lr, double weight_decay) {
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     OptimizerOptions& options = optimizer_->param_groups()[group].options();
     options.set_lr((groups_[group].decoupled ? decoupled_lr : lr) * groups_[group].lr);
     with_class(options, [&](auto& of) { of.weight_decay(weight_decay * groups_[group].weight_decay); });
   }
-  {
-    const auto timing = timers_.run("optimizer-copy-to-main-grad");
+  timers_.time("optimizer-copy-to-main-grad", [&] {
     const std::vector<bool> reached = ddp_.reached();
-    for (Fragment& each : fragments_) {
-      at::Tensor gradient;
-      if (reached[each.reached]) gradient = gradient_of(each).view(each.master.sizes());
-      each.master.mutable_grad() = gradient;
-    }
-  }
-  {
-    const auto timing = timers_.run("optimizer-inner-step");
-    optimizer_->step();
-  }
-  for (Fragment& each : fragments_) each.master.mutable_grad() = at::Tensor();
-  if (std::ranges::any_of(fragments_, &Fragment::half)) {
-    const auto timing = timers_.run("optimizer-copy-main-to-model-params");
-    for (Fragment& each : fragments_)
-      if (each.half()) each.tensor.copy_(each.master);
-  }
-  if (!sharded_ || mesh_.data().size() == 1) return;
-  const auto timing = timers_.run("params-all-gather");
-  gather_parameters();
+    for (const Fragment& each : fragments_)
+      if (reached[each.reached])
+        each.master.values().mutable_grad() = gradient_of(each).view(each.master.values().sizes());
+  });
+  timers_.time("optimizer-inner-step", [&] { optimizer_->step(); });
+  for (const Fragment& each : fragments_) each.master.values().mutable_grad() = at::Tensor();
+  if (std::ranges::any_of(fragments_, [](const Fragment& each) { return each.master.copied(); }))
+    timers_.time("optimizer-copy-main-to-model-params", [&] {
+      for (const Fragment& each : fragments_) each.master.put_back();
+    });
+  if (options_.sharded && mesh_.data().size() > 1) timers_.time("params-all-gather", [&] { gather_parameters(); });
 }
 
 template <typename Use>
@@ -248,12 +222,12 @@ std::vector<PlacedTensor> ChunkOptimizer::tensors() const {
   if (mesh_.writes())
     for (const PlacedParameter& each : parameters_)
       if (each.writes) add("parameters.", each, {.offset = 0, .size = each.tensor.numel()}, each.tensor);
-  if (!mesh_.writes() && !sharded_) return all;
+  if (!mesh_.writes() && !options_.sharded) return all;
   const StateDict state = optimizer_state(*optimizer_);
   for_each_state([&](const Fragment& each, const std::string& entry) {
     const PlacedParameter& of = parameters_[each.parameter];
     if (!of.writes) return;
-    if (each.half()) add("optimizer.master.", of, each.stretch(), each.master);
+    if (each.master.copied()) add("optimizer.master.", of, each.stretch(), each.master.values());
     for (auto at = state.lower_bound(entry); at != state.end() && at->first.starts_with(entry); ++at) {
       const std::string prefix = "optimizer." + at->first.substr(entry.size()) + ".";
       if (at->second.is_floating_point())
@@ -285,15 +259,15 @@ std::function<void()> ChunkOptimizer::read(const CheckpointReader& from) {
   std::erase_if(state, [](const auto& entry) { return entry.first.starts_with("state."); });
   for_each_state([&](const Fragment& each, const std::string& entry) {
     const PlacedParameter& of = parameters_[each.parameter];
-    if (each.half())
-      copies.emplace_back(each.master, read("optimizer.master.", of, each.stretch(), padded_like(each.master)));
+    const at::Tensor& master = each.master.values();
+    if (each.master.copied())
+      copies.emplace_back(master, read("optimizer.master.", of, each.stretch(), padded_like(master)));
     for (const std::string& field : fields) {
       const std::string prefix = "optimizer." + field + ".";
       const CheckpointReader::Stored* const stored = from.find(prefix + of.place.name);
       if (stored == nullptr) continue;  // no update has reached the parameter
-      state[entry + field] = at::isFloatingType(stored->dtype)
-                                 ? read(prefix, of, each.stretch(), padded_like(each.master))
-                                 : from.read(prefix + of.place.name).value();
+      state[entry + field] = at::isFloatingType(stored->dtype) ? read(prefix, of, each.stretch(), padded_like(master))
+                                                               : from.read(prefix + of.place.name).value();
     }
   });
   std::vector<std::vector<at::Tensor>> groups;
@@ -314,7 +288,7 @@ void ChunkOptimizer::gather_parameters() {
     const FlatLayout& layout = ddp_.layout(arena);
     const at::Tensor flat = at::empty({layout.numel}, ddp_.parameters()[first].detach().options());
     for (const Fragment& each : fragments_)
-      if (each.arena == arena) part_of(flat, each.range).copy_(each.tensor.view({-1}));
+      if (each.arena == arena) part_of(flat, each.range).copy_(each.master.parameters().view({-1}));
     shards_[arena].gather(flat, false);
     for (const FlatRange& range : layout.parameters) {
       at::Tensor parameter = ddp_.parameters()[first++].detach();

@@ -19,7 +19,7 @@
 #include "accrue/megatron/timers.h"
 #include "accrue/parallel/distributed_data_parallel.h"
 #include "accrue/run/cost/parameter_groups.h"
-#include "update/update_shard.h"
+#include "update/masters.h"
 
 namespace accrue::megatron {
 
@@ -63,8 +63,6 @@ class ChunkOptimizer {
   ChunkOptimizer(OptimizerCarrier carrier, std::vector<PlacedParameter> parameters, DistributedDataParallel& ddp,
                  Mesh& mesh, Timers& timers, ChunkOptions options);
 
-  /// Before the gradients of a step are reduced.
-  void begin();
   /// After the reduction over the replicas: what tensor ranks hold parts of, and the two uses of a tied embedding.
   /// Collective: the model axis.
   void complete_gradients();
@@ -95,10 +93,8 @@ class ChunkOptimizer {
     std::size_t arena = 0;
     FlatRange range;          ///< in the arena
     std::int64_t offset = 0;  ///< in the parameter
-    at::Tensor tensor;        ///< shares the parameter's memory
-    at::Tensor master;        ///< the updated tensor: a float32 copy of a half-precision parameter, else itself
+    Masters master;
     FlatRange stretch() const { return {.offset = offset, .size = range.size}; }  ///< of the parameter
-    bool half() const { return !master.is_same(tensor); }
   };
   /// Its gradient, in the type of the update.
   at::Tensor gradient_of(const Fragment& fragment) const;
@@ -111,15 +107,13 @@ class ChunkOptimizer {
   template <typename Use>
   void for_each_state(const Use& use) const;
   void gather_parameters();
-  void count_elements();
 
   OptimizerCarrier carrier_;
   std::vector<PlacedParameter> parameters_;
   DistributedDataParallel& ddp_;
   Mesh& mesh_;
   Timers& timers_;
-  bool sequence_;
-  bool sharded_;
+  ChunkOptions options_;
   std::vector<UpdateShard> shards_;  ///< under ZeRO, by arena
   std::vector<Fragment> fragments_;
   std::vector<ParameterGroup> groups_;

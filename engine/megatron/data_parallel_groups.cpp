@@ -2,9 +2,10 @@
 #include "accrue/megatron/data_parallel_groups.h"
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/empty.h>
 
 #include <stdexcept>
+
+#include "comm/gathered.h"
 
 namespace accrue::megatron {
 
@@ -35,13 +36,8 @@ TensorTree gather_across_data_parallel_groups(const TensorTree& tree, Communicat
   }
   at::Tensor own = tree.tensor().detach();
   if (own.dim() == 0) own = own.reshape({1});
-  own = own.contiguous();
-  std::vector<std::int64_t> sizes = own.sizes().vec();
   // [N, ...] -> [ranks N, ...], in rank order.
-  sizes.front() *= data.size();
-  at::Tensor all = at::empty(sizes, own.options());
-  data.all_gather(all, own);
-  return all;
+  return gathered(data, own.contiguous()).flatten(0, 1);
 }
 
 }  // namespace accrue::megatron

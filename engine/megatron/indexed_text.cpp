@@ -8,6 +8,7 @@
 #include <functional>
 #include <span>
 #include <stdexcept>
+#include <type_traits>
 
 #include "accrue/run/data/bert_dataset.h"
 #include "accrue/run/data/blend.h"
@@ -113,13 +114,16 @@ std::optional<MaskingIdentity> masking_identity(const Request& request) {
 }
 
 /// Returns the index of a prefix; it is kept in data_cache_path if that is set.
-template <typename Keep, typename Build>
-auto index_of(const std::string& prefix, const Request& request, Keep keep, Build build) {
+template <typename Build>
+auto index_of(const std::string& prefix, const Request& request, const Build& build) {
   const std::string& folder = request.loader.data_cache_path;
   if (folder.empty()) return taken(build());
   DatasetIdentity identity = identity_of(prefix, request, masking_identity(request));
   identity.corpus = taken(mark_of_corpus(prefix));
-  return taken(keep(folder, identity, build));
+  if constexpr (std::is_same_v<decltype(build()), Result<GptIndex>>)
+    return taken(kept_index(folder, identity, build));
+  else
+    return taken(kept_sentence_index(folder, identity, build));
 }
 
 Samples gpt(const std::string& prefix, std::shared_ptr<const IndexedDataset> dataset, const SplitBounds& bounds,
@@ -127,11 +131,7 @@ Samples gpt(const std::string& prefix, std::shared_ptr<const IndexedDataset> dat
   const GptIndexRequest wanted{
       .sequence_length = request.model.context, .samples = request.samples, .seed = request.loader.seed};
   const auto build = [&] { return build_gpt_index(*dataset, elements_of(bounds, dataset->sequences()), wanted); };
-  auto index = index_of(
-      prefix, request,
-      [](const std::filesystem::path& folder, const DatasetIdentity& identity,
-         const std::function<Result<GptIndex>()>& made) { return kept_index(folder, identity, made); },
-      build);
+  auto index = index_of(prefix, request, build);
   auto set = std::make_shared<const GptDataset>(std::move(dataset), std::move(index), wanted);
   return {set->size(), [set](std::int64_t sample) {
             const auto text = taken(set->text(sample));
@@ -155,11 +155,7 @@ Samples sentences(const std::string& prefix, std::shared_ptr<const IndexedDatase
   const ModelKind kind = request.model.kind;
   const auto rule = taken(Set::index_request(wanted));
   const auto build = [&] { return build_sentence_index(*dataset, elements_of(bounds, dataset->documents()), rule); };
-  auto index = index_of(
-      prefix, request,
-      [](const std::filesystem::path& folder, const DatasetIdentity& identity,
-         const std::function<Result<IndexArray>()>& made) { return kept_sentence_index(folder, identity, made); },
-      build);
+  auto index = index_of(prefix, request, build);
   auto set =
       std::make_shared<const Set>(taken(Set::create(std::move(dataset), std::move(index), wanted, special_of(prefix))));
   return {set->size(), [set, kind, to_batch](std::int64_t sample) {

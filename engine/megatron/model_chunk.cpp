@@ -28,11 +28,6 @@ void refuse_padding_before_tokens(const at::Tensor& mask) {
         "each sees, which a GPT of a ModelSpec needs for that: add it in get_batch(), or pad on the right");
 }
 
-at::Tensor given(const Batch& batch, const char* key) {
-  const auto found = batch.find(key);
-  return found == batch.end() ? at::Tensor() : found->second;
-}
-
 const at::Tensor& needed(const Batch& batch, const char* key) {
   const auto found = batch.find(key);
   if (found == batch.end()) throw std::invalid_argument(std::string("the model needs \"") + key + "\" of the batch");
@@ -47,20 +42,21 @@ at::Tensor padding_of(const at::Tensor& mask) {
 /// A batch of Megatron's names as a model's own.
 accrue::Batch own_batch(const Batch& batch, ModelKind kind) {
   accrue::Batch own;
-  own.targets = given(batch, "labels");
+  own.targets = find_tensor(batch, "labels");
   switch (kind) {
     case ModelKind::gpt:
       own.inputs = needed(batch, "tokens");
-      own.positions = given(batch, "positions");
-      own.document_starts = given(batch, "document_starts");
-      if (const at::Tensor mask = given(batch, "attention_mask"); mask.defined() && !own.document_starts.defined())
+      own.positions = find_tensor(batch, "positions");
+      own.document_starts = find_tensor(batch, "document_starts");
+      if (const at::Tensor mask = find_tensor(batch, "attention_mask");
+          mask.defined() && !own.document_starts.defined())
         refuse_padding_before_tokens(mask);
       break;
     case ModelKind::bert:
       own.inputs = needed(batch, "tokens");
-      own.types = given(batch, "types");
-      own.padding = given(batch, "padding_mask");
-      own.order = given(batch, "is_random");
+      own.types = find_tensor(batch, "types");
+      own.padding = find_tensor(batch, "padding_mask");
+      own.order = find_tensor(batch, "is_random");
       break;
     case ModelKind::t5:
       own.inputs = needed(batch, "text_enc");
@@ -159,6 +155,11 @@ class ClassifierChunk final : public ModelChunk {
 };
 
 }  // namespace
+
+at::Tensor find_tensor(const Batch& batch, const char* name) {
+  const auto found = batch.find(name);
+  return found == batch.end() ? at::Tensor() : found->second;
+}
 
 DataIter::DataIter(std::vector<Batch> batches)
     : next_([batches = std::move(batches), i = std::size_t{0}]() mutable -> std::optional<Batch> {

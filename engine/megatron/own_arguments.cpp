@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "megatron/own_arguments.h"
 
-#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -15,53 +14,20 @@ namespace {
   throw std::invalid_argument("other_megatron_args: " + std::string(name) + " " + message);
 }
 
-/// Names that an Accelerator reads, beside those of fields and those with one value.
-constexpr std::string_view own_names[] = {"eod_mask_loss",
-                                          "reset_position_ids",
-                                          "reset_attention_mask",
-                                          "calculate_per_token_loss",
-                                          "fp16",
-                                          "bf16",
-                                          "loss_scale",
-                                          "initial_loss_scale",
-                                          "min_loss_scale",
-                                          "loss_scale_window",
-                                          "hysteresis",
-                                          "log_params_norm",
-                                          "log_num_zeros_in_grad",
-                                          "timing_log_level",
-                                          "recompute_granularity",
-                                          "recompute_method",
-                                          "recompute_num_layers",
-                                          "distribute_saved_activations",
-                                          "hidden_dropout",
-                                          "attention_dropout",
-                                          "lr_warmup_init",
-                                          "lr_wsd_decay_style",
-                                          "lr_wsd_decay_iters",
-                                          "lr_wsd_decay_samples",
-                                          "decoupled_lr",
-                                          "decoupled_min_lr",
-                                          "overlap_grad_reduce",
-                                          "overlap_param_gather",
-                                          "use_checkpoint_opt_param_scheduler",
-                                          "override_opt_param_scheduler"};
-
-/// The argument's key in a spec of defaults. A number and a choice must be in the key's range, as in a run.
-RunSpec spec_with(const MegatronArgumentValue& given, const std::string& value) {
-  RunSpec spec;
+/// Sets the argument's key of the spec. A number and a choice must be in the key's range, as in a run.
+void set_key(RunSpec& spec, const MegatronArgumentValue& given, const std::string& value) {
   std::vector<Finding> findings;
   set_field(spec, std::string(given.argument->key) + "=" + value, findings);
   for (const Finding& wrong : findings)
     refuse_argument(given.argument->name, "gives " + wrong.key + ", which " + wrong.message + " (found " + wrong.found +
                                               ", expected " + wrong.expected + ")");
-  return spec;
 }
 
 void check_range(const MegatronArgumentValue& given) {
   const bool number = std::holds_alternative<std::int64_t>(given.value) || std::holds_alternative<double>(given.value);
   const bool in_updates = given.argument->key == "schedule.decay_fraction";  // set_rates() knows of how many
-  if (number && !given.argument->key.empty() && !in_updates) spec_with(given, format_value(given.value));
+  RunSpec spec;
+  if (number && !given.argument->key.empty() && !in_updates) set_key(spec, given, format_value(given.value));
 }
 
 /// Says that an Accelerator ignores the overlap options of a whole run.
@@ -80,7 +46,9 @@ void set_tail(const ResolvedMegatron& resolved, std::int64_t global_batch, Sched
   if (const MegatronArgumentValue* style = resolved.argument("lr_wsd_decay_style")) {
     const std::string word = std::get<std::string>(style->value);
     const std::string own = word == "minus_sqrt" ? "minus-square-root" : word;
-    schedule.decay_tail = spec_with(*style, own).schedule.decay_tail;
+    RunSpec spec;
+    set_key(spec, *style, own);
+    schedule.decay_tail = spec.schedule.decay_tail;
   }
   const MegatronArgumentValue* updates = resolved.argument("lr_wsd_decay_iters");
   const MegatronArgumentValue* samples = resolved.argument("lr_wsd_decay_samples");
@@ -109,10 +77,8 @@ void check_tail(const ResolvedMegatron& resolved, const ScheduleSpec& schedule) 
 void check_arguments(const ResolvedMegatron& resolved) {
   for (const MegatronArgumentValue& each : resolved.arguments) {
     const MegatronArgument& argument = *each.argument;
-    const bool own =
-        !argument.field.empty() || !argument.only.empty() || std::ranges::count(own_names, argument.name) > 0;
     // One that only a whole run has a use for would change nothing here.
-    if (!own)
+    if (argument.field.empty() && argument.only.empty() && !argument.in_program)
       refuse_argument(argument.name, "is \"" + std::string(argument.key) +
                                          "\" of a spec; in a program of your own it belongs to the model, the "
                                          "optimizer or the loader that you prepare");
@@ -123,16 +89,12 @@ void check_arguments(const ResolvedMegatron& resolved) {
 
 void set_recompute(const ResolvedMegatron& resolved, ParallelSpec& parallel) {
   if (*resolved.effective.recompute_activations) parallel.recompute = RecomputeKind::selective;
-  const auto given = [&](std::string_view name) -> std::optional<ParallelSpec> {
-    const MegatronArgumentValue* found = resolved.argument(name);
-    if (found == nullptr) return std::nullopt;
-    return spec_with(*found, format_value(found->value)).parallel;
-  };
-  if (const auto of = given("recompute_granularity")) parallel.recompute = of->recompute;
-  if (const auto of = given("recompute_method")) parallel.recompute_method = of->recompute_method;
-  if (const auto of = given("recompute_num_layers")) parallel.recompute_layers = of->recompute_layers;
-  if (const auto of = given("distribute_saved_activations"))
-    parallel.distribute_saved_activations = of->distribute_saved_activations;
+  RunSpec spec;
+  spec.parallel = parallel;
+  for (const char* name :
+       {"recompute_granularity", "recompute_method", "recompute_num_layers", "distribute_saved_activations"})
+    if (const MegatronArgumentValue* given = resolved.argument(name)) set_key(spec, *given, format_value(given->value));
+  parallel = spec.parallel;
 }
 
 bool set_dropout(const ResolvedMegatron& resolved, ModelSpec& model) {

@@ -8,9 +8,9 @@
 #include <stdexcept>
 
 #include "accrue/run/base/counted.h"
-#include "accrue/run/facts/sample_order.h"
 #include "megatron/accelerator_impl.h"
 #include "megatron/indexed_text.h"
+#include "models/evaluation_mode.h"
 
 namespace accrue::megatron {
 
@@ -20,13 +20,12 @@ PreparedLoader::Iterator& PreparedLoader::Iterator::operator++() {
 }
 
 std::int64_t PreparedLoader::length() const {
-  const std::int64_t all = rows_ * replicas_;
-  return cyclic_ || last_ == LastBatch::drop ? data_.samples / all : (data_.samples + all - 1) / all;
+  return order_.batches_per_epoch();
 }
 
 void PreparedLoader::continue_after(std::int64_t consumed_samples) {
   // Batches of all replicas: epoch = b / length, place in it = b mod length.
-  const std::int64_t batches = consumed_samples / (rows_ * replicas_);
+  const std::int64_t batches = consumed_samples / (order_.micro_batch * order_.world);
   epoch_ = batches / length();
   position_ = batches % length();
 }
@@ -37,39 +36,28 @@ std::optional<Batch> PreparedLoader::next() {
     ++epoch_;
     return std::nullopt;
   }
+  const std::int64_t position = position_++;
   if (cyclic_) {
-    cyclic_->continue_after((epoch_ * length() + position_) * rows_ * replicas_);
-    ++position_;
+    cyclic_->continue_after(order_.consumed_before(epoch_, position));
     std::vector<std::int64_t> samples;
-    while (std::ssize(samples) < rows_) {
+    while (std::ssize(samples) < order_.micro_batch) {
       const SampleBatch micro_batch = cyclic_->next();
       samples.insert(samples.end(), micro_batch.begin(), micro_batch.end());
     }
     return data_.fetch(samples);
   }
-  const SamplePermutation permutation(data_.samples, seed_, static_cast<std::uint64_t>(epoch_));
-  // Batch p of replica r begins at (p W + r) rows of the epoch's order.
-  const std::int64_t first = (position_ * replicas_ + replica_) * rows_;
-  std::vector<std::int64_t> samples;
-  std::int64_t real = 0;
-  for (std::int64_t row = first; row < first + rows_; ++row) {
-    const bool is_real = row < data_.samples;
-    const std::int64_t index = is_real ? row : row % data_.samples;
-    samples.push_back(shuffle_ ? permutation(index) : index);
-    real += is_real ? 1 : 0;
-  }
-  const std::int64_t all = rows_ * replicas_;
-  const std::int64_t left = data_.samples - position_ * all;
-  ++position_;
-  Batch batch = data_.fetch(samples);
+  Batch batch = data_.fetch(order_.batch(epoch_, position, replica_));
+  const std::int64_t rows = order_.micro_batch, all = rows * order_.world;
+  const std::int64_t left = order_.samples - position * all;
   if (left >= all) return batch;
-  at::Tensor mask = at::ones({rows_}, at::kLong);
-  mask.narrow(0, real, rows_ - real).zero_();
+  const std::int64_t real = order_.fresh(position, replica_);
+  at::Tensor mask = at::ones({rows}, at::kLong);
+  mask.narrow(0, real, rows - real).zero_();
   // A last batch of `left` samples in `all` rows: each real row weighs all / left, so the mean over all rows of all
   // replicas is the mean over the samples.
   batch["row_weight"] =
       mask.to(at::kDouble) * (static_cast<double>(all) / static_cast<double>(left));  // of every replica
-  if (real < rows_) batch["row_mask"] = mask;
+  if (real < rows) batch["row_mask"] = mask;
   return batch;
 }
 
@@ -101,37 +89,42 @@ MegatronDataset AcceleratorImpl::indexed_data(const MegatronLMDummyDataLoader& l
 
 PreparedLoader AcceleratorImpl::make_loader(const LoaderSource& source, std::size_t which) {
   PreparedLoader loader;
-  loader.seed_ = options.seed;
-  loader.rows_ = micro_batch * num_micro_batches;
-  loader.replicas_ = mesh.grid().data;
+  const bool drops = options.last_batch == LastBatch::drop;
+  loader.order_ = {.micro_batch = micro_batch * num_micro_batches,
+                   .world = mesh.grid().data,
+                   .shuffle = false,
+                   .seed = options.seed,
+                   .uneven = drops ? UnevenRanks::drop : UnevenRanks::repeat,
+                   .split_batches = true,
+                   .fill_alone = true};
   loader.replica_ = mesh.data().rank();
-  loader.last_ = options.last_batch;
   if (const auto* dummy = std::get_if<MegatronLMDummyDataLoader>(&source)) {
     loader.data_ = indexed_data(*dummy, which);
     indexed_samples[which] = loader.data_.samples;
   } else {
     const auto& map = std::get<accelerate::MapLoader<Batch>>(source);
     loader.data_ = {map.samples, map.fetch};
-    loader.shuffle_ = map.options.shuffle;
+    loader.order_.shuffle = map.options.shuffle;
   }
+  loader.order_.samples = loader.data_.samples;
   if (loader.length() < 1)
     throw std::invalid_argument("data loader " + std::to_string(which + 1) + " has " +
                                 std::to_string(loader.data_.samples) + " samples; one batch of all replicas takes " +
-                                std::to_string(loader.rows_ * loader.replicas_));
+                                std::to_string(global_batch));
   if (const auto* dummy = std::get_if<MegatronLMDummyDataLoader>(&source);
       dummy && dummy->dataloader_type == "cyclic") {
     const SamplerShape shape{.total_samples = loader.data_.samples,
                              .micro_batch_size = micro_batch,
                              .data_parallel_rank = loader.replica_,
-                             .data_parallel_size = loader.replicas_};
+                             .data_parallel_size = mesh.grid().data};
+    loader.order_.uneven = UnevenRanks::drop;
     loader.cyclic_ = CyclicSampler::create(shape, dummy->data_sharding).value();
   }
   if (const auto& consumed = plugin().consumed_samples; consumed && which < consumed->size()) {
     const std::int64_t samples = (*consumed)[which];
-    if (samples < 0 || samples % (loader.rows_ * loader.replicas_) != 0)
+    if (samples < 0 || samples % global_batch != 0)
       throw std::invalid_argument("consumed_samples[" + std::to_string(which) + "] = " + std::to_string(samples) +
-                                  " is no multiple of a batch of all replicas, " +
-                                  std::to_string(loader.rows_ * loader.replicas_));
+                                  " is no multiple of a batch of all replicas, " + std::to_string(global_batch));
     // A sampler of Megatron-LM's that gives each sample once ends there; own data and a cyclic one begin anew.
     if (std::holds_alternative<MegatronLMDummyDataLoader>(source) && !loader.cyclic_ && samples > 0 &&
         samples >= loader.data_.samples)
@@ -147,8 +140,7 @@ PreparedLoader AcceleratorImpl::make_loader(const LoaderSource& source, std::siz
 }
 
 Evaluation AcceleratorImpl::evaluate(PreparedLoader& loader) {
-  const bool was_training = all_chunks->is_training();
-  all_chunks->eval();
+  const EvaluationMode mode(*all_chunks);
   Evaluation evaluation{.iteration = progress.iteration};
   const std::int64_t batches = *plugin().eval_iters;
   for (std::int64_t i = 0; i < batches; ++i) {
@@ -166,7 +158,6 @@ Evaluation AcceleratorImpl::evaluate(PreparedLoader& loader) {
     }
   }
   for (auto& each : evaluation.losses) each.second /= static_cast<double>(batches);
-  all_chunks->train(was_training);
   return evaluation;
 }
 

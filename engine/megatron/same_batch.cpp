@@ -9,6 +9,7 @@
 #include <string>
 
 #include "accrue/run/base/sha256.h"
+#include "comm/gathered.h"
 
 namespace accrue::megatron {
 namespace {
@@ -45,9 +46,9 @@ void demand_same_batch(const Batch& batch, const Mesh& mesh) {
   if (axis.size() == 1) return;
   const std::string own = hash_of(batch);
   const auto length = static_cast<std::int64_t>(own.size());
-  at::Tensor mine = at::empty({length}, at::kByte), all = at::empty({axis.size(), length}, at::kByte);
+  at::Tensor mine = at::empty({length}, at::kByte);
   std::ranges::copy(own, mine.mutable_data_ptr<std::uint8_t>());
-  axis.all_gather(all, mine, CollectivePurpose::check);
+  const at::Tensor all = gathered(axis, mine, CollectivePurpose::check);
   const std::uint8_t* const first = all.const_data_ptr<std::uint8_t>();
   for (std::int64_t rank = 1; rank < axis.size(); ++rank) {
     if (std::equal(first, first + length, first + rank * length)) continue;

@@ -15,10 +15,8 @@ void write_scalars(AcceleratorImpl& impl, const ModelOutput& out, double lr, dou
   const bool all = writes && *resolved.effective.set_all_logging_options;
   Update update{.lr = lr, .grad_norm = impl.progress.grad_norm, .losses = {out.losses.begin(), out.losses.end()}};
   if (writes && resolved.argument_or("log_params_norm", all)) update.parameter_norm = impl.optimizer->parameter_norm();
-  if (writes && resolved.argument_or("log_num_zeros_in_grad", all)) {
-    const auto timing = impl.timers.run("optimizer-count-zeros");
-    update.gradient_zeros = impl.optimizer->zeros_in_gradients();
-  }
+  if (writes && resolved.argument_or("log_num_zeros_in_grad", all))
+    impl.timers.time("optimizer-count-zeros", [&] { update.gradient_zeros = impl.optimizer->zeros_in_gradients(); });
   if (!impl.tensorboard) return;
   if (impl.loss_scale.enabled()) update.loss_scale = impl.loss_scale.scale;
   UpdateFacts facts{.batch_size = static_cast<double>(impl.global_batch),

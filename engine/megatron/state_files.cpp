@@ -253,12 +253,7 @@ Result<void> Accelerator::save_state(const fs::path& folder) {
     return impl.mesh.speaks() ? make_way(folder, content.cursor.mark()) : Result<void>();
   });
   if (ready = accelerate::agreed(std::move(ready), world, folder); !ready) return ready;
-  const auto saved = [&] {
-    const auto untimed = world.untimed();  // the ranks wait for each other's disks
-    auto result = save_checkpoint(folder, content, machine_identity(impl.mesh), states_kept, world);
-    world.barrier();  // rank 0 removes old states last
-    return result;
-  }();
+  const auto saved = save_checkpoint(folder, content, machine_identity(impl.mesh), states_kept, world);
   if (!saved) return tl::unexpected(saved.error());
   if (saved->retention) warn(impl, "older states were left in place: " + saved->retention->text());
   return {};

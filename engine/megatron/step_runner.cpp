@@ -12,6 +12,7 @@
 #include <string>
 
 #include "megatron/same_batch.h"
+#include "pipeline/forward_pass.h"
 #include "pipeline/message_link.h"
 
 namespace accrue::megatron {
@@ -25,16 +26,6 @@ accrue::Batch computed_batch() {
   return batch;
 }
 
-void check(const LossOut& out) {
-  if (!out.loss.defined() || out.loss.numel() != 1)
-    throw std::invalid_argument("loss_func() must give a loss of one element");
-  if (at::GradMode::is_enabled() && !out.loss.requires_grad())
-    throw std::invalid_argument("loss_func() gave a loss that no gradient leads back from: it was detached");
-  for (const auto& [name, value] : out.report)
-    if (name.empty() || !value.defined())
-      throw std::invalid_argument("loss_func() reports a loss without a name or a value");
-}
-
 void add(LossReport& sums, const LossReport& report) {
   for (const auto& [name, value] : report) {
     const auto found = std::ranges::find(sums, name, &LossReport::value_type::first);
@@ -46,6 +37,16 @@ void add(LossReport& sums, const LossReport& report) {
 }
 
 }  // namespace
+
+void check_loss(const LossOut& out) {
+  if (!out.loss.defined() || out.loss.numel() != 1)
+    throw std::invalid_argument("the loss function must give a loss of one element");
+  if (at::GradMode::is_enabled() && !out.loss.requires_grad())
+    throw std::invalid_argument("the loss function gave a loss that no gradient leads back from: it was detached");
+  for (const auto& [name, value] : out.report)
+    if (name.empty() || !value.defined())
+      throw std::invalid_argument("the loss function reports a loss without a name or a value");
+}
 
 /// Times how long this thread waits in each call. A receive ends when the message has arrived. A send is only started,
 /// so its timer contains the copy of a tensor that is not contiguous, and the wait for an older send while three are in
@@ -125,7 +126,7 @@ class StepRunner::ChunkPart final : public ModelPart {
     const StepRunnerOptions& options = runner_.options_;
     const LossOut out =
         options.loss ? options.loss(out_.batch, out_.outputs) : runner_.step_.loss_func(out_.batch, out_.outputs);
-    check(out);
+    check_loss(out);
     StepSums& sums = runner_.work_->sums;
     add(sums.report, out.report);
     sums.finite = sums.finite && at::isfinite(out.loss.detach()).item<bool>();
@@ -192,27 +193,18 @@ StepSums StepRunner::evaluate(const std::vector<Batch>& micro_batches) {
 
 at::Tensor StepRunner::logits(const Batch& batch) {
   const at::NoGradGuard no_grad;
-  const std::int64_t stages = mesh_.grid().pipeline, stage = mesh_.at().pipeline;
-  at::Tensor logits;
-  for (std::size_t i = 0; i < chunks_.size(); ++i) {
-    ModelChunk& chunk = *chunks_[i];
-    const auto index = static_cast<std::int64_t>(i);
-    const bool first = index == 0 && stage == 0, last = i + 1 == chunks_.size() && stage + 1 == stages;
-    at::Tensor received;
-    if (!first) {
-      received = chunk.empty_input(batch);
-      link_->receive({PipelineAction::receive_input, 0, index, (stage + stages - 1) % stages}, received);
-    }
-    chunk.set_input_tensor(received);
-    const Tensors outputs = chunk.forward(batch);
-    if (last)
-      logits = chunk.logits(outputs).contiguous();
-    else
-      link_->send({PipelineAction::send_output, 0, index, (stage + 1) % stages}, outputs.at(0));
-  }
+  Communicator& pipeline = mesh_.pipeline();
+  const std::int64_t stages = pipeline.size();
+  at::Tensor logits = forward_pass(
+      *link_, pipeline, chunks_.size(), [&](std::size_t i) { return chunks_[i]->empty_input(batch); },
+      [&](std::size_t i, const at::Tensor& received) {
+        chunks_[i]->set_input_tensor(received);
+        const Tensors outputs = chunks_[i]->forward(batch);
+        const bool last = mesh_.last_stage() && i + 1 == chunks_.size();
+        return last ? chunks_[i]->logits(outputs).contiguous() : outputs.at(0);
+      });
   if (stages == 1) return logits;
   link_->finish();
-  Communicator& pipeline = mesh_.pipeline();
   // [rows, positions, vocabulary / t, type] of the logits, which other stages cannot know.
   at::Tensor shape = at::zeros({4}, at::kLong);
   if (logits.defined())
@@ -232,20 +224,12 @@ StepSums StepRunner::run(const std::vector<Batch>& micro_batches, bool backward)
   const auto timing = timers_.run("forward-backward");
   const PipelineShape shape = pipeline_shape(options_.parallel, count);
   std::vector<PipelineOperation> operations = executor_->operations(shape);
-  if (backward) {
-    executor_->run(operations, *work_);
-  } else {
+  if (!backward)
     std::erase_if(operations, [](const PipelineOperation& each) {
       return each.action == PipelineAction::backward || each.action == PipelineAction::send_gradient ||
              each.action == PipelineAction::receive_gradient;
     });
-    // The executor's end frees what forwards kept for their backwards.
-    std::vector<ModelPart*> parts;
-    for (const auto& part : parts_) parts.push_back(part.get());
-    WindowExecutor forward(parts, mesh_.grid().pipeline, mesh_.at().pipeline, link_.get());
-    forward.stop_counting_kept();
-    forward.run(operations, *work_);
-  }
+  executor_->run(operations, *work_);
   StepSums sums = std::move(work_->sums);
   work_->sums = {};
   work_->micro_batches = nullptr;

@@ -34,6 +34,10 @@ struct StepRunnerOptions {
   LossFunction loss;             ///< replaces the step's own; empty: none
 };
 
+/// Errors: throws std::invalid_argument for a loss that is no single element or has no graph, and for a report without
+/// a name or a value.
+void check_loss(const LossOut& out);
+
 class StepRunner {
  public:
   /// All but the options must outlive this.

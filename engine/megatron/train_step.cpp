@@ -11,11 +11,9 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/mse_loss.h>
-#include <ATen/ops/ones.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
-#include <ATen/ops/zeros_like.h>
 
 #include <stdexcept>
 
@@ -34,11 +32,6 @@ const at::Tensor& required(const Batch& batch, const char* key, const char* step
   return found->second;
 }
 
-at::Tensor optional(const Batch& batch, const char* key) {
-  const auto found = batch.find(key);
-  return found == batch.end() ? at::Tensor() : found->second;
-}
-
 /// Tensors of a type under the same names; an indexed dataset's are int64.
 Batch taken(const Batch& batch, std::initializer_list<const char*> keys, const char* step) {
   Batch all;
@@ -48,9 +41,9 @@ Batch taken(const Batch& batch, std::initializer_list<const char*> keys, const c
 
 /// Rows that only fill up a batch count in no loss.
 void leave_out_padding_rows(Batch& made, const Batch& raw) {
-  if (const at::Tensor weights = optional(raw, "row_weight"); weights.defined()) made["row_weight"] = weights;
+  if (const at::Tensor weights = find_tensor(raw, "row_weight"); weights.defined()) made["row_weight"] = weights;
   if (!made.contains("loss_mask")) return;
-  if (const at::Tensor rows = optional(raw, "row_mask"); rows.defined())
+  if (const at::Tensor rows = find_tensor(raw, "row_mask"); rows.defined())
     made["loss_mask"] = made.at("loss_mask") * rows.to(made.at("loss_mask").scalar_type()).unsqueeze(1);
 }
 
@@ -62,7 +55,7 @@ void leave_out_padding_before(Batch& batch, const at::Tensor& real) {
   if (!first.any().item<bool>()) return;
   const at::Tensor places = at::arange(real.size(1), first.options()).expand({real.size(0), real.size(1)});
   at::Tensor starts = at::where(places < first, places, first.expand_as(places));
-  if (const at::Tensor documents = optional(batch, "document_starts"); documents.defined())
+  if (const at::Tensor documents = find_tensor(batch, "document_starts"); documents.defined())
     starts = at::maximum(starts, documents);
   batch["document_starts"] = starts.contiguous();
 }
@@ -121,7 +114,7 @@ const at::Tensor& output(const Tensors& outputs, std::size_t i, const char* step
 }  // namespace
 
 double row_share(const Batch& batch) {
-  const at::Tensor weights = optional(batch, "row_weight");
+  const at::Tensor weights = find_tensor(batch, "row_weight");
   return weights.defined() ? weights.mean().item<double>() : 1.0;
 }
 
@@ -144,7 +137,7 @@ Batch GPTTrainStep::get_batch(DataIter& data) {
     batch["tokens"] = text.narrow(1, 0, text.size(1) - 1).contiguous();
     batch["labels"] = text.narrow(1, 1, text.size(1) - 1).contiguous();
     for (const char* key : {"positions", "document_starts"})
-      if (const at::Tensor each = optional(raw, key); each.defined()) batch[key] = each;
+      if (const at::Tensor each = find_tensor(raw, key); each.defined()) batch[key] = each;
   } else {
     batch["tokens"] = required(raw, "input_ids", "GPTTrainStep").to(at::kLong).contiguous();
     options.eod_mask_loss = args_.eod_token.has_value();
@@ -156,10 +149,10 @@ Batch GPTTrainStep::get_batch(DataIter& data) {
   if (masks.document_starts.defined()) batch["document_starts"] = masks.document_starts;
   batch["loss_mask"] = masks.loss_mask;
   if (!args_.megatron_dataset_flag) {
-    const at::Tensor labels = optional(raw, "labels");
+    const at::Tensor labels = find_tensor(raw, "labels");
     batch["labels"] = labels.defined() ? shifted_left(labels.to(at::kLong), ignored)
                                        : shifted_left(batch["tokens"], args_.eod_token.value_or(ignored));
-    if (const at::Tensor real = optional(raw, "attention_mask"); real.defined()) {
+    if (const at::Tensor real = find_tensor(raw, "attention_mask"); real.defined()) {
       const at::Tensor next = shifted_left(real.to(at::kLong), 1);
       // A position counts if it and the token that it predicts are real.
       batch["loss_mask"] = batch["loss_mask"] * (real * next).to(at::kFloat);
@@ -169,7 +162,7 @@ Batch GPTTrainStep::get_batch(DataIter& data) {
     }
     batch["loss_mask"] = batch["loss_mask"] * (batch["labels"] != ignored).to(at::kFloat);
   }
-  if (const at::Tensor given = optional(raw, "loss_mask"); given.defined())
+  if (const at::Tensor given = find_tensor(raw, "loss_mask"); given.defined())
     batch["loss_mask"] = batch["loss_mask"] * given.to(at::kFloat);
   leave_out_padding_rows(batch, raw);
   return batch;
@@ -190,18 +183,19 @@ Batch BertTrainStep::get_batch(DataIter& data) {
   } else {
     batch["tokens"] = required(raw, "input_ids", "BertTrainStep").to(at::kLong);
     batch["padding_mask"] = required(raw, "attention_mask", "BertTrainStep").to(at::kLong);
-    if (const at::Tensor types = optional(raw, "token_type_ids"); types.defined()) batch["types"] = types.to(at::kLong);
-    if (const at::Tensor labels = optional(raw, "labels"); labels.defined()) {
+    if (const at::Tensor types = find_tensor(raw, "token_type_ids"); types.defined())
+      batch["types"] = types.to(at::kLong);
+    if (const at::Tensor labels = find_tensor(raw, "labels"); labels.defined()) {
       batch["labels"] = labels;
       if (args_.pretraining) batch["loss_mask"] = (labels != ignored).to(at::kFloat);
     }
-    if (const at::Tensor order = optional(raw, "next_sentence_label"); order.defined())
+    if (const at::Tensor order = find_tensor(raw, "next_sentence_label"); order.defined())
       batch["is_random"] = order.to(at::kLong);
   }
   batch["attention_mask"] = bert_extended_attention_mask(batch.at("padding_mask"));
   if (!args_.binary_head && args_.pretraining) batch.erase("types");
   leave_out_padding_rows(batch, raw);
-  if (const at::Tensor rows = optional(raw, "row_mask"); rows.defined()) {
+  if (const at::Tensor rows = find_tensor(raw, "row_mask"); rows.defined()) {
     batch["row_mask"] = rows;
     if (batch.contains("is_random")) batch["is_random"] = batch["is_random"].masked_fill(rows == 0, -1);
   }
@@ -226,7 +220,7 @@ LossOut BertTrainStep::loss_func(const Batch& batch, const Tensors& outputs) {
 LossOut BertTrainStep::classifier_loss(const Batch& batch, const at::Tensor& logits) const {
   at::Tensor labels = required(batch, "labels", "BertTrainStep");
   at::Tensor given = logits.to(at::promote_types(logits.scalar_type(), at::kFloat));
-  if (const at::Tensor rows = optional(batch, "row_mask"); rows.defined()) {
+  if (const at::Tensor rows = find_tensor(batch, "row_mask"); rows.defined()) {
     const at::Tensor kept = rows.nonzero().view({-1});
     labels = labels.index_select(0, kept);
     given = given.index_select(0, kept);
@@ -257,7 +251,7 @@ Batch T5TrainStep::get_batch(DataIter& data) {
   } else {
     const at::Tensor labels = required(raw, "labels", "T5TrainStep").to(at::kLong);
     batch["text_enc"] = required(raw, "input_ids", "T5TrainStep").to(at::kLong);
-    const at::Tensor given = optional(raw, "decoder_input_ids");
+    const at::Tensor given = find_tensor(raw, "decoder_input_ids");
     batch["text_dec"] = given.defined() ? given.to(at::kLong) : shifted_right(labels);
     batch["labels"] = labels;
     batch["loss_mask"] = (labels != ignored).to(at::kFloat);
@@ -272,6 +266,12 @@ Batch T5TrainStep::get_batch(DataIter& data) {
 
 LossOut T5TrainStep::loss_func(const Batch& batch, const Tensors& outputs) {
   return masked_loss(batch, output(outputs, 0, "T5TrainStep"), required(batch, "loss_mask", "T5TrainStep"), args_);
+}
+
+std::shared_ptr<AbstractTrainStep> built_in_step(ModelKind model, const TrainStepArgs& args) {
+  if (model == ModelKind::gpt) return std::make_shared<GPTTrainStep>(args);
+  if (model == ModelKind::bert) return std::make_shared<BertTrainStep>(args);
+  return model == ModelKind::t5 ? std::make_shared<T5TrainStep>(args) : nullptr;
 }
 
 }  // namespace accrue::megatron

@@ -121,10 +121,14 @@ std::unique_ptr<FlatOptimizer> make_flat_optimizer(const OptimizerSpec& spec, st
   return std::make_unique<FlatAdamW>(spec, std::move(segments), numel, options, path);
 }
 
+at::Tensor square_sum_of(const at::Tensor& tensor) {
+  return tensor.to(at::kDouble).square().sum();
+}
+
 at::Tensor tensor_square_sum(const at::Tensor& flat, std::span<const FlatRange> ranges) {
   const at::NoGradGuard no_grad;
   at::Tensor total = at::zeros({}, flat.options().dtype(at::kDouble));
-  for (const FlatRange& range : ranges) total.add_(part_of(flat, range).to(at::kDouble).square().sum());
+  for (const FlatRange& range : ranges) total.add_(square_sum_of(part_of(flat, range)));
   return total;
 }
 

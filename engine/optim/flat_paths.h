@@ -15,7 +15,9 @@ namespace accrue {
 std::unique_ptr<FlatOptimizer> make_flat_optimizer(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments,
                                                    std::int64_t numel, at::TensorOptions options, UpdatePath path);
 
-/// Returns the sum of squares over the ranges, float64 [], on the tensor's device, without reading it back.
+/// Returns the sum of squares, float64 [], on the tensor's device, without reading it back.
+at::Tensor square_sum_of(const at::Tensor& tensor);
+/// Does the same over ranges of a flat tensor.
 at::Tensor tensor_square_sum(const at::Tensor& flat, std::span<const FlatRange> ranges);
 
 }  // namespace accrue

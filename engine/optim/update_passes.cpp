@@ -14,6 +14,7 @@
 #include <string>
 
 #include "comm/device_loader.h"
+#include "optim/flat_paths.h"
 
 namespace accrue {
 namespace {
@@ -363,11 +364,6 @@ void lars_operators(const Piece<LarsStep>& piece) {
   p->sub_(change, step.lr);
   p.put_back();
   if (buffer->defined()) buffer.put_back();
-}
-
-/// [] in float64, on the tensor's device.
-at::Tensor square_sum_of(const at::Tensor& tensor) {
-  return tensor.to(at::kDouble).square().sum();
 }
 
 /// Two numbers [] per piece -> [pieces, 2].

@@ -56,6 +56,7 @@ void WindowExecutor::run(const std::vector<PipelineOperation>& operations, Windo
     }
   }
   if (stages_ > 1) link_->finish();
+  flights_.clear();  // of forwards without a backward
 }
 
 bool WindowExecutor::is_first_of_micro_step(const PipelineOperation& operation) const {

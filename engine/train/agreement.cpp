@@ -1,33 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of doubles, which transport NaN and infinity unchanged.
 #include "train/agreement.h"
-
-#include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <tuple>
-#include <vector>
 
 namespace accrue {
-namespace {
-
-template <std::size_t N>
-std::vector<std::array<double, N>> gather_rows(Communicator& axis, const std::array<double, N>& row) {
-  const auto columns = static_cast<std::int64_t>(N);
-  at::Tensor mine = at::empty({columns}, at::kDouble);
-  at::Tensor all = at::empty({axis.size(), columns}, at::kDouble);
-  std::copy(row.begin(), row.end(), mine.mutable_data_ptr<double>());
-  axis.all_gather(all, mine);
-  std::vector<std::array<double, N>> rows(static_cast<std::size_t>(axis.size()));
-  const double* at = all.const_data_ptr<double>();
-  for (auto& each : rows) {
-    std::copy(at, at + N, each.begin());
-    at += N;
-  }
-  return rows;
-}
-
-}  // namespace
 
 LossTally& LossTally::operator+=(const LossTally& other) {
   numerator += other.numerator;
@@ -81,22 +58,23 @@ Agreement agree(const Mesh& mesh, const WindowTally& tally) {
 
   Agreement agreed;
   WindowTally& total = agreed.total;
-  const auto rows = gather_rows(mesh.world(), sent);
+  const at::Tensor rows = rows_of_ranks(mesh.world(), sent);
   const RankList replicas = ranks_with_losses(mesh);
-  for (std::size_t rank = 0; rank < rows.size(); ++rank) {
+  for (std::int64_t rank = 0; rank < mesh.world().size(); ++rank) {
+    const double* const received = rows.const_data_ptr<double>() + rank * std::ssize(sent);
     TallyRow row;
-    std::copy_n(rows[rank].begin(), row.size(), row.begin());
+    std::copy_n(received, row.size(), row.begin());
     const WindowTally each = tally_of(row);
     if (each.non_finite_micro_step > 0 && agreed.non_finite_rank < 0) {
-      agreed.non_finite_rank = static_cast<std::int64_t>(rank);
+      agreed.non_finite_rank = rank;
       total.non_finite_micro_step = each.non_finite_micro_step;
     }
-    const double* const requested = rows[rank].data() + row.size();
+    const double* const requested = received + row.size();
     total.requests.checkpoint |= requested[0] > 0;
     total.requests.stop |= requested[1] > 0;
     total.requests.steps = std::max(total.requests.steps, static_cast<std::int64_t>(requested[2]));
     // Losses are counted once per replica, on its last stage.
-    if (!std::ranges::binary_search(replicas, static_cast<std::int64_t>(rank))) continue;
+    if (!std::ranges::binary_search(replicas, rank)) continue;
     total.counts.items += each.counts.items;
     total.counts.samples += each.counts.samples;
     total.micro_steps += each.micro_steps;
@@ -106,13 +84,6 @@ Agreement agree(const Mesh& mesh, const WindowTally& tally) {
     if (each.micro_steps > 0) ++agreed.ranks_with_loss;
   }
   return agreed;
-}
-
-std::array<double, 3> sum_over_ranks(Communicator& axis, const std::array<double, 3>& values) {
-  std::array<double, 3> sums{};
-  for (const auto& row : gather_rows(axis, values))
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += row[i];
-  return sums;
 }
 
 }  // namespace accrue

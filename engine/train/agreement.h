@@ -10,6 +10,7 @@
 #include "accrue/comm/mesh.h"
 #include "accrue/train/rank_channel.h"
 #include "train/loss_scaling.h"
+#include "update/rank_sums.h"
 
 namespace accrue {
 
@@ -51,8 +52,5 @@ Agreement agree(const Mesh& mesh, const WindowTally& tally);
 
 /// Replicas of this rank on the last stage, which has the losses.
 RankList ranks_with_losses(const Mesh& mesh);
-
-/// Sums element by element over all ranks, in rank order. Collective: the axis.
-std::array<double, 3> sum_over_ranks(Communicator& axis, const std::array<double, 3>& values);
 
 }  // namespace accrue

@@ -18,7 +18,7 @@
 #include "train/model_axis.h"
 #include "train/parameter_norms.h"
 #include "train/step_timer.h"
-#include "update/clip_factor.h"
+#include "update/judgement.h"
 
 namespace accrue {
 namespace {
@@ -32,7 +32,7 @@ struct Verdict {
   double loss = 0.0;
   NamedLosses losses;    ///< its parts
   NamedNumbers scalars;  ///< other reports of a train step
-  double norm = 0.0;     ///< of the normalised gradient, before clipping
+  Judgement gradient;
   StepOutcome outcome = StepOutcome::updated;
 };
 
@@ -58,19 +58,18 @@ NamedLosses parts_of_loss(const Training& training, const Agreement& agreed, dou
 
 /// Ranks with the same reduced gradient need no exchange. If they may differ, because they never reduce or have a
 /// deliberate fault, one non-finite gradient makes every rank skip the update.
-bool finite_everywhere(Training& training, double norm) {
-  const bool finite = std::isfinite(norm);
+bool finite_everywhere(Training& training, bool finite) {
   const bool alike =
       training.plan().knobs.reduce_when != ReduceWhen::never && training.spec().teaching.bug == Bug::none;
   if (alike || training.mesh.world().size() == 1) return finite;
-  return sum_over_ranks(training.mesh.world(), {finite ? 0.0 : 1.0, 0.0, 0.0})[0] == 0.0;
+  return sum_over_ranks(training.mesh.world(), finite ? 0.0 : 1.0) == 0.0;
 }
 
-/// The norm detects an overflow if losses are scaled, and otherwise determines the clipping. Both are then a factor in
-/// the update's own pass.
-const char* timer_of_norm(const Training& training) {
-  if (training.loss_scale.enabled()) return "optimizer-unscale-and-check-inf";
-  return training.spec().optimizer.clip_norm > 0.0 ? "optimizer-clip-main-grad" : nullptr;
+/// Whether the whole gradient is clipped, in this way.
+bool clips_by(ClipKind kind, const Training& training) {
+  const AccumulationKnobs& knobs = training.plan().knobs;
+  return training.spec().optimizer.clip_norm > 0.0 && knobs.clip_kind == kind && knobs.clip_stage != ClipStage::none &&
+         !training.driver.clips_partial_sums();
 }
 
 Verdict judge(Training& training, const WindowPass& pass) {
@@ -89,10 +88,15 @@ Verdict judge(Training& training, const WindowPass& pass) {
   // Ranks that never reduce divide their own sums by their own counts.
   const bool alone = training.plan().knobs.reduce_when == ReduceWhen::never;
   const double factor = training.scaling.factor(pass.last, alone ? divisor_of(mine.counts, second) : divisor);
-  verdict.factor = factor / training.loss_scale.factor();
+  verdict.factor = unscaled(training.loss_scale, factor);
   complete_gradients(training);
-  timed(training, timer_of_norm(training), [&] { verdict.norm = gradient_norm(training) * std::abs(verdict.factor); });
-  if (total.non_finite_micro_step > 0 || !std::isfinite(verdict.loss) || !finite_everywhere(training, verdict.norm))
+  const double max_norm = training.spec().optimizer.clip_norm;
+  timed(training, timer_of_norm(training.loss_scale.enabled(), max_norm > 0.0), [&] {
+    const double norm = gradient_norm(training) * std::abs(verdict.factor);
+    verdict.gradient = judge_norm(norm, clips_by(ClipKind::norm, training) ? max_norm : 0.0);
+  });
+  if (total.non_finite_micro_step > 0 || !std::isfinite(verdict.loss) ||
+      !finite_everywhere(training, verdict.gradient.finite()))
     verdict.outcome = StepOutcome::skipped_overflow;
   else if (divisor.items == 0)
     verdict.outcome = StepOutcome::skipped_empty;
@@ -166,46 +170,30 @@ UpdateRates rates_at(const Training& training, const MicroPlan& plan) {
   return rates;
 }
 
-/// Under ZeRO only this rank's share. Float32 and float64 parameters are their own masters, so nothing is copied.
+/// Under ZeRO only this rank's share.
 void update_masters(Training& training, const at::Tensor& gradients, const UpdateRates& rates, double scale) {
-  const bool copies = training.masters.defined();
-  at::Tensor masters = copies ? training.masters : training.model.flat();
+  const bool copies = training.masters.copied();
+  at::Tensor masters = training.masters.values();
   at::Tensor own = gradients;
-  if (copies)
-    timed(training, "optimizer-copy-to-main-grad", [&] {
-      own = training.shard ? training.shard->pack(gradients, masters.scalar_type()) : gradients.to(at::kFloat);
-    });
+  if (copies) timed(training, "optimizer-copy-to-main-grad", [&] { own = training.masters.as_master(gradients); });
   std::vector<FlatRange> reached = reached_ranges(training);
   if (training.shard) reached = training.shard->packed(reached);
   timed(training, "optimizer-inner-step", [&] { training.optimizer->step(masters, own, rates, scale, reached); });
   if (!copies) return;
-  if (training.shard) training.await_parameters();  // of the last update, if no forward needed all of them
-  timed(training, "optimizer-copy-main-to-model-params", [&] {
-    if (training.shard)
-      training.shard->unpack(masters, training.model.flat());
-    else
-      training.model.flat().copy_(masters);
-  });
+  training.await_parameters();  // of the last update, if no forward needed all of them
+  timed(training, "optimizer-copy-main-to-model-params", [&] { training.masters.put_back(); });
   if (training.shard) training.shard->gather(training.model.flat(), training.spec().parallel.overlap_param_gather);
 }
 
 void step(Training& training, const MicroPlan& plan, const Verdict& verdict, UpdateRates rates, PhaseFacts& facts) {
   const OptimizerSpec& optimizer = training.spec().optimizer;
-  const AccumulationKnobs& knobs = training.plan().knobs;
   training.report.phase("step");
   at::Tensor gradients = training.reducer.flat_gradients();
-  double scale = verdict.factor;
-  const bool clips =
-      optimizer.clip_norm > 0.0 && knobs.clip_stage != ClipStage::none && !training.driver.clips_partial_sums();
-  rates.gradient_norm = verdict.norm;
-  if (clips && knobs.clip_kind == ClipKind::norm) {
-    const double factor = clip_factor(verdict.norm, optimizer.clip_norm);
-    scale *= factor;
-    facts.clip = factor;
-    *rates.gradient_norm *= factor;
-  }
-  if (clips && knobs.clip_kind == ClipKind::value) {
-    timed(training, "optimizer-clip-main-grad", [&] {
+  double scale = verdict.factor * verdict.gradient.clip;
+  rates.gradient_norm = *verdict.gradient.norm * verdict.gradient.clip;
+  if (clips_by(ClipKind::norm, training)) facts.clip = verdict.gradient.clip;
+  if (clips_by(ClipKind::value, training)) {
+    timed(training, clip_timer, [&] {
       gradients.mul_(scale).clamp_(-optimizer.clip_norm, optimizer.clip_norm);
       scale = 1.0;
       if (optimizer.kind == OptimizerKind::fused_lamb) rates.gradient_norm = gradient_norm(training);
@@ -249,7 +237,7 @@ void report_update(Training& training, const MicroPlan& plan, const Verdict& ver
                 .epoch = epochs_done(training, plan),
                 .loss = verdict.loss,
                 .lr = lr,
-                .grad_norm = verdict.norm,
+                .grad_norm = verdict.gradient.norm,
                 .outcome = verdict.outcome,
                 .seconds = cursor.seconds,
                 .compute_seconds = training.report.compute_seconds(),

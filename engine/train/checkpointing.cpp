@@ -43,7 +43,7 @@ std::string after_failed_save(const Training& training, bool last) {
 bool finite_model(Training& training) {
   const bool finite = training.model.first_non_finite(training.model.flat()).empty();
   Communicator& model = training.mesh.model();
-  return model.size() == 1 ? finite : sum_over_ranks(model, {finite ? 0.0 : 1.0, 0.0, 0.0})[0] == 0.0;
+  return model.size() == 1 ? finite : sum_over_ranks(model, finite ? 0.0 : 1.0) == 0.0;
 }
 
 void commit(Training& training, CheckpointContent content, bool last) {
@@ -57,13 +57,8 @@ void commit(Training& training, CheckpointContent content, bool last) {
   const std::string where =
       "at update " + std::to_string(cursor.update()) +
       (cursor.window.position() > 0 ? " and " + counted(cursor.window.position(), "micro-step") : "");
-  const auto saved = [&] {
-    const auto untimed = training.mesh.world().untimed();  // the ranks wait for each other's disks
-    auto result = save_checkpoint(training.order.run_dir, content, identity_of(training),
-                                  training.spec().checkpoint.keep, training.mesh.world());
-    training.mesh.world().barrier();  // rank 0 removes old checkpoints last; the others wait here without a limit
-    return result;
-  }();
+  const auto saved = save_checkpoint(training.order.run_dir, content, identity_of(training),
+                                     training.spec().checkpoint.keep, training.mesh.world());
   if (!saved) {
     training.report.warn_first("disk", "the checkpoint " + where + " failed: " + saved.error().text(),
                                after_failed_save(training, last));

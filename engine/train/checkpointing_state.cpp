@@ -169,16 +169,18 @@ Result<void> check_model(Training& training, const CheckpointReader& checkpoint,
               "Resume with the spec that the run was started with.");
 }
 
+/// Checks that a stored tensor has this one's shape and type.
+Result<void> check_like(const CheckpointReader& checkpoint, const PlacedTensor& expected) {
+  const std::string differing = checkpoint.mismatch(expected);
+  if (!differing.empty()) return fail(ErrorCode::protocol, differing, "tensors");
+  return {};
+}
+
 /// Checks the number of updates of one parameter, including those of other ranks: never more than the total.
 Result<void> check_step_counts(const Training& training, const CheckpointReader& checkpoint) {
   for (const std::string& parameter : training.model.names()) {
     const std::string name = "optimizer.step." + parameter;
-    const CheckpointReader::Stored* const stored = checkpoint.find(name);
-    if (stored && (stored->shape != std::vector<std::int64_t>{1} || stored->dtype != at::kLong))
-      return fail(
-          ErrorCode::protocol,
-          name + " is " + stored->text() + " there and " + CheckpointReader::Stored{{1}, at::kLong}.text() + " here",
-          "tensors");
+    if (auto like = check_like(checkpoint, whole_tensor(name, at::empty({1}, at::kLong))); !like) return like;
     const auto steps = checkpoint.read(name);
     if (!steps) return tl::unexpected(steps.error());
     const std::int64_t count = steps->item<std::int64_t>();
@@ -194,8 +196,7 @@ Result<void> check_step_counts(const Training& training, const CheckpointReader&
 Result<void> check_generator(const Training& training, const CheckpointReader& checkpoint) {
   const PlacedTensor now = generator_tensor(training);
   if (!checkpoint.find(now.name)) return {};  // more ranks than before
-  if (const std::string differing = checkpoint.mismatch(now); !differing.empty())
-    return fail(ErrorCode::protocol, differing, "tensors");
+  if (auto like = check_like(checkpoint, now); !like) return like;
   const auto state = checkpoint.read(now.name);
   if (!state) return tl::unexpected(state.error());
   try {
@@ -209,14 +210,12 @@ Result<void> check_generator(const Training& training, const CheckpointReader& c
 Result<void> check_tally(const Training& training, const CheckpointReader& checkpoint) {
   const std::string name = replica_name(training, "tally");
   const CheckpointReader::Stored& stored = *checkpoint.find(name);
-  if (stored.shape != std::vector<std::int64_t>{tally_numbers} || stored.dtype != at::kDouble) {
-    const std::string differs = name + " is " + stored.text() + " there and " +
-                                CheckpointReader::Stored{{tally_numbers}, at::kDouble}.text() + " here";
-    if (stored.shape.size() != 1 || stored.dtype != at::kDouble) return fail(ErrorCode::protocol, differs, "tensors");
+  if (auto like = check_like(checkpoint, whole_tensor(name, at::empty({tally_numbers}, at::kDouble))); !like) {
+    if (stored.shape.size() != 1 || stored.dtype != at::kDouble) return like;
     // A tally's contents grow from version to version. Only the message of a refusal is shown, because it contains the
     // advice.
     return fail(ErrorCode::protocol,
-                "the checkpoint was taken inside a window by another version of Accrue (" + differs +
+                "the checkpoint was taken inside a window by another version of Accrue (" + like.error().message +
                     "). Resume from a checkpoint between two windows (step-N).",
                 "tensors");
   }
@@ -234,14 +233,11 @@ Result<void> check_tally(const Training& training, const CheckpointReader& check
 Result<std::optional<std::vector<bool>>> stored_reached(const Training& training, const CheckpointReader& checkpoint) {
   const std::string name = rank_name(training, "reached");
   if (!checkpoint.find(name)) return std::nullopt;
+  const std::int64_t parameters = std::ssize(training.model.names());
+  if (auto like = check_like(checkpoint, whole_tensor(name, at::empty({parameters}, at::kByte))); !like)
+    return tl::unexpected(like.error());
   const auto stored = checkpoint.read(name);
   if (!stored) return tl::unexpected(stored.error());
-  const std::int64_t parameters = std::ssize(training.model.names());
-  if (stored->scalar_type() != at::kByte || stored->numel() != parameters)
-    return fail(ErrorCode::protocol,
-                name + " is " + checkpoint.find(name)->text() + " there and " +
-                    CheckpointReader::Stored{{parameters}, at::kByte}.text() + " here",
-                "tensors");
   const auto* bytes = stored->const_data_ptr<std::uint8_t>();
   return std::vector<bool>(bytes, bytes + parameters);
 }
@@ -312,7 +308,7 @@ std::vector<PlacedTensor> shared_tensors(Training& training, Purpose purpose) {
                    : add_by_parameter(tensors, training, purpose, prefix, state);
   };
   for (const auto& [state, flat] : training.optimizer->state()) add("optimizer." + state + ".", flat);
-  if (training.half()) add("optimizer.master.", training.masters);
+  if (training.half()) add("optimizer.master.", training.masters.values());
   add_steps(tensors, training, purpose);
   return tensors;
 }
@@ -364,8 +360,7 @@ Result<void> check_state(Training& training, const CheckpointReader& checkpoint)
 Result<void> restore_state(Training& training, const CheckpointReader& checkpoint) {
   for (const PlacedTensor& live : shared_tensors(training, Purpose::read))
     if (auto read = checkpoint.read(live); !read) return read;
-  if (training.shard && !training.half())
-    training.masters.copy_(training.shard->pack(training.model.flat(), training.masters.scalar_type()));
+  if (training.shard && !training.half()) training.masters.take();
   training.optimizer->set_steps(checkpoint.cursor().optimizer_steps);
   if (const std::string name = rank_name(training, "rng.cpu"); checkpoint.find(name)) {
     const auto state = checkpoint.read(name);

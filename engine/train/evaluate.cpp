@@ -6,56 +6,31 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
-#include <algorithm>
-#include <numeric>
 #include <vector>
+
+#include "models/evaluation_mode.h"
+#include "pipeline/forward_pass.h"
 
 namespace accrue {
 namespace {
 
-/// Scope without dropout; restores the mode at its end.
-class EvaluationMode {
- public:
-  explicit EvaluationMode(torch::nn::Module& module) : module_(module), before_(module.is_training()) {
-    module_.eval();
-  }
-  ~EvaluationMode() { module_.train(before_); }
-  EvaluationMode(const EvaluationMode&) = delete;
-  EvaluationMode& operator=(const EvaluationMode&) = delete;
-
- private:
-  torch::nn::Module& module_;
-  bool before_;
-};
-
 std::vector<std::int64_t> validation_rows(const Training& training, std::int64_t batch) {
-  const std::int64_t size = training.plan().order.micro_batch;
   // Micro-batch b W + r, of rank r of W replicas.
-  const std::int64_t first = (batch * training.mesh.data().size() + training.mesh.data().rank()) * size;
-  const std::int64_t count = std::clamp<std::int64_t>(training.data->size(Split::validation) - first, 0, size);
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
-  std::iota(rows.begin(), rows.end(), first);
-  return rows;
+  const SampleOrder in_order{.samples = training.data->size(Split::validation),
+                             .micro_batch = training.plan().order.micro_batch,
+                             .world = training.mesh.data().size(),
+                             .shuffle = false};
+  return in_order.batch(0, batch, training.mesh.data().rank());
 }
 
 /// Returns the loss of a batch on the last stage, undefined on the others. Collective: the pipeline axis.
 LossSum loss_through_stages(Training& training, const Batch& batch) {
-  const std::int64_t stages = training.mesh.grid().pipeline, stage = training.mesh.at().pipeline;
   const auto& parts = training.model.parts();
-  at::Tensor x;
-  for (std::size_t chunk = 0; chunk < parts.size(); ++chunk) {
-    const bool first = chunk == 0 && stage == 0, last = chunk + 1 == parts.size() && stage + 1 == stages;
-    const auto index = static_cast<std::int64_t>(chunk);
-    if (!first) {
-      x = parts[chunk]->empty_input(batch);
-      training.link.receive({PipelineAction::receive_input, 0, index, (stage + stages - 1) % stages}, x);
-    }
-    training.link.push();
-    x = parts[chunk]->forward(batch, x);
-    if (last) return parts[chunk]->loss(x, batch);
-    training.link.send({PipelineAction::send_output, 0, index, (stage + 1) % stages}, x);
-  }
-  return {};
+  const at::Tensor output = forward_pass(
+      training.link, training.mesh.pipeline(), parts.size(),
+      [&](std::size_t chunk) { return parts[chunk]->empty_input(batch); },
+      [&](std::size_t chunk, const at::Tensor& received) { return parts[chunk]->forward(batch, received); });
+  return output.defined() ? parts.back()->loss(output, batch) : LossSum();
 }
 
 }  // namespace

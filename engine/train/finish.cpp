@@ -2,7 +2,6 @@
 #include "train/finish.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros.h>
 
@@ -13,6 +12,7 @@
 
 #include "accrue/checkpoint/tensor_archive.h"
 #include "accrue/run/base/sync_path.h"
+#include "comm/gathered.h"
 #include "train/model_axis.h"
 
 namespace accrue {
@@ -46,9 +46,7 @@ at::Tensor numbers_of(const std::string& hash) {
 /// Whether all ranks of the axis have this hash. Collective: the axis.
 bool is_alike(Communicator& axis, const std::string& hash) {
   const at::Tensor mine = numbers_of(hash);
-  at::Tensor all = at::empty({axis.size(), mine.numel()}, at::kLong);
-  axis.all_gather(all, mine);
-  return (all == mine).all().item<bool>();
+  return (gathered(axis, mine) == mine).all().item<bool>();
 }
 
 /// Broadcasts the first stage's hash to all stages.
@@ -81,7 +79,7 @@ void compare_tied_copies(Training& training) {
     const std::string hash = weights_sha256({{std::string(tied_embedding), own}});
     if (!is_alike(training.mesh.along(Axis::embedding), hash)) differ = 1.0;
   }
-  if (sum_over_ranks(training.mesh.world(), {differ, 0.0, 0.0})[0] == 0.0) return;
+  if (sum_over_ranks(training.mesh.world(), differ) == 0.0) return;
   training.report.warn_first(
       "internal", "the stages do not hold equal copies of the token embedding at the end of the run",
       "The stages drifted apart: use an earlier checkpoint, and check the memory of this machine.");

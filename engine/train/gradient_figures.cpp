@@ -15,7 +15,7 @@ at::Tensor summed(Training& training, at::Tensor flat) {
 }
 
 double summed(Training& training, double value) {
-  return sum_over_ranks(training.mesh.data(), {value, 0.0, 0.0})[0];
+  return sum_over_ranks(training.mesh.data(), value);
 }
 
 double largest(Training& training, double value) {

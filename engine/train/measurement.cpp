@@ -29,7 +29,7 @@ void report_measured(Training& training) {
   Measured measured{
       .parameter_bytes = bytes_of(training.model.flat()),
       .gradient_bytes = bytes_of(training.reducer.flat_gradients()) + bytes_of(training.reducer.flat_compensation()),
-      .optimizer_bytes = bytes_of(training.masters),
+      .optimizer_bytes = training.masters.copied() ? bytes_of(training.masters.values()) : 0,
       .activation_bytes = training.executor.most_kept_bytes()};
   for (const auto& [name, state] : training.optimizer->state()) measured.optimizer_bytes += bytes_of(state);
   // State in files is no memory of the process.

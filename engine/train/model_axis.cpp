@@ -14,6 +14,7 @@
 
 #include "accrue/run/cost/model_share.h"
 #include "accrue/run/cost/shard_layout.h"
+#include "comm/gathered.h"
 #include "optim/flat_base.h"
 #include "train/step_timer.h"
 #include "update/complete_gradients.h"
@@ -35,11 +36,8 @@ std::int64_t divided_dim(const ParameterShare& share) {
 at::Tensor whole_of(const at::Tensor& own, const ParameterShare& share, const TensorAxis& axis) {
   at::Tensor whole = own;
   if (share.divided) {
-    std::vector<std::int64_t> sizes = share.padded ? share.shape : share.extent;
-    const at::Tensor mine = own.view(sizes);
-    sizes.insert(sizes.begin(), axis.size());
-    at::Tensor parts = at::empty(sizes, own.options());
-    axis.ranks().all_gather(parts, mine, CollectivePurpose::parameters);
+    const at::Tensor mine = own.view(share.padded ? share.shape : share.extent);
+    const at::Tensor parts = gathered(axis.ranks(), mine, CollectivePurpose::parameters);
     whole = at::cat(parts.unbind(0), share.padded ? 0 : divided_dim(share));
   }
   if (share.padded) whole = whole.narrow(0, 0, share.whole_shape.front());
@@ -126,7 +124,7 @@ double gradient_norm(const Training& training) {
   if (training.mesh.model().size() == 1 && !training.shard) return flat_norm(flat);
   const auto counted = counted_ranges(training, true);
   const double squares = square_sum(flat, training.shard ? training.shard->owned(counted) : counted);
-  return std::sqrt(sum_over_ranks(holders_of_parts(training.mesh, training.shard.has_value()), {squares, 0.0, 0.0})[0]);
+  return std::sqrt(sum_over_ranks(holders_of_parts(training.mesh, training.shard.has_value()), squares));
 }
 
 NamedTensors whole_parameters(Training& training) {

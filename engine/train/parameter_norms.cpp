@@ -3,7 +3,6 @@
 // Roots are taken after the sums. Ranks add in rank order, so all get the same bits.
 #include "train/parameter_norms.h"
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
@@ -11,7 +10,7 @@
 #include <cmath>
 #include <vector>
 
-#include "train/agreement.h"
+#include "comm/gathered.h"
 #include "train/model_axis.h"
 #include "train/step_timer.h"
 #include "update/model_sums.h"
@@ -22,10 +21,7 @@ namespace {
 /// Sums the ranks' tensors, in rank order. Shapes: own [...] -> [...]. A gather and additions here, because the order
 /// in which a backend's all-reduce adds is its own.
 at::Tensor over_ranks(Communicator& axis, const at::Tensor& own) {
-  std::vector<std::int64_t> sizes = own.sizes().vec();
-  sizes.insert(sizes.begin(), axis.size());
-  at::Tensor all = at::empty(sizes, own.options());
-  axis.all_gather(all, own);
+  const at::Tensor all = gathered(axis, own);
   at::Tensor total = all[0].clone();
   for (std::int64_t rank = 1; rank < axis.size(); ++rank) total.add_(all[rank]);
   return total;
@@ -49,11 +45,6 @@ std::vector<bool> divided_rows(const Training& training) {
   return divided;
 }
 
-/// The tensor that updates change.
-const at::Tensor& updated(const Training& training) {
-  return training.masters.defined() ? training.masters : training.model.flat();
-}
-
 }  // namespace
 
 UpdateMeasurement::UpdateMeasurement(Training& training) : training_(training) {
@@ -61,7 +52,7 @@ UpdateMeasurement::UpdateMeasurement(Training& training) : training_(training) {
   if (!run.measures_updates()) return;
   const std::vector<FlatRange> counted = counted_ranges(training, false);
   ranges_ = training.shard ? training.shard->packed(counted) : counted;
-  if (run.update_norm) before_ = updated(training).clone();
+  if (run.update_norm) before_ = training.masters.values().clone();
   if (!run.gradient_zeros) return;
   timed(training, "optimizer-count-zeros", [&] {
     zeros_ = static_cast<double>(
@@ -72,8 +63,8 @@ UpdateMeasurement::UpdateMeasurement(Training& training) : training_(training) {
 void UpdateMeasurement::put_into(Update& update) const {
   const RunSection& run = training_.spec().run;
   if (!run.measures_updates()) return;
-  const at::Tensor& weights = updated(training_);
   // Each rank counts its own ranges: |w - w_before|^2, |w|^2 and the number of zeros.
+  const at::Tensor& weights = training_.masters.values();
   const double moved = run.update_norm ? square_sum(weights - before_, ranges_) : 0.0;
   const double length = run.parameter_norm ? square_sum(weights, ranges_) : 0.0;
   const auto sums =

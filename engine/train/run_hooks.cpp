@@ -2,7 +2,6 @@
 #include "train/run_hooks.h"
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/ones.h>
@@ -18,12 +17,14 @@
 #include "accrue/run/record/tensorboard_scalars.h"
 #include "megatron/hook_errors.h"
 #include "megatron/same_batch.h"
+#include "megatron/step_runner.h"
 #include "train/step_reports.h"
 
 namespace accrue {
 namespace {
 
 using megatron::AbstractTrainStep;
+using megatron::find_tensor;
 using megatron::LossOut;
 using megatron::MegatronLMPlugin;
 using megatron::ModelChunk;
@@ -56,38 +57,19 @@ class DenseStep final : public AbstractTrainStep {
 };
 
 std::shared_ptr<AbstractTrainStep> own_step(const ModelSpec& model, const TrainStepArgs& args) {
-  switch (model.kind) {
-    case ModelKind::gpt:
-      return std::make_shared<megatron::GPTTrainStep>(args);
-    case ModelKind::bert:
-      return std::make_shared<megatron::BertTrainStep>(args);
-    case ModelKind::t5:
-      return std::make_shared<megatron::T5TrainStep>(args);
-    case ModelKind::linear:
-    case ModelKind::mlp:
-      break;
-  }
+  if (auto step = megatron::built_in_step(model.kind, args)) return step;
   return std::make_shared<DenseStep>(model.loss == LossKind::cross_entropy);
 }
 
 /// Divisor of a batch's loss, as far as its names determine it.
 std::int64_t items_of(const NamedBatch& batch, std::int64_t rows) {
-  const auto at = [&batch](const char* key) {
-    const auto found = batch.find(key);
-    return found == batch.end() ? at::Tensor() : found->second;
-  };
-  if (const at::Tensor mask = at("loss_mask"); mask.defined()) return (mask != 0).sum().item<std::int64_t>();
-  if (const at::Tensor labels = at("labels"); labels.defined()) return (labels != ignored).sum().item<std::int64_t>();
-  if (const at::Tensor targets = at("targets"); targets.defined()) return targets.numel();
-  if (const at::Tensor text = at("text"); text.defined()) return text.size(0) * (text.size(1) - 1);
+  if (const at::Tensor mask = find_tensor(batch, "loss_mask"); mask.defined())
+    return (mask != 0).sum().item<std::int64_t>();
+  if (const at::Tensor labels = find_tensor(batch, "labels"); labels.defined())
+    return (labels != ignored).sum().item<std::int64_t>();
+  if (const at::Tensor targets = find_tensor(batch, "targets"); targets.defined()) return targets.numel();
+  if (const at::Tensor text = find_tensor(batch, "text"); text.defined()) return text.size(0) * (text.size(1) - 1);
   return rows;
-}
-
-void check(const LossOut& out) {
-  if (!out.loss.defined() || out.loss.numel() != 1)
-    throw std::invalid_argument("the loss of the plug-in library must have one element");
-  if (at::GradMode::is_enabled() && !out.loss.requires_grad())
-    throw std::invalid_argument("no gradient leads back from the loss of the plug-in library: it was detached");
 }
 
 /// Forward of a library's model, for Accrue's own steps: its exceptions get the provider's name. A step of the library
@@ -168,7 +150,7 @@ class RunHooks::HookedPart final : public ModelPart {
     const auto& own = named_->plugin.custom_loss_function;
     const LossOut out = own ? own(out_.batch, out_.outputs) : named_->step->loss_func(out_.batch, out_.outputs);
     out_ = {};
-    check(out);
+    megatron::check_loss(out);
     const auto& reports = is_training() ? named_->training_reports : named_->evaluation_reports;
     reports->add(out.report, loss_tag(named_->spec.model));
     at::Tensor mean = out.loss.reshape({});

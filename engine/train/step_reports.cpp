@@ -17,6 +17,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "comm/gathered.h"
+
 namespace accrue {
 namespace {
 
@@ -87,9 +89,9 @@ NamedNumbers StepReports::take(const Mesh& mesh) {
   world.all_reduce(longest, Reduce::max, CollectivePurpose::agreement);
   const auto length = static_cast<std::int64_t>(longest.item<double>());
   if (length == 0) return {};
-  at::Tensor mine = at::zeros({length}, at::kByte), all = at::zeros({world.size(), length}, at::kByte);
+  at::Tensor mine = at::zeros({length}, at::kByte);
   std::ranges::copy(text, mine.mutable_data_ptr<std::uint8_t>());
-  world.all_gather(all, mine, CollectivePurpose::agreement);
+  const at::Tensor all = gathered(world, mine);
   Sums sums;
   const auto* const bytes = reinterpret_cast<const char*>(all.const_data_ptr<std::uint8_t>());
   for (std::int64_t rank = 0; rank < world.size(); ++rank) {

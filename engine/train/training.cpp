@@ -122,16 +122,13 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
           run.plan.spec.optimizer,
           shard ? shard->segments(model.segments(run.plan.spec.optimizer)) : model.segments(run.plan.spec.optimizer),
           shard ? shard->numel() : model.layout().numel, at::toOpMathType(model.dtype()), computes_on)),
+      masters(model.flat(), shard ? &*shard : nullptr),
       driver(std::make_shared<AccumulationWindow>(run.plan.window), ClearGradients::engine, {}, &reducer),
       window(driver.window()),
       feed(run.plan, *data, ranks.data().rank()),
       link(ranks.pipeline()),
       executor(model.parts(), ranks.grid().pipeline, ranks.at().pipeline, &link),
       loss_scale(loss_scale_of(run.plan.spec)) {
-  if (shard)
-    masters = shard->pack(model.flat(), at::toOpMathType(model.dtype()));
-  else if (half())
-    masters = model.flat().to(at::kFloat);
   optimizer->set_complete_sums([this](at::Tensor& sums) { complete_sums(*this, sums); });
   if (!(reducer.layout() == model.layout()))
     throw std::logic_error("the gradient arena and the flat parameters are laid out differently");

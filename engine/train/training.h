@@ -26,7 +26,7 @@
 #include "train/reporter.h"
 #include "train/run_hooks.h"
 #include "train/scalar_log.h"
-#include "update/update_shard.h"
+#include "update/masters.h"
 
 namespace accrue {
 
@@ -53,9 +53,7 @@ struct Training {
   DistributedDataParallel reducer;
   std::optional<UpdateShard> shard;  ///< ZeRO: the part that this rank updates
   std::unique_ptr<FlatOptimizer> optimizer;
-  /// Target of updates if it is not the flat parameters: float32 copies of half-precision parameters, or the packed
-  /// copy of this rank's shard.
-  at::Tensor masters;
+  Masters masters;
   AccumulationDriver driver;
   AccumulationWindow& window;  ///< the driver's
   BatchFeed feed;

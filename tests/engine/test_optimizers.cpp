@@ -11,7 +11,7 @@
 #include "accrue/optim/flat_optimizer.h"
 #include "optim/flat_paths.h"
 #include "support/test_program.h"
-#include "update/clip_factor.h"
+#include "update/judgement.h"
 #include "update/model_sums.h"
 
 namespace test_optimizers {
@@ -421,6 +421,35 @@ class TestOptimizers : public QObject {
     QCOMPARE(clip_factor(4.0, 1.0), 1.0 / (4.0 + 1e-6));
     QVERIFY(std::isnan(clip_factor(std::numeric_limits<double>::quiet_NaN(), 1.0)));
     QCOMPARE(clip_factor(std::numeric_limits<double>::infinity(), 1.0), 0.0);
+  }
+
+  void a_loss_scale_is_divided_out() {
+    QCOMPARE(unscaled(DynamicScale{.scale = 1024.0}, 0.5), 0.5 / 1024.0);
+    QCOMPARE(unscaled(DynamicScale{.scale = 1024.0}), 1.0 / 1024.0);
+    QCOMPARE(unscaled(DynamicScale(), 0.5), 0.5);  // no scaling
+  }
+
+  void the_norm_judges_an_update_data() {
+    QTest::addColumn<double>("norm");
+    QTest::addColumn<double>("max_norm");
+    QTest::addColumn<bool>("finite");
+    QTest::addColumn<double>("clip");  // of a finite norm
+    QTest::newRow("within the bound") << 0.5 << 1.0 << true << 1.0;
+    QTest::newRow("above the bound") << 4.0 << 1.0 << true << 1.0 / (4.0 + 1e-6);
+    QTest::newRow("no bound") << 4.0 << 0.0 << true << 1.0;
+    QTest::newRow("no gradient") << 0.0 << 1.0 << true << 1.0;
+    QTest::newRow("an overflow") << std::numeric_limits<double>::infinity() << 1.0 << false << 0.0;
+    QTest::newRow("not a number, without a bound") << std::numeric_limits<double>::quiet_NaN() << 0.0 << false << 0.0;
+  }
+  void the_norm_judges_an_update() {
+    QFETCH(double, norm);
+    QFETCH(double, max_norm);
+    QFETCH(bool, finite);
+    QFETCH(double, clip);
+    const Judgement judgement = judge_norm(norm, max_norm);
+    QCOMPARE(judgement.finite(), finite);
+    if (finite) QCOMPARE(judgement.clip, clip);
+    QVERIFY(Judgement().finite());  // without a norm nothing is known to be wrong
   }
 
  private:

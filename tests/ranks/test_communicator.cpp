@@ -16,6 +16,7 @@
 #include "support/joined_rank.h"
 #include "support/rank_checks.h"
 #include "support/refusals.h"
+#include "update/rank_sums.h"
 
 namespace test_communicator {
 
@@ -224,6 +225,17 @@ int any_groups(RankContext& rank) {
   }
   DEMAND(alone->size() == 1 && alone->backend() == "single");
   joined.data->barrier();
+  return 0;
+}
+
+/// Numbers whose sum depends on the order of addition: 0 in the order of the ranks, 2 if the second rank comes first.
+int sums_in_rank_order(RankContext& rank) {
+  const auto joined = join_ranks(rank, backend_named(rank.arguments.at(0)));
+  constexpr double values[] = {1e16, 1.0, 1.0, -1e16};
+  const auto mine = static_cast<double>(rank.rank);
+  const auto sums = sum_over_ranks(*joined.data, {values[rank.rank], mine, rank.rank == 2 ? std::nan("") : 0.0});
+  DEMAND(sums[0] == 0.0 && sums[1] == 6.0 && std::isnan(sums[2]));
+  DEMAND(sum_over_ranks(*joined.data, mine) == 6.0);
   return 0;
 }
 
@@ -566,6 +578,9 @@ class TestCommunicator : public QObject {
   void any_ranks_make_a_group_data() { backends(); }
   void any_ranks_make_a_group() { ACCRUE_ALL_RANKS_OK(run("any_groups", 4)); }
 
+  void small_sums_are_added_in_rank_order_data() { backends(); }
+  void small_sums_are_added_in_rank_order() { ACCRUE_ALL_RANKS_OK(run("sums_in_rank_order", 4)); }
+
   void a_mesh_has_a_group_for_every_axis_data() { backends(); }
   void a_mesh_has_a_group_for_every_axis() { ACCRUE_ALL_RANKS_OK(run("a_mesh", 8)); }
 
@@ -689,11 +704,11 @@ class TestCommunicator : public QObject {
 
 ACCRUE_RANK_TEST_MAIN(TestCommunicator,
                       {RANK_BODY(every_collective), RANK_BODY(every_message), RANK_BODY(started_calls),
-                       RANK_BODY(groups_cross), RANK_BODY(any_groups), RANK_BODY(a_mesh), RANK_BODY(least_instructions),
-                       RANK_BODY(differs_about_groups), RANK_BODY(other_messages), RANK_BODY(other_labels),
-                       RANK_BODY(tells_what_it_waits_in), RANK_BODY(rough_sums), RANK_BODY(shared_views),
-                       RANK_BODY(counts_traffic), RANK_BODY(keeps_a_nan), RANK_BODY(other_calls),
-                       RANK_BODY(waits_across), RANK_BODY(refuses_bad_tensors)})
+                       RANK_BODY(groups_cross), RANK_BODY(any_groups), RANK_BODY(sums_in_rank_order), RANK_BODY(a_mesh),
+                       RANK_BODY(least_instructions), RANK_BODY(differs_about_groups), RANK_BODY(other_messages),
+                       RANK_BODY(other_labels), RANK_BODY(tells_what_it_waits_in), RANK_BODY(rough_sums),
+                       RANK_BODY(shared_views), RANK_BODY(counts_traffic), RANK_BODY(keeps_a_nan),
+                       RANK_BODY(other_calls), RANK_BODY(waits_across), RANK_BODY(refuses_bad_tensors)})
 
 }  // namespace test_communicator
 #include "test_communicator.moc"

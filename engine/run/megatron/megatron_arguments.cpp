@@ -21,18 +21,19 @@ constexpr auto real = FieldType::real;
 constexpr auto text = FieldType::text;
 constexpr auto integers = FieldType::integers;
 constexpr auto texts = FieldType::texts;
+constexpr bool in_program = true;
 
 constexpr MegatronArgument of_field(std::string_view name, FieldType type, std::string_view field = {}) {
   return {.name = name, .type = type, .field = field.empty() ? name : field};
 }
-constexpr MegatronArgument of_key(std::string_view name, FieldType type, std::string_view key) {
-  return {.name = name, .type = type, .key = key};
+constexpr MegatronArgument of_key(std::string_view name, FieldType type, std::string_view key, bool read = false) {
+  return {.name = name, .type = type, .key = key, .in_program = read};
 }
 constexpr MegatronArgument just(std::string_view name, FieldType type, std::string_view only, std::string_view why) {
   return {.name = name, .type = type, .only = only, .why = why};
 }
 constexpr MegatronArgument of_program(std::string_view name, FieldType type, std::string_view why) {
-  return {.name = name, .type = type, .why = why};
+  return {.name = name, .type = type, .why = why, .in_program = in_program};
 }
 
 constexpr std::string_view whole_checkpoints =
@@ -81,7 +82,7 @@ constexpr MegatronArgument arguments[] = {
     of_key("micro_batch_size", integer, "accumulation.micro_batch"),
     of_key("global_batch_size", integer, "accumulation.steps"),
     of_key("rampup_batch_size", integers, "accumulation.rampup"),
-    of_key("calculate_per_token_loss", boolean, "accumulation.normalizer"),
+    of_key("calculate_per_token_loss", boolean, "accumulation.normalizer", in_program),
     of_key("optimizer", text, "optimizer.kind"),
     of_key("lr", real, "optimizer.lr"),
     of_key("weight_decay", real, "optimizer.weight_decay"),
@@ -89,19 +90,19 @@ constexpr MegatronArgument arguments[] = {
     of_key("adam_beta2", real, "optimizer.beta2"),
     of_key("adam_eps", real, "optimizer.eps"),
     of_key("sgd_momentum", real, "optimizer.momentum"),
-    of_key("decoupled_lr", real, "optimizer.decoupled_lr"),
-    of_key("decoupled_min_lr", real, "optimizer.decoupled_min_lr"),
-    of_key("lr_warmup_init", real, "schedule.init_lr"),
-    of_key("lr_wsd_decay_style", text, "schedule.decay_tail"),
-    of_key("lr_wsd_decay_iters", integer, "schedule.decay_fraction"),
-    of_key("lr_wsd_decay_samples", integer, "schedule.decay_fraction"),
-    of_key("fp16", boolean, "model.dtype"),
-    of_key("bf16", boolean, "model.dtype"),
-    of_key("loss_scale", real, "optimizer.loss_scale"),
-    of_key("initial_loss_scale", real, "optimizer.loss_scale"),
-    of_key("min_loss_scale", real, "optimizer.min_loss_scale"),
-    of_key("loss_scale_window", integer, "optimizer.loss_scale_window"),
-    of_key("hysteresis", integer, "optimizer.loss_scale_hysteresis"),
+    of_key("decoupled_lr", real, "optimizer.decoupled_lr", in_program),
+    of_key("decoupled_min_lr", real, "optimizer.decoupled_min_lr", in_program),
+    of_key("lr_warmup_init", real, "schedule.init_lr", in_program),
+    of_key("lr_wsd_decay_style", text, "schedule.decay_tail", in_program),
+    of_key("lr_wsd_decay_iters", integer, "schedule.decay_fraction", in_program),
+    of_key("lr_wsd_decay_samples", integer, "schedule.decay_fraction", in_program),
+    of_key("fp16", boolean, "model.dtype", in_program),
+    of_key("bf16", boolean, "model.dtype", in_program),
+    of_key("loss_scale", real, "optimizer.loss_scale", in_program),
+    of_key("initial_loss_scale", real, "optimizer.loss_scale", in_program),
+    of_key("min_loss_scale", real, "optimizer.min_loss_scale", in_program),
+    of_key("loss_scale_window", integer, "optimizer.loss_scale_window", in_program),
+    of_key("hysteresis", integer, "optimizer.loss_scale_hysteresis", in_program),
     // the model
     of_key("num_layers", integer, "model.layers"),
     of_key("hidden_size", integer, "model.width"),
@@ -111,16 +112,16 @@ constexpr MegatronArgument arguments[] = {
     of_key("max_position_embeddings", integer, "model.context"),
     of_key("vocab_size", integer, "model.vocabulary"),
     of_key("make_vocab_size_divisible_by", integer, "model.vocabulary_multiple"),
-    of_key("hidden_dropout", real, "model.dropout"),
-    of_key("attention_dropout", real, "model.dropout"),
+    of_key("hidden_dropout", real, "model.dropout", in_program),
+    of_key("attention_dropout", real, "model.dropout", in_program),
     // the ranks
-    of_key("recompute_granularity", text, "parallel.recompute"),
-    of_key("recompute_method", text, "parallel.recompute_method"),
-    of_key("recompute_num_layers", integer, "parallel.recompute_layers"),
-    of_key("distribute_saved_activations", boolean, "parallel.distribute_saved_activations"),
+    of_key("recompute_granularity", text, "parallel.recompute", in_program),
+    of_key("recompute_method", text, "parallel.recompute_method", in_program),
+    of_key("recompute_num_layers", integer, "parallel.recompute_layers", in_program),
+    of_key("distribute_saved_activations", boolean, "parallel.distribute_saved_activations", in_program),
     of_key("microbatch_group_size_per_virtual_pipeline_stage", integer, "parallel.pipeline_group"),
-    of_key("overlap_grad_reduce", boolean, "parallel.overlap_grad_reduce"),
-    of_key("overlap_param_gather", boolean, "parallel.overlap_param_gather"),
+    of_key("overlap_grad_reduce", boolean, "parallel.overlap_grad_reduce", in_program),
+    of_key("overlap_param_gather", boolean, "parallel.overlap_param_gather", in_program),
     of_key("distributed_backend", text, "parallel.backend"),
     of_key("distributed_timeout_minutes", integer, "launch.collective_timeout_s"),
     // data, evaluation, checkpoints
@@ -133,14 +134,14 @@ constexpr MegatronArgument arguments[] = {
     of_key("data_sharding", boolean, "data.sharding"),
     of_key("mask_prob", real, "data.mask_probability"),
     of_key("short_seq_prob", real, "data.short_sequence_probability"),
-    of_key("reset_position_ids", boolean, "data.reset_positions"),
-    of_key("reset_attention_mask", boolean, "data.reset_attention"),
-    of_key("eod_mask_loss", boolean, "data.mask_end_of_document"),
+    of_key("reset_position_ids", boolean, "data.reset_positions", in_program),
+    of_key("reset_attention_mask", boolean, "data.reset_attention", in_program),
+    of_key("eod_mask_loss", boolean, "data.mask_end_of_document", in_program),
     of_key("seed", integer, "run.seed"),
     of_key("save_interval", integer, "checkpoint.every_updates"),
-    of_key("log_params_norm", boolean, "run.parameter_norm"),
-    of_key("log_num_zeros_in_grad", boolean, "run.gradient_zeros"),
-    of_key("timing_log_level", integer, "run.timer_level"),
+    of_key("log_params_norm", boolean, "run.parameter_norm", in_program),
+    of_key("log_num_zeros_in_grad", boolean, "run.gradient_zeros", in_program),
+    of_key("timing_log_level", integer, "run.timer_level", in_program),
     // effects on an Accelerator's load_state()
     of_program("use_checkpoint_opt_param_scheduler", boolean, schedule_of_runs),
     of_program("override_opt_param_scheduler", boolean, schedule_of_runs),

@@ -35,7 +35,7 @@
 #include "accrue/megatron/registry.h"
 #include "accrue/megatron/timers.h"
 #include "accrue/run/base/result.h"
-#include "accrue/run/data/data_samplers.h"
+#include "accrue/run/facts/sample_order.h"
 #include "accrue/run/window/lr_curve.h"
 
 namespace accrue::megatron {
@@ -157,12 +157,8 @@ class PreparedLoader {
   friend class Accelerator;
   MegatronDataset data_;
   std::optional<CyclicSampler> cyclic_;  ///< replaces the data set's order
-  bool shuffle_ = false;
-  std::uint64_t seed_ = 0;
-  std::int64_t rows_ = 1;  ///< of a batch, one replica's
-  std::int64_t replicas_ = 1;
+  SampleOrder order_;                    ///< its micro-batch is a batch of one replica
   std::int64_t replica_ = 0;
-  LastBatch last_ = LastBatch::drop;
   std::int64_t epoch_ = 0;
   std::int64_t position_ = 0;
 };

@@ -23,6 +23,9 @@ namespace accrue::megatron {
 using Batch = std::map<std::string, at::Tensor>;
 using Tensors = std::vector<at::Tensor>;
 
+/// Returns a tensor of the batch; undefined if it has none of that name.
+at::Tensor find_tensor(const Batch& batch, const char* name);
+
 /// Micro-batches in order, each once.
 class DataIter {
  public:

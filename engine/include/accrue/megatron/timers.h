@@ -27,6 +27,12 @@ class Timers {
     Clock::time_point begin_;
   };
   Running run(const char* name) { return {*this, name}; }
+  /// Counts while the part runs.
+  template <typename Part>
+  void time(const char* name, const Part& part) {
+    const Running running = run(name);
+    part();
+  }
 
   /// Seconds since reset(), by name.
   const std::map<std::string, double>& seconds() const { return seconds_; }

@@ -109,4 +109,7 @@ class T5TrainStep final : public AbstractTrainStep {
   TrainStepArgs args_;
 };
 
+/// The built-in step of a transformer; null for another model.
+std::shared_ptr<AbstractTrainStep> built_in_step(ModelKind model, const TrainStepArgs& args);
+
 }  // namespace accrue::megatron

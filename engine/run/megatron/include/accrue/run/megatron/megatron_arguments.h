@@ -20,11 +20,12 @@ namespace accrue {
 struct MegatronArgument {
   std::string_view name;  ///< as an attribute: "hidden_dropout"
   FieldType type = FieldType::integer;
-  std::string_view field;  ///< field of the plug-in that it overrides; may be empty
-  std::string_view key;    ///< key of a spec that it sets if it is not a field; may be empty
-  std::string_view only;   ///< values that match Accrue's only behaviour: "false", "auto|unfused"; empty: any
-  std::string_view why;    ///< with `only`: what is missing for other values; for an argument without field,
-                           ///< key and `only`: its effect in a user's program, and why it has none in a run
+  std::string_view field;   ///< field of the plug-in that it overrides; may be empty
+  std::string_view key;     ///< key of a spec that it sets if it is not a field; may be empty
+  std::string_view only;    ///< values that match Accrue's only behaviour: "false", "auto|unfused"; empty: any
+  std::string_view why;     ///< with `only`: what is missing for other values; for an argument without field,
+                            ///< key and `only`: its effect in a user's program, and why it has none in a run
+  bool in_program = false;  ///< of one without field and `only`: whether an Accelerator of a user's program reads it
 };
 
 /// A given argument, with its value in the argument's type.

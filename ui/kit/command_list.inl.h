@@ -16,8 +16,8 @@ ROW(submenu, "recentMenu", "Open re&cent")
 ROW(submenu, "presetMenu", "&Presets")
 COMMAND(openRun, "Open &run folder\u2026", "", "folder")
 COMMAND(importFile, "I&mport a bundle or a log\u2026", "", "",
-        "Runs out of a bundle, or the curves that another tool logged: event files, tables, JSON lines, printed lines; "
-        "a bundle or a table can also be dropped on the window")
+        "Runs of a bundle, or curves that another tool logged: event files, tables, JSON lines, printed lines. A "
+        "bundle or a table can also be dropped on the window")
 COMMAND(importLog, "&Import a log folder\u2026", "", "",
         "TensorBoard's event files, MLflow's metrics or a trainer's state, to be compared with runs of Accrue")
 ROW(separator)
@@ -155,8 +155,8 @@ ROW(separator)
 COMMAND(baseline, "Set as &baseline", "Ctrl+B", "",
         "Compare all runs to the focused one, in columns of the runs table; choose again to undo")
 COMMAND(compareRuns, "&Compare two runs\u2026", "D", "",
-        "The keys that differ, how both ended and where their losses part: the baseline, or the other run that is "
-        "selected or shown, and the focused one",
+        "Compare the focused run with the baseline or with the other run on show: which keys differ, how each ended, "
+        "where the losses part",
         inRuns)
 COMMAND(goToParting, "&Go to where they part", "G", "", "Put the cursor where the losses of the two runs part", inRuns)
 ROW(separator)

@@ -110,7 +110,7 @@ std::string how_to_run(const RunPlan& plan, CodeTarget target) {
 
 Result<std::string> python_script(const RunPlan& plan, CodeTarget target, const std::vector<NotCarried>& missing) {
   if (auto possible = check_script(plan); !possible) return tl::unexpected(possible.error());
-  std::string body = constants(plan, target) + "\n";
+  std::string body;
   ScriptText script = script_text(plan);
   for (const std::string_view part :
        {"order"sv, "data"sv, "model"sv, "weights"sv, "windows"sv, "optimizer"sv, "report"sv, to_name(target)})
@@ -124,7 +124,7 @@ Result<std::string> python_script(const RunPlan& plan, CodeTarget target, const 
                                    ""});
   // The second line says the encoding: Python would take a run's name there, such as "recoding: a", for one.
   return "#!/usr/bin/env python3\n# -*- coding: utf-8 -*-\n" + commented(lines) + "\n" + rendered("imports", script) +
-         body;
+         constants(plan, target) + "\n" + body;
 }
 
 }  // namespace

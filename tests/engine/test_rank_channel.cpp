@@ -64,10 +64,10 @@ struct Listening {
     made.ai_next = next;
     return made;
   }
-  TcpSocket socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  OwnedFd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   sockaddr_in address{};
   bool ok = false;
-  std::vector<TcpSocket> waiting;
+  std::vector<OwnedFd> waiting;
 };
 
 /// The supervisor's side.
@@ -537,7 +537,7 @@ class TestRankChannel : public QObject {
     silent.fill_up();
     addrinfo second = answers.info(nullptr);
     const addrinfo first = silent.info(&second);
-    const TcpSocket socket = connect_to_any(&first, std::chrono::steady_clock::now() + 2s);
+    const OwnedFd socket = connect_to_any(&first, std::chrono::steady_clock::now() + 2s);
     QVERIFY(socket.get() >= 0);
     sockaddr_in reached{};
     socklen_t size = sizeof reached;

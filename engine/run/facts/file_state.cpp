@@ -3,11 +3,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <cstdint>
 #include <ctime>
+
+#include "accrue/run/base/owned_fd.h"
 
 namespace accrue {
 namespace {
@@ -36,11 +37,8 @@ std::string state_of(const struct stat& status) {
 }
 
 bool is_settled(const std::filesystem::path& file, const std::string& state) {
-  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0) return false;
-  const bool settled = is_settled(fd, state);
-  ::close(fd);
-  return settled;
+  const OwnedFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  return fd && is_settled(fd.get(), state);
 }
 
 }  // namespace accrue

@@ -56,7 +56,7 @@ struct ChunkOptions {
   bool sharded = false;   ///< replicas share the optimizer's state
 };
 
-/// Its timers hold what it does: a part that a step has no use for has no time.
+/// Times each part of its work. A part that a step skips has no timer.
 class ChunkOptimizer {
  public:
   /// `ddp` reduces the parameters named; it and `timers` must outlive this. Collective: the world.

@@ -60,7 +60,7 @@ std::vector<GlossaryEntry> readGlossary(const QString& markdown) {
     entry.words += wordsOf(cells[2]);
     if (!entry.words.isEmpty()) entries.push_back(entry);
   }
-  // Signs before words, as in a dictionary.
+  // As in a dictionary, without regard to case.
   std::ranges::sort(entries, [](const GlossaryEntry& left, const GlossaryEntry& right) {
     return left.words.front().compare(right.words.front(), Qt::CaseInsensitive) < 0;
   });

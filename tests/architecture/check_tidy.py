@@ -46,11 +46,17 @@ def units(root, build, files):
                 yield unit | {"command": for_clang(unit["command"])}
 
 
+def jobs():
+    """As many as cores and memory allow: a batch of the engine takes up to 1.5 GB."""
+    available = re.search(r"^MemAvailable: *(\d+)", pathlib.Path("/proc/meminfo").read_text(), re.MULTILINE)
+    return max(1, min(len(os.sched_getaffinity(0)), int(available[1]) // 1_500_000))
+
+
 def findings(commands, build, source):
     """The findings in a batch or source, but for those in generated files."""
     run = subprocess.run(["clang-tidy", "-p", commands, "--quiet", CHECKS, source], capture_output=True, text=True)
     found = [line for line in FINDING.findall(run.stdout) if not line.startswith(f"{build}/")]
-    return found or ([f"{source}: clang-tidy failed: {run.stderr.strip()}"] if run.returncode else [])
+    return found or ([f"{source}: clang-tidy failed: {run.stdout}{run.stderr}"] if run.returncode else [])
 
 
 def main():
@@ -62,7 +68,7 @@ def main():
     if not checked:
         sys.exit(f"tidy: {build}/compile_commands.json names no source of the product")
     with tempfile.TemporaryDirectory() as commands, \
-            concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            concurrent.futures.ThreadPoolExecutor(jobs()) as pool:
         (pathlib.Path(commands) / "compile_commands.json").write_text(json.dumps(checked))
         lists = pool.map(lambda unit: findings(commands, build, unit["file"]), checked)
         found = sorted({line.replace(f"{root}/", "") for lines in lists for line in lines})

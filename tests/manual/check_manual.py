@@ -118,6 +118,8 @@ def check_events(root):
     for kind, section in re.findall(r"^### `(\w+)`$(.*?)(?=^##)", (root / "engine/run/EVENTS.md").read_text(), flags=re.S | re.M):
         cells = "".join(re.findall(r"^\|(.*?)\|", section, flags=re.M))
         page[kind] = {name: mark != "" for name, mark in re.findall(r"`(\w+)`(°?)", cells)}
+    for kind in sorted(code.keys() ^ page.keys()):
+        yield f"EVENTS.md and event_fields.h differ: one of them lacks {kind}"
     for kind in sorted(code | page):
         for name, _ in sorted(set(code.get(kind, {}).items()) ^ set(page.get(kind, {}).items())):
             yield f"EVENTS.md and event_fields.h differ in {name} of {kind}"

@@ -264,6 +264,42 @@ class TestDialects : public QObject {
     QVERIFY2(said.contains(QStringLiteral("7 runs")), qPrintable(said));
   }
 
+  void nothing_else_can_be_chosen_while_the_ways_are_planned() {
+    OpenStudio studio(tenBatches(), "micro_ms=1");
+    QSignalSpy done(queueOf(studio), &RunQueue::finished);
+    studio.action("runAllDialectsAction")->trigger();
+    for (const char* other : {"runAllDialectsAction", "runAllOptimizersAction", "runSeedsAction"})
+      QVERIFY2(!studio.action(other)->isEnabled(), other);
+    QTRY_COMPARE_WITH_TIMEOUT(done.count(), 1, 4 * patience_ms);
+    QVERIFY(studio.action("runAllOptimizersAction")->isEnabled());
+  }
+
+  void a_set_up_that_is_opened_meanwhile_is_not_trained() {
+    OpenStudio studio(tenBatches(), "micro_ms=1");
+    studio.action("runAllDialectsAction")->trigger();
+    RunSpec other = tenBatches();
+    other.accumulation.steps = 2;
+    studio.document.reset(other, QStringLiteral("Other.accrue"));
+    auto* bar = studio.window->findChild<MessageBar*>();
+    QTRY_VERIFY2_WITH_TIMEOUT(bar->text().contains(QStringLiteral("another set-up was opened")),
+                              qPrintable(bar->text()), patience_ms);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.action("runAllDialectsAction")->isEnabled(), patience_ms);
+    QVERIFY(!queueOf(studio)->isActive());
+    QVERIFY(studio.library->table()->runs().empty());
+  }
+
+  void a_run_that_begins_meanwhile_stays_alone() {
+    OpenStudio studio(tenBatches(), "micro_ms=40");
+    studio.action("runAllDialectsAction")->trigger();
+    studio.action("runAction")->trigger();
+    auto* bar = studio.window->findChild<MessageBar*>();
+    QTRY_VERIFY2_WITH_TIMEOUT(bar->text().contains(QStringLiteral("another run has begun")), qPrintable(bar->text()),
+                              patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(studio.control->state(), RunState::finished, patience_ms);
+    QCOMPARE(studio.library->table()->runs().size(), 1);
+    QVERIFY(!queueOf(studio)->isActive());
+  }
+
   void a_run_that_fails_does_not_hold_up_the_others() {
     OpenStudio studio(tenBatches(),
                       "micro_ms=1,fail=0@9:data");  // Colossal-AI and none else never gets to micro-step 9

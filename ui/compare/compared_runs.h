@@ -45,17 +45,22 @@ class ComparedRuns : public QObject {
   ComparedRuns(SpecDocument* document, PreflightRunner* preflight, RunQueue* queue, MessageBar* bar, QObject* parent);
   /// Begins once the plans belong to the current document. Does nothing while the queue trains or plans are made.
   void start(Variant variant);
+  /// Whether plans are being made.
+  bool isPlanning() const { return plans_ != nullptr; }
 
  Q_SIGNALS:
+  /// Plans are being made, or no longer.
+  void planningChanged();
   /// The first run is about to begin; the plot is the variant's.
   void aboutToBegin(const QString& plot);
-  /// Nothing could be queued; the message bar shows why.
-  void refused();
   /// They have ended, and those that began can be drawn over each other.
   void ended();
 
  private:
   void startCompared();
+  void queue(const std::vector<RunWay>& ways);
+  void endPlanning();
+  void refuse(const QString& why, const char* id = "queue");
   void showProgress();
   void showEnd();
   void post();
@@ -65,6 +70,7 @@ class ComparedRuns : public QObject {
   RunQueue* queue_;
   MessageBar* bar_;
   Variant variant_;
+  RunSpec asked_;                                      ///< the document when the variant was chosen
   PlanAnswers<std::vector<RunWay>>* plans_ = nullptr;  ///< while they are made
   QStringList left_out_;
   bool queued_ = false;  ///< the queue's runs belong to this object

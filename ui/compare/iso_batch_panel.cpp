@@ -85,6 +85,7 @@ IsoBatchPanel::IsoBatchPanel(SpecDocument* document, IsoPlans* plans, ComparedRu
   connect(queue_, &RunQueue::changed, this, &IsoBatchPanel::refresh);
   connect(queue_, &RunQueue::finished, this, &IsoBatchPanel::refresh);
   connect(control_, &RunControl::stateChanged, this, &IsoBatchPanel::refresh);
+  connect(runs_, &ComparedRuns::planningChanged, this, &IsoBatchPanel::refresh);
   connect(library_, &RunLibrary::loaded, this, &IsoBatchPanel::refresh);
   connect(library_, &RunLibrary::refreshed, this, &IsoBatchPanel::refresh);
   resize(760, 420);
@@ -145,7 +146,7 @@ IsoBatchPanel::Shown IsoBatchPanel::shown() const {
 }
 
 bool IsoBatchPanel::idle() const {
-  return !queue_->isActive() && !control_->isLive() && control_->state() != RunState::preflight;
+  return !runs_->isPlanning() && queue_->isFree();
 }
 
 /// A row per layout, a column per micro-batch.

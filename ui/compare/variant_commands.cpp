@@ -43,7 +43,7 @@ VariantCommands::VariantCommands(const Actions& actions, const Parts& parts, QWi
     parts_.runs->showOnly({});
     parts_.plots->showBesideLoss(plot);
   });
-  connect(runs_, &ComparedRuns::refused, this, &VariantCommands::showEnabled);
+  connect(runs_, &ComparedRuns::planningChanged, this, &VariantCommands::showEnabled);
   connect(runs_, &ComparedRuns::ended, this, &VariantCommands::takeEnd);
   connect(parts_.control, &RunControl::stateChanged, this, &VariantCommands::showEnabled);
   connect(parts_.queue, &RunQueue::changed, this, &VariantCommands::showEnabled);
@@ -59,7 +59,8 @@ void VariantCommands::takeEnd() {
 }
 
 void VariantCommands::showEnabled() {
-  const bool may_run = parts_.control->actions().contains(RunAction::run) && !parts_.queue->isActive();
+  const bool may_run =
+      parts_.control->actions().contains(RunAction::run) && !parts_.queue->isActive() && !runs_->isPlanning();
   for (const VariantCommand& each : variants_) actions_[each.command]->setEnabled(may_run);
 }
 

@@ -16,8 +16,12 @@ RunQueue::RunQueue(RunControl* control, QObject* parent) : QObject(parent), cont
   connect(control_, &RunControl::stateChanged, this, &RunQueue::startWaiting, Qt::QueuedConnection);
 }
 
+bool RunQueue::isFree() const {
+  return !active_ && !control_->isLive() && control_->state() != RunState::preflight;
+}
+
 bool RunQueue::start(std::vector<QueuedRun> runs) {
-  if (active_ || control_->isLive() || runs.empty()) return false;
+  if (!isFree() || runs.empty()) return false;
   runs_ = std::move(runs);
   for (QueuedRun& run : runs_) run.asked = control_->setUp();
   at_ = 0;

@@ -47,6 +47,8 @@ class RunQueue : public QObject {
   /// Queues the dropped runs again, once the queue has ended.
   void goOn();
   bool isActive() const { return active_; }
+  /// Whether start() begins at once: no queue trains, and no run does or is checked.
+  bool isFree() const;
   /// Number of runs that have not begun and still will.
   std::size_t waiting() const;
   const std::vector<QueuedRun>& runs() const { return runs_; }

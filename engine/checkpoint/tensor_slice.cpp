@@ -67,10 +67,8 @@ bool TensorSlice::is_whole() const {
 }
 
 TensorSlice whole_slice(std::vector<std::int64_t> shape) {
-  const std::size_t dims = shape.size();
-  TensorSlice slice{
-      .shape = shape, .offset = std::vector<std::int64_t>(dims, 0), .extent = std::move(shape), .range = {}};
-  slice.range.size = product(slice.shape);
+  TensorSlice slice{.shape = shape, .offset = std::vector<std::int64_t>(shape.size(), 0), .extent = shape, .range = {}};
+  slice.range.size = product(shape);
   return slice;
 }
 

@@ -31,7 +31,6 @@ ELSEWHERE = {
         "cmake --preset dev": "not run: a second build of everything",
         "ninja -C build/default": "not run: a part of the default build",
         "cmake --workflow --preset asan": ".ci/run",
-        "tests/architecture/check_tidy.py": "tests/architecture/CMakeLists.txt",
     },
     "resources/manual/launchers.md": {
         "torchrun": "tests/support/check_torchrun_record.sh",

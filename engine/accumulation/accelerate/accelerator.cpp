@@ -39,7 +39,7 @@ AcceleratorImpl::AcceleratorImpl(const AcceleratorOptions& options, Communicator
 }
 
 Accelerator::Accelerator(AcceleratorOptions options, Communicator& axis)
-    : impl_(std::make_unique<AcceleratorImpl>(std::move(options), axis)) {}
+    : impl_(std::make_unique<AcceleratorImpl>(options, axis)) {}
 
 Accelerator::~Accelerator() = default;
 
@@ -60,14 +60,14 @@ AcceleratedOptimizer& Accelerator::prepare(std::shared_ptr<BaseOptimizer> optimi
     if (&each->torch() == &optimizer->torch() || &each->inner() == optimizer.get() || each.get() == optimizer.get())
       throw std::invalid_argument(
           "prepare(optimizer): it is prepared already, and would step twice an update; use what prepare() answered");
-  return *impl_->optimizers.emplace_back(std::make_unique<AcceleratedOptimizer>(std::move(optimizer), *impl_));
+  return *impl_->optimizers.emplace_back(std::make_unique<AcceleratedOptimizer>(optimizer, *impl_));
 }
 
 AcceleratedScheduler& Accelerator::prepare(std::shared_ptr<BaseScheduler> scheduler,
                                            std::vector<const AcceleratedOptimizer*> optimizers) {
   if (!scheduler) throw std::invalid_argument("prepare(scheduler): there is none; give one");
   return *impl_->schedulers.emplace_back(
-      std::make_unique<AcceleratedScheduler>(std::move(scheduler), *impl_, std::move(optimizers)));
+      std::make_unique<AcceleratedScheduler>(scheduler, *impl_, std::move(optimizers)));
 }
 
 AcceleratedScheduler& Accelerator::prepare(torch::optim::LRScheduler& scheduler, AcceleratedOptimizer& optimizer,

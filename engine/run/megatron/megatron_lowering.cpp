@@ -238,13 +238,13 @@ class Lowering {
     set_default("hysteresis", MegatronLossScale::hysteresis);
   }
 
-  void set_default(std::string_view name, SpecValue value) {
+  void set_default(std::string_view name, const SpecValue& value) {
     const MegatronArgument& argument = *find_megatron_argument(name);
     if (is_given_by_argument(argument.key)) return;
     MegatronEffect& effect = result_.arguments.emplace_back();
     effect.name = name;
     effect.value = {.field = find_megatron_field(arguments_field), .value = value};
-    set_argument(effect, argument.key, std::move(value));
+    set_argument(effect, argument.key, value);
   }
 
   /// Two arguments for one key must agree.

@@ -23,8 +23,8 @@ std::int64_t largest_that_fits(std::int64_t degree, const Fits& fits) {
 
 void check_second_loss(const RunSpec& spec, Findings& findings) {
   if (!has_second_loss(spec.model)) return;
-  const auto one_count = [&](std::string_view key, Text found, const std::string& off) {
-    findings.error(key, "needs a loss of one sum and one count, and model.binary_head adds another", std::move(found),
+  const auto one_count = [&](std::string_view key, const Text& found, const std::string& off) {
+    findings.error(key, "needs a loss of one sum and one count, and model.binary_head adds another", found,
                    "model.binary_head = false, or " + off, off);
   };
   if (spec.evaluate.exactness_every > 0) one_count("evaluate.exactness_every", spec.evaluate.exactness_every, "0");
@@ -33,9 +33,8 @@ void check_second_loss(const RunSpec& spec, Findings& findings) {
 
 void check_undivided(const RunSpec& spec, Findings& findings) {
   if (spec.parallel.tensor == 1 && spec.parallel.pipeline == 1) return;
-  const auto undivided = [&](std::string_view key, Text found, const Text& off) {
-    findings.error(key, "needs an undivided model: parallel.tensor and parallel.pipeline must be 1", std::move(found),
-                   off, off);
+  const auto undivided = [&](std::string_view key, const Text& found, const Text& off) {
+    findings.error(key, "needs an undivided model: parallel.tensor and parallel.pipeline must be 1", found, off, off);
   };
   if (spec.run.record_weights) undivided("run.record_weights", "true", "false");
   if (spec.evaluate.exactness_every > 0) undivided("evaluate.exactness_every", spec.evaluate.exactness_every, "0");
@@ -176,10 +175,10 @@ void check_recomputation(const RunSpec& spec, Findings& findings) {
                    quoted(kind), "\"none\"", "none");
   if (kind != RecomputeKind::full) {
     const ParallelSpec usual;
-    const auto unused = [&](std::string_view key, Text found, Text fix) {
+    const auto unused = [&](std::string_view key, const Text& found, const Text& fix) {
       findings.add(kind == RecomputeKind::none ? Severity::warning : Severity::error, key,
-                   "says which blocks are recomputed, and none is as a whole", std::move(found),
-                   "parallel.recompute = \"full\"", std::move(fix));
+                   "says which blocks are recomputed, and none is as a whole", found, "parallel.recompute = \"full\"",
+                   fix);
     };
     if (parallel.recompute_method != usual.recompute_method)
       unused("parallel.recompute_method", quoted(parallel.recompute_method),
@@ -210,8 +209,8 @@ void check_zero(const RunSpec& spec, Findings& findings) {
                     "true", "false, or parallel.zero 1", "false");
     return;
   }
-  const auto unsharded = [&](std::string_view key, Text found, const Text& off) {
-    findings.error(key, "needs the whole gradient on every rank: parallel.zero must be 0", std::move(found), off, off);
+  const auto unsharded = [&](std::string_view key, const Text& found, const Text& off) {
+    findings.error(key, "needs the whole gradient on every rank: parallel.zero must be 0", found, off, off);
   };
   if (spec.evaluate.exactness_every > 0) unsharded("evaluate.exactness_every", spec.evaluate.exactness_every, "0");
   if (spec.teaching.bug != Bug::none) unsharded("teaching.bug", quoted(spec.teaching.bug), "none");

@@ -14,6 +14,7 @@ LossTally& LossTally::operator+=(const LossTally& other) {
 }
 
 TallyRow row_of(const WindowTally& tally) {
+  // Checkpoints contain this order (checkpointing_state.cpp).
   return {static_cast<double>(tally.counts.items),
           static_cast<double>(tally.counts.samples),
           static_cast<double>(tally.micro_steps),
@@ -49,6 +50,7 @@ RankList ranks_with_losses(const Mesh& mesh) {
 
 Agreement agree(const Mesh& mesh, const WindowTally& tally) {
   const TallyRow mine = row_of(tally);
+  // One exchange of [16] numbers a rank, in float64: counts are exact, and NaN reaches every rank.
   std::array<double, std::tuple_size_v<TallyRow> + 3> sent{};
   std::ranges::copy(mine, sent.begin());
   double* const requests = sent.data() + mine.size();
@@ -59,6 +61,7 @@ Agreement agree(const Mesh& mesh, const WindowTally& tally) {
   Agreement agreed;
   WindowTally& total = agreed.total;
   const at::Tensor rows = rows_of_ranks(mesh.world(), sent);
+  // The tensor ranks of a replica hold equal losses. One of them counts: the one at this rank's place of that axis.
   const RankList replicas = ranks_with_losses(mesh);
   for (std::int64_t rank = 0; rank < mesh.world().size(); ++rank) {
     const double* const received = rows.const_data_ptr<double>() + rank * std::ssize(sent);

@@ -23,12 +23,13 @@
 namespace accrue {
 namespace {
 
-/// Below it the gradients overflow without any scaling, so scaling down further does not help.
+/// Below it the gradients overflow without any scaling, so scaling down further does not help. It is 2^-16, as far
+/// below 1 as DynamicScale::first is above.
 constexpr double hopeless_scale = 1.0 / 65536.0;
 
 struct Verdict {
   Agreement agreed;
-  double factor = 0.0;
+  double factor = 0.0;  ///< of the gradient sum: f of loss_scaling.h, over the loss scale
   double loss = 0.0;
   NamedLosses losses;    ///< its parts
   NamedNumbers scalars;  ///< other reports of a train step
@@ -36,6 +37,9 @@ struct Verdict {
   StepOutcome outcome = StepOutcome::updated;
 };
 
+/// K17, with w_i, f and L_i of loss_scaling.h. by_denominator: f reduce(sum w_i L_i), the loss of which the update
+/// takes the gradient. mean_of_micro: the mean of L_i / items_i over all micro-steps and ranks. last_micro: the mean
+/// over ranks of the last one.
 double reported_loss(const Training& training, const Agreement& agreed, const LossTally& tally, double factor) {
   const auto mean = [](double sum, std::int64_t count) { return count == 0 ? 0.0 : sum / static_cast<double>(count); };
   switch (training.plan().knobs.reported_loss) {
@@ -89,9 +93,12 @@ Verdict judge(Training& training, const WindowPass& pass) {
   const bool alone = training.plan().knobs.reduce_when == ReduceWhen::never;
   const double factor = training.scaling.factor(pass.last, alone ? divisor_of(mine.counts, second) : divisor);
   verdict.factor = unscaled(training.loss_scale, factor);
+  // A norm is of sums: partial gradients of the model axis are added up first.
   complete_gradients(training);
   const double max_norm = training.spec().optimizer.clip_norm;
   timed(training, timer_of_norm(training.loss_scale.enabled(), max_norm > 0.0), [&] {
+    // |f G| = |f| |G|, so the norm is taken of the sum G as it lies there, and f acts where the optimizer reads G.
+    // Squares add up in float64: those of scaled gradients cannot overflow the sum.
     const double norm = gradient_norm(training) * std::abs(verdict.factor);
     verdict.gradient = judge_norm(norm, clips_by(ClipKind::norm, training) ? max_norm : 0.0);
   });
@@ -155,6 +162,7 @@ std::vector<FlatRange> reached_ranges(const Training& training) {
   if (std::ranges::all_of(reached, std::identity{})) return {{0, training.model.layout().numel}};
   std::vector<FlatRange> ranges;
   for (std::size_t i = 0; i < reached.size(); ++i)
+    // The others keep weights and moments: a gradient of 0 would decay both.
     if (reached[i]) ranges.push_back(training.model.layout().parameters[i]);
   std::ranges::sort(ranges, {}, &FlatRange::offset);
   return ranges;
@@ -162,10 +170,12 @@ std::vector<FlatRange> reached_ranges(const Training& training) {
 
 /// Rates of the update at this micro-step: functions of the training before its window.
 UpdateRates rates_at(const Training& training, const MicroPlan& plan) {
+  // The plan has the position after this micro-step's ticks.
   const std::int64_t position = plan.schedule_position - plan.schedule_ticks;
   UpdateRates rates = lr_at(training.plan().curve, position);
   rates.decoupled_lr = lr_at(decoupled_curve(training.plan().curve, training.spec().optimizer), position);
   rates.weight_decay = weight_decay_at(training.plan().weight_decay, plan.samples_before);
+  // Replay::scheduler_state: the rate of the resume, while the schedule moves on.
   if (const double frozen = training.cursor.frozen_lr; frozen >= 0.0) rates.lr = rates.decoupled_lr = frozen;
   return rates;
 }
@@ -173,6 +183,8 @@ UpdateRates rates_at(const Training& training, const MicroPlan& plan) {
 /// Under ZeRO only this rank's share.
 void update_masters(Training& training, const at::Tensor& gradients, const UpdateRates& rates, double scale) {
   const bool copies = training.masters.copied();
+  // gradients: [numel] in the type of K16. masters, own: [numel], under ZeRO [elements of this rank's share], in
+  // float32 for half-precision parameters and else in their type.
   at::Tensor masters = training.masters.values();
   at::Tensor own = gradients;
   if (copies) timed(training, "optimizer-copy-to-main-grad", [&] { own = training.masters.as_master(gradients); });
@@ -181,6 +193,7 @@ void update_masters(Training& training, const at::Tensor& gradients, const Updat
   timed(training, "optimizer-inner-step", [&] { training.optimizer->step(masters, own, rates, scale, reached); });
   if (!copies) return;
   training.await_parameters();  // of the last update, if no forward needed all of them
+  // Half-precision parameters are rounded here. The masters keep what is lost, so small steps add up over updates.
   timed(training, "optimizer-copy-main-to-model-params", [&] { training.masters.put_back(); });
   if (training.shard) training.shard->gather(training.model.flat(), training.spec().parallel.overlap_param_gather);
 }
@@ -190,9 +203,12 @@ void step(Training& training, const MicroPlan& plan, const Verdict& verdict, Upd
   training.report.phase("step");
   at::Tensor gradients = training.reducer.flat_gradients();
   double scale = verdict.factor * verdict.gradient.clip;
+  // FusedLAMB compares it with a bound of its own, so it is that of the clipped gradient.
   rates.gradient_norm = *verdict.gradient.norm * verdict.gradient.clip;
   if (clips_by(ClipKind::norm, training)) facts.clip = verdict.gradient.clip;
   if (clips_by(ClipKind::value, training)) {
+    // clamp(s G) is not s clamp(G): factors must act first, so this pass rewrites the arena, and the optimizer reads it
+    // with a factor of 1. FusedLAMB's own clipping then needs the norm of the clamped gradient.
     timed(training, clip_timer, [&] {
       gradients.mul_(scale).clamp_(-optimizer.clip_norm, optimizer.clip_norm);
       scale = 1.0;
@@ -217,6 +233,7 @@ void move_cursor(Training& training, const Verdict& verdict) {
   cursor.window = training.window.position();
   training.note_scale(cursor);
   cursor.optimizer_steps = training.optimizer->steps();
+  // Samples of a skipped update count: they were read, and are not read again.
   cursor.samples += verdict.agreed.total.counts.samples;
   cursor.tokens += verdict.agreed.total.counts.items;
   cursor.seconds = training.report.seconds();
@@ -287,6 +304,7 @@ Result<BoundaryRequests> pass_boundary(Training& training, const WindowPass& pas
   const Verdict verdict = judge(training, pass);
   if (verdict.outcome == StepOutcome::skipped_overflow)
     if (auto treated = treat_non_finite(training, pass, verdict); !treated) return tl::unexpected(treated.error());
+  // Before the update, because the check needs the parameters at which the window's gradients were taken.
   if (verdict.outcome == StepOutcome::updated && exactness_due(training, pass))
     check_exactness(training, pass, verdict.factor);
   const MicroPlan& plan = pass.last;
@@ -304,6 +322,7 @@ Result<BoundaryRequests> pass_boundary(Training& training, const WindowPass& pas
     return verdict.outcome;
   });
   pass_phase(training, StepPhase::schedule, plan, known);
+  // For the next window. This one's scale is in verdict.factor.
   training.loss_scale.after(verdict.outcome);
   training.driver.clear([&] { training.reducer.zero_grad(); });
   move_cursor(training, verdict);

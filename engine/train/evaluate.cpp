@@ -43,6 +43,7 @@ bool evaluation_due(const Training& training, std::int64_t update) {
 void evaluate(Training& training) {
   training.report.phase("evaluate");
   training.await_parameters();
+  // Shapes: []. The loss sums of batches, float32 or float64, add up in float64.
   at::Tensor sum = at::zeros({}, at::TensorOptions(at::kDouble).device(training.device));  // read once, at the end
   at::Tensor second = at::zeros_like(sum);
   std::int64_t items = 0, samples = 0;
@@ -52,8 +53,10 @@ void evaluate(Training& training) {
     const EvaluationMode mode(training.model.module());
     for (std::int64_t b = 0; b < training.spec().evaluate.batches; ++b) {
       const auto rows = validation_rows(training, b);
+      // All ranks of a replica have the same rows, so no stage waits for another's batch.
       if (rows.empty()) break;
       const LossSum loss = loss_through_stages(training, training.data->batch(Split::validation, rows));
+      // Only the last stage has losses; the others add 0 to the sums over the world.
       if (!loss.sum.defined()) continue;
       sum.add_(loss.sum);
       items += loss.count;
@@ -81,6 +84,7 @@ void evaluate(Training& training) {
   if (total_items == 0.0 && total_samples == 0.0) return;
   // The sum of the losses over the sum of their items: exact for batches of any length, unlike a mean of means.
   const double mean = total_items == 0.0 ? 0.0 : total_sum / total_items;
+  // Two losses add up as in training: each is a mean over its own count.
   Evaluation evaluation{.update = training.cursor.update(),
                         .loss = mean + mean_of_second,
                         .batches = static_cast<std::int64_t>(total_batches),

@@ -67,7 +67,8 @@ class KeptGradients {
   at::Tensor drawn_;                ///< its state
 };
 
-/// Gradient of the loss sum over samples, and its items, with the micro-step's own random numbers. No exchange.
+/// Gradient of the loss sum over samples, and its items, with the micro-step's own random numbers. Shapes: [numel of
+/// the arena] in float64, 0 in padding. No exchange.
 SampleGradient gradient_of(Training& training, const std::vector<std::int64_t>& samples, std::int64_t micro_step) {
   training.reducer.zero_grad();
   SampleGradient gradient;
@@ -103,12 +104,14 @@ ExactnessFigures compare(Training& training, const at::Tensor& found, const at::
   ExactnessFigures figures;
   figures.max_abs = largest(training, (found - wanted).abs().max().item<double>());
   figures.relative = largest(training, relative_difference(found, wanted));
+  // The least cosine of any rank: min x = -max(-x).
   figures.cosine = -largest(training, -(lengths > 0.0 ? along / lengths : 1.0));
   figures.ratio = largest(training, square > 0.0 ? along / square : 1.0);
   return figures;
 }
 
-/// Fraction of elements that differ between a rank and the first one: 0 if all ranks hold the same.
+/// Fraction of elements that differ between a rank and the first one: 0 if all ranks hold the same. A reduction gives
+/// all ranks the same bits, so there is no tolerance. Elements that are 0 on both ranks, such as padding, say nothing.
 double differing_part(Training& training, const at::Tensor& found) {
   at::Tensor first = found.clone();
   training.mesh.data().broadcast(first, 0);
@@ -157,6 +160,7 @@ class Explanation {
     // Divided by the planned N instead of the window's k.
     if (k < n && (meets(means / n) || meets(total(fresh_, each) / fresh_items_ * (k / n))))
       return ExactnessReason::tail_policy;
+    // With batches of equal size mean_of_means predicts the same, so the normalizer decides the name.
     if (training_.plan().knobs.normalizer == Normalizer::samples && is_weighed_by_samples())
       return ExactnessReason::weighed_by_samples;
     if (meets(means / k)) return ExactnessReason::mean_of_means;
@@ -197,6 +201,7 @@ class Explanation {
   bool is_rounding() {
     double lengths = 0.0;
     for (const SampleGradient& micro : fresh_) lengths += length_of(micro.sum);
+    // wanted_ is a mean over items: times their number it is a sum, as each g_i is.
     const double length = length_of(wanted_) * fresh_items_;
     return largest(training_, relative_difference(found_, wanted_)) <=
            rounding_bound(tolerance_, summed(training_, lengths), length);
@@ -209,6 +214,7 @@ class Explanation {
     return all;
   }
 
+  /// Whether it is (sum of samples_i g_i / items_i) / (sum of samples_i).
   bool is_weighed_by_samples() {
     at::Tensor sum = at::zeros_like(found_);
     double samples = 0.0;
@@ -231,6 +237,7 @@ class Explanation {
     // Only the last g_i is left, divided as the whole window would be.
     const at::Tensor sum = summed(training_, all_.back().sum.clone());
     const at::Tensor mean = summed(training_, all_.back().mean().clone()) / ranks;
+    // By the window's items, its size or N: one of them is what the normalizer divides by.
     return meets(sum / all_items_) || meets(mean / k) || meets(mean / n);
   }
 
@@ -257,6 +264,7 @@ class Explanation {
 };
 
 /// Gradient of all samples of the window in one batch over all ranks, as a sum over items.
+/// Its dropout masks are those of the window's last micro-step: with dropout, several micro-steps cannot match it.
 SampleGradient one_shot(Training& training, const WindowPass& pass) {
   std::vector<std::int64_t> samples;
   for (const MicroPlan& micro : pass.micro_steps) {
@@ -280,6 +288,7 @@ ExactnessReason hidden_cost(const Training& training, const WindowPass& pass, Ex
   // A schedule that counts samples cannot run ahead of them.
   if (training.spec().teaching.bug == Bug::none || shape.schedule_in_samples) return ExactnessReason::none;
   shape.steps_set = training.window.shape().steps_set;
+  // The same plan without the bug, after as many micro-steps.
   AccumulationWindow planned(shape);
   planned.seek(pass.last.micro_step);
   const bool at_pace = planned.schedule_position() == pass.last.schedule_position;
@@ -288,6 +297,7 @@ ExactnessReason hidden_cost(const Training& training, const WindowPass& pass, Ex
 
 ExactnessReason reason_of(Training& training, const WindowPass& pass, const at::Tensor& found, const at::Tensor& wanted,
                           double tolerance, double differing) {
+  // A missing reduction makes every used element differ, a partial one some.
   if (differing >= 1.0) return ExactnessReason::ranks_differ;
   if (differing > 0.0) return ExactnessReason::part_not_reduced;
   return Explanation(training, pass, found, wanted, tolerance).find();
@@ -308,6 +318,7 @@ void check_exactness(Training& training, const WindowPass& pass, double factor) 
   ExactnessCheck check{.update = pass.last.window + 1, .tolerance = tolerance};
   {
     const KeptGradients kept(training);
+    // The gradient of the update before clipping: the reduced sum times f, without the loss scale.
     const at::Tensor found = training.reducer.flat_gradients().to(at::kDouble) * factor;
     const at::Tensor wanted = one_shot(training, pass).mean();
     const ExactnessFigures figures = compare(training, found, wanted);

@@ -136,6 +136,7 @@ ModelPart& FlatModel::undivided() const {
 }
 
 at::Tensor FlatModel::slice(const at::Tensor& flat, std::size_t i) const {
+  // [numel] -> the share's shape. The layout's alignment leaves gaps between parameters, which stay 0.
   return flat.narrow(0, layout_.parameters[i].offset, layout_.parameters[i].size).view(shares_[i].shape);
 }
 

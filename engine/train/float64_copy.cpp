@@ -49,6 +49,7 @@ Float64Copy::Float64Copy(Training& training) : training_(training) {
   part_ = training.hooks.part(model, static_cast<std::uint64_t>(spec.run.seed), {}, training.tensor, spec.parallel);
   demand_own_tensors(part_->parameters(), training.model.module().parameters());
   demand_own_tensors(part_->buffers(), training.model.module().buffers());
+  // Parameters become float64 before they take the trained values, which are exact in it.
   for (at::Tensor& tensor : part_->parameters()) tensor.set_data(widened(tensor.data()).to(training.device));
   for (at::Tensor& tensor : part_->buffers()) tensor.set_data(widened(tensor).to(training.device));
   const at::NoGradGuard no_grad;

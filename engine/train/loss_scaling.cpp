@@ -18,6 +18,10 @@ double denominator(const Division& division, const WindowCounts& counts) {
 
 }  // namespace
 
+// With L_i summed over items_i, and k micro-steps of N in the window, K5 gives (w_i, f) of the deferred form as
+//   none (1 / items_i, 1), steps (1 / items_i, 1 / N), true_size (1 / items_i, 1 / k),
+//   samples (samples_i / items_i, 1 / samples), tokens (1, 1 / items).
+// run_remainder is steps but for the run's last window. The eager form moves f into each w_i.
 LossScaling::LossScaling(const AccumulationKnobs& knobs, Bug bug, std::int64_t world)
     : knobs_(knobs),
       bug_(bug),
@@ -27,7 +31,8 @@ LossScaling::LossScaling(const AccumulationKnobs& knobs, Bug bug, std::int64_t w
       global_(knobs.normalizer_scope == NormalizerScope::data_parallel && world_ > 1),
       deferred_(divides_when(knobs, world) == NormalizeWhen::deferred) {
   const ReduceOp wanted = counts_over_ranks() ? ReduceOp::sum : knobs.reduce_op;
-  // Reducing the arena again after each micro-step preserves reduced parts only under a mean.
+  // Reducing the arena again after each micro-step preserves a reduced part S only under a mean over the ranks r:
+  // mean(S + g_r) = S + mean(g_r), but a sum over R ranks gives R S. So a wanted sum is R times that mean.
   reduce_op_ = knobs.reduce_when == ReduceWhen::every_micro_step ? ReduceOp::mean : wanted;
   correction_ = wanted == ReduceOp::sum && reduce_op_ == ReduceOp::mean ? world_ : 1.0;
 }
@@ -68,6 +73,7 @@ double LossScaling::factor(const MicroPlan& plan, const WindowCounts& counts) co
   return factor * static_cast<double>(plan.window_size) / static_cast<double>(plan.steps);
 }
 
+// The ranks' numerators add up (agree()). Where gradients are averaged, so is the loss: their sum is divided by R.
 double LossScaling::reduced(double numerator_sum) const {
   if (knobs_.reduce_when == ReduceWhen::never)  // a count over all ranks divides the sum itself
     return counts_items_ && deferred_ ? numerator_sum : numerator_sum / ranks_;

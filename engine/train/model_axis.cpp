@@ -36,6 +36,7 @@ std::int64_t divided_dim(const ParameterShare& share) {
 at::Tensor whole_of(const at::Tensor& own, const ParameterShare& share, const TensorAxis& axis) {
   at::Tensor whole = own;
   if (share.divided) {
+    // [extent] -> [t, extent] -> whole: the ranks' boxes are joined along the dim that divides them.
     const at::Tensor mine = own.view(share.padded ? share.shape : share.extent);
     const at::Tensor parts = gathered(axis.ranks(), mine, CollectivePurpose::parameters);
     whole = at::cat(parts.unbind(0), share.padded ? 0 : divided_dim(share));
@@ -92,9 +93,14 @@ void complete_gradients(Training& training) {
   };
   PartialGradients partial;
   for (std::size_t i = 0; i < training.model.shares().size(); ++i)
+    // Sequence parallelism: norms and some biases see only a rank's rows [B T / t, D], so dW is the sum over the t
+    // ranks.
     if (summed_over_tensor(training, i)) partial.on_rows.push_back(training.model.slice(flat, i));
+  // A tied embedding is looked up on the first stage, and at a T5's split, and is the head's matrix on the last. Each
+  // use gives a part of its gradient, and the stages' copies must get the same update.
   if (const auto tied = tied_parameter(training))
     for (const FlatRange& range : ranges_of(*tied)) partial.tied.push_back(part_of(flat, range));
+  // Encoder and decoder of a T5 look up the same table of positions on two stages.
   if (const auto positions = shared_parameter(training, position_table, Axis::position_embedding)) {
     const FlatRange& table = training.model.layout().parameters[*positions];
     partial.table = at::zeros({table.size}, flat.options());
@@ -111,7 +117,7 @@ std::vector<FlatRange> counted_ranges(const Training& training, bool with_paddin
   for (std::size_t i = 0; i < shares.size(); ++i) {
     if (!counts_here(shares[i].shared, shares[i].divided, training.tensor.rank())) continue;
     FlatRange range = training.model.layout().parameters[i];
-    // Padding is at the end of a parameter.
+    // Padding is at the end of a parameter. Its gradients are 0, unless vocabulary_padding = "megatron" trains it too.
     if (!with_padding) range.size = training.model.unpadded(training.model.flat(), i).numel();
     if (range.size > 0) ranges.push_back(range);
   }
@@ -120,6 +126,8 @@ std::vector<FlatRange> counted_ranges(const Training& training, bool with_paddin
 }
 
 double gradient_norm(const Training& training) {
+  // |G|^2 is the sum over ranks of the squares that each counts. A rank that holds the whole model needs no exchange:
+  // replicas have equal gradients, and the arena's padding is 0.
   const at::Tensor flat = training.reducer.flat_gradients();
   if (training.mesh.model().size() == 1 && !training.shard) return flat_norm(flat);
   const auto counted = counted_ranges(training, true);
@@ -136,6 +144,7 @@ NamedTensors whole_parameters(Training& training) {
     for (const auto& [name, tensor] : own) pipeline.send(tensor.contiguous(), 0, parameter);
     return {};
   }
+  // The order of messages follows from the spec on both sides (owned_by()), so none has to name its parameter.
   std::map<std::string, at::Tensor> all(own.begin(), own.end());
   for (std::int64_t stage = 1; stage < pipeline.size(); ++stage)
     for (const ParameterShare& share : owned_by(training, stage)) {

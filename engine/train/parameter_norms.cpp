@@ -50,6 +50,7 @@ std::vector<bool> divided_rows(const Training& training) {
 UpdateMeasurement::UpdateMeasurement(Training& training) : training_(training) {
   const RunSection& run = training.spec().run;
   if (!run.measures_updates()) return;
+  // Padding rows are no part of the model, and would count as zeros of the gradient.
   const std::vector<FlatRange> counted = counted_ranges(training, false);
   ranges_ = training.shard ? training.shard->packed(counted) : counted;
   if (run.update_norm) before_ = training.masters.values().clone();
@@ -74,6 +75,8 @@ void UpdateMeasurement::put_into(Update& update) const {
   if (run.gradient_zeros) update.gradient_zeros = static_cast<std::int64_t>(sums[2]);
 }
 
+// LAMB and LARS scale a parameter's step by a ratio of two norms, so both sums of squares must be of the whole
+// parameter before the root is taken.
 void complete_sums(const Training& training, at::Tensor& sums) {
   const bool over_tensor = training.tensor.size() > 1;
   if (!training.shard && !over_tensor) return;
@@ -88,7 +91,7 @@ void complete_sums(const Training& training, at::Tensor& sums) {
     at::Tensor is_divided = at::zeros({parameters, 1}, at::kBool);
     for (std::int64_t i = 0; i < parameters; ++i)
       is_divided.mutable_data_ptr<bool>()[i] = divided[static_cast<std::size_t>(i)];
-    // The others are replicated on each rank.
+    // Each copy of a replicated parameter is whole already: adding t copies would multiply its norm by sqrt(t).
     whole = at::where(is_divided.to(sums.device()), over_ranks(training.mesh.tensor(), whole), whole);
   }
   sums.copy_(whole.index_select(0, rows));

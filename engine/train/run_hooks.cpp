@@ -61,7 +61,8 @@ std::shared_ptr<AbstractTrainStep> own_step(const ModelSpec& model, const TrainS
   return std::make_shared<DenseStep>(model.loss == LossKind::cross_entropy);
 }
 
-/// Divisor of a batch's loss, as far as its names determine it.
+/// Divisor of a batch's loss, as far as its names determine it. Shapes: loss_mask, labels [B, T]; text [B, T + 1], of
+/// which each token but the first is a label.
 std::int64_t items_of(const NamedBatch& batch, std::int64_t rows) {
   if (const at::Tensor mask = find_tensor(batch, "loss_mask"); mask.defined())
     return (mask != 0).sum().item<std::int64_t>();
@@ -153,6 +154,7 @@ class RunHooks::HookedPart final : public ModelPart {
     megatron::check_loss(out);
     const auto& reports = is_training() ? named_->training_reports : named_->evaluation_reports;
     reports->add(out.report, loss_tag(named_->spec.model));
+    // With num_tokens the loss is a sum (LossOut).
     at::Tensor mean = out.loss.reshape({});
     if (out.num_tokens) {
       if (named_->per_token && *out.num_tokens != batch.items)

@@ -17,7 +17,8 @@ namespace {
 
 using Mode = Float64Copy::Mode;
 
-/// Two float64 gradients with a smaller difference are equal except for rounding.
+/// Two float64 gradients with a smaller difference are equal except for rounding: each addition errs by about 1e-16, so
+/// this leaves room for millions of them.
 constexpr double equal_in_float64 = 1e-9;
 
 /// The library's code failed on the copy, on some rank.
@@ -153,7 +154,8 @@ ExactnessReason removed_reason(Trials& trials) {
 }  // namespace
 
 double rounding_bound(double tolerance, double lengths, double length) {
-  // Each micro-step's gradient carries an error of about tolerance * its norm, which stays if the gradients cancel.
+  // Each micro-step's gradient carries an error of about tolerance * its norm, which stays if the gradients cancel:
+  // sum |g_i| / |sum g_i| is the condition number of the sum.
   return 4.0 * tolerance * (length > 0.0 ? std::max(1.0, lengths / length) : 1.0);
 }
 

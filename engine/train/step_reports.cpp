@@ -62,6 +62,7 @@ void StepReports::add(const megatron::LossReport& report, std::string_view loss)
       throw std::invalid_argument("the train step reports \"" + name +
                                   "\" as a tensor that has neither one element nor a numerator and a denominator");
     at::Tensor pair = tensor.detach().reshape({-1}).to(at::kDouble);
+    // [] or [1] -> [2]: a value without a denominator counts as one, so its mean is over micro-steps.
     if (pair.numel() == 1) pair = at::cat({pair, at::ones({1}, pair.options())});
     const auto [at, is_new] = sums_.try_emplace(name, pair);
     if (!is_new) at->second = at->second.to(pair.device()) + pair;

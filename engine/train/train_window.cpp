@@ -40,6 +40,8 @@
 namespace accrue {
 namespace {
 
+/// Streams of the keys of key_dropout(). The values are arbitrary but fixed: others would draw other masks, and no
+/// earlier run could be repeated.
 constexpr std::uint64_t dropout_stream = 0xd0d0;
 constexpr std::uint64_t tensor_dropout = 0xd0d1;
 constexpr std::uint64_t part_dropout = 0xd0d2;
@@ -58,6 +60,7 @@ struct CountedWindow {
 
 CountedWindow count_window(Training& training) {
   CountedWindow counted;
+  // The window is a value: a copy looks ahead, and the run's own stays before its first micro-step.
   AccumulationWindow ahead = training.window;
   WindowCounts rest;
   while (const auto plan = ahead.next()) {
@@ -82,7 +85,7 @@ CountedWindow count_window(Training& training) {
 /// does not disable clipping: it zeroes the sum.
 void clip_partial_sum(Training& training) {
   if (!training.driver.clips_partial_sums()) return;
-  // Gradients still include the loss scale, so the bound is scaled with them.
+  // Gradients still include the loss scale s, so the bound c is scaled with them: |s G| <= s c where |G| <= c.
   const double max_norm = training.spec().optimizer.clip_norm * training.loss_scale.factor();
   at::Tensor gradients = training.reducer.flat_gradients();
   if (max_norm <= 0.0) {
@@ -97,6 +100,7 @@ void clip_partial_sum(Training& training) {
 void reduce(Training& training) {
   training.model.demand_still_frozen();
   training.report.phase("reduce");
+  // Bugs of the gallery that leave parameters out put the local gradients back behind the reduction.
   const at::Tensor kept = training.faults.keep_unreduced(training.reducer);
   training.driver.reduce();
   training.faults.put_back(training.reducer, kept);
@@ -112,7 +116,9 @@ bool saves_after(const Training& training, const MicroPlan& plan) {
 }
 
 /// Micro-steps of one window on this rank, in the executor's order. On a pipeline several are in progress: a list then
-/// has the whole window, and nothing but training happens inside it.
+/// has the whole window, and nothing but training happens inside it. Calls of a micro-step on a stage: begin(); for
+/// each chunk starts(), on the last part weigh(), computed(); then backwards from the last chunk starts(), computed(),
+/// finished(). The first chunk's finished() ends it.
 class TrainedWindow final : public WindowWork {
  public:
   TrainedWindow(Training& training, WindowPass& pass, CountedWindow counted)
@@ -128,6 +134,7 @@ class TrainedWindow final : public WindowWork {
     over_ = !plan;
     if (over_) return false;
     first_ = plan->micro_step - index;
+    // On a pipeline several micro-steps are in progress, so it can stand still only between two windows.
     const bool may_hold = plan->position == 0 || stops_inside_windows(training_.spec());
     const auto catch_up = [&] {
       publish();
@@ -145,6 +152,7 @@ class TrainedWindow final : public WindowWork {
     pass_.tally.counts.items += now.batch.items;
     pass_.tally.counts.samples += now.batch.samples;
     now.samples = now.batch.samples;
+    // The bug drops a batch that is already counted: its items stay in the divisor.
     if (training_.faults.leaves_out(*plan)) now.batch = {};
     now.end = training_.clock.mark();
     if (training_.faults.clears_before(*plan)) training_.reducer.zero_grad();
@@ -183,7 +191,9 @@ class TrainedWindow final : public WindowWork {
       // L = L1 + L2 items / samples, so that one divisor gives the sum of both means.
       loss.sum = loss.sum + second;
     }
+    // Infinity passes into every gradient, as a float16 overflow does, and the usual checks must find it.
     if (training_.faults.overflows(now.plan)) loss.sum = loss.sum * std::numeric_limits<double>::infinity();
+    // Kept until it is read, long after its graph and activations are gone.
     now.loss = {loss.sum.detach(), loss.count};
     now.divisor = items_of(loss);
     hold_in_forward(StepPhase::forward, now, PhaseFacts::unknown);
@@ -223,6 +233,7 @@ class TrainedWindow final : public WindowWork {
       reduce(training_);
       hold_after(StepPhase::reduce, plan, done);
     }
+    // After the reduction, if there is one: all ranks then clip equal sums by equal factors.
     clip_partial_sum(training_);
     cover_.reset();
     if (plan.epoch_ends) training_.feed.drain(plan);
@@ -366,6 +377,7 @@ class TrainedWindow final : public WindowWork {
       add_sum(done.second);
     }
     if (sums.empty()) return {};
+    // [losses] in float64, or [3 losses] as (sum, first, second) of each micro-step.
     const at::Tensor all = at::stack(sums).cpu();
     const double* value = all.const_data_ptr<double>();
     std::vector<ReadLoss> losses(done_.size());
@@ -393,6 +405,7 @@ class TrainedWindow final : public WindowWork {
       const auto divisor = static_cast<double>(done.divisor);
       result.mean_loss = loss.sum / divisor;
       result.items = done.loss.count;
+      // In order of execution: the bits of the sums do not depend on when a device is read.
       WindowTally& tally = pass_.tally;
       add(tally.loss, done.weight, loss.sum, result.mean_loss);
       add(tally.first, done.weight, loss.first, loss.first / divisor);
@@ -425,11 +438,14 @@ class TrainedWindow final : public WindowWork {
 void key_dropout(const Training& training, std::int64_t micro_step, std::int64_t chunk) {
   const auto seed = static_cast<std::uint64_t>(training.spec().run.seed);
   // One key per (seed, replica if replicas differ, micro-step, part of the model); tensor ranks have a second stream.
+  // By default replicas draw the same masks, as under Megatron-LM's _set_random_seed().
   const bool own = training.spec().parallel.data_parallel_random_init;
   const auto rank = static_cast<std::uint64_t>(own ? training.mesh.data().rank() : 0);
+  // Part i of p stages is chunk i / p of stage i mod p (ModelShare).
   const std::int64_t part = chunk * training.mesh.grid().pipeline + training.mesh.at().pipeline;
   std::uint64_t key = mix64(seed ^ mix64(rank), dropout_stream, static_cast<std::uint64_t>(micro_step));
   if (part > 0) key = mix64(key, part_dropout, static_cast<std::uint64_t>(part));
+  // Dropout of activations that tensor ranks hold parts of: each rank's own masks (random_streams.h).
   if (training.tensor.split())
     random_streams().seed(tensor_stream, training.device,
                           mix64(key, tensor_dropout, static_cast<std::uint64_t>(training.tensor.rank())));
@@ -444,6 +460,7 @@ WindowPass train_window(Training& training) {
     training.report.phase("data");
     counted = count_window(training);
   }
+  // A window that a checkpoint was taken inside goes on from the sums that it had there.
   pass.tally = std::exchange(training.open, {}).tally;
   TrainedWindow work(training, pass, std::move(counted));
   // A window that never closes is as long as the run: the list is made in sections.

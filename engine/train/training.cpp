@@ -118,6 +118,7 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
                .shard = is_sharded(run.plan),
                .alone = alone_in(run.plan, model)}),
       shard(shard_of(run.plan, model, ranks)),
+      // Moments are [numel], under ZeRO [elements of this rank's share], in float32 for half-precision parameters.
       optimizer(make_flat_optimizer(
           run.plan.spec.optimizer,
           shard ? shard->segments(model.segments(run.plan.spec.optimizer)) : model.segments(run.plan.spec.optimizer),
@@ -130,6 +131,7 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
       executor(model.parts(), ranks.grid().pipeline, ranks.at().pipeline, &link),
       loss_scale(loss_scale_of(run.plan.spec)) {
   optimizer->set_complete_sums([this](at::Tensor& sums) { complete_sums(*this, sums); });
+  // Element i of the arena is the gradient of element i of the flat parameters. All passes over both rely on it.
   if (!(reducer.layout() == model.layout()))
     throw std::logic_error("the gradient arena and the flat parameters are laid out differently");
   if (ranks.grid().pipeline > 1 && ranks.pipeline().backend() == "shm")  // all stages are on this host

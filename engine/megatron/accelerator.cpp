@@ -26,6 +26,7 @@ namespace {
 }
 
 /// float16 is scaled; other types where an argument names a scale. loss_scale is one that neither falls nor grows.
+/// Source: Megatron-LM's ConstantGradScaler and DynamicGradScaler, which starts at 2^32 and waits out one overflow.
 DynamicScale loss_scale_of(const ResolvedMegatron& resolved, bool float16) {
   using Own = MegatronLossScale;
   const double constant = resolved.argument_or("loss_scale", 0.0);
@@ -61,6 +62,8 @@ AcceleratorImpl::AcceleratorImpl(AcceleratorOptions given, Mesh& world) : option
   set_recompute(resolved, parallel);
 }
 
+// Source of 100 and 2718: Megatron-LM's _set_random_seed() and model_parallel_cuda_manual_seed(). Stages differ, and so
+// do tensor ranks in the second stream; replicas draw alike.
 void AcceleratorImpl::seed_generators(std::uint64_t seed) const {
   const std::uint64_t shared = seed + 100 * static_cast<std::uint64_t>(mesh.at().pipeline);
   seed_generator(at::detail::getDefaultCPUGenerator(), shared);
@@ -130,6 +133,7 @@ void AcceleratorImpl::make_optimizer(const torch::optim::Optimizer& given) {
       PlacedParameter parameter{.tensor = each.value(), .place = chunks[chunk]->place_of(each.key())};
       // Named as in the whole model, so that globs need not know about chunks.
       const std::string bare = each.key().starts_with("part.") ? each.key().substr(5) : each.key();
+      // Megatron-LM's default: biases and tensors of one dim, such as norms, do not decay.
       const bool decays = !bare.ends_with(".bias") && bare != "bias" && each.value().dim() != 1;
       parameter.group = parameter_group(bare, decays, groups);
       if (callables.no_wd_decay_cond)
@@ -137,6 +141,7 @@ void AcceleratorImpl::make_optimizer(const torch::optim::Optimizer& given) {
       if (callables.scale_lr_cond)
         parameter.group.lr = callables.scale_lr_cond(bare, each.value()) ? groups.lr_mult : 1.0;
       if (parameter.place.tied) tied = each.value();
+      // A copy without a name in the whole model has an entry of its own, which its rank writes.
       parameter.writes = counts_here(parameter.place.shared && !parameter.place.name.empty(), parameter.place.divided,
                                      mesh.at().tensor);
       if (parameter.place.divided && !parameter.place.name.empty() && !parameter.place.slice)
@@ -148,11 +153,15 @@ void AcceleratorImpl::make_optimizer(const torch::optim::Optimizer& given) {
     }
   const bool sharded = *plugin().use_distributed_optimizer;
   const bool per_token = resolved.argument_or("calculate_per_token_loss", false);
+  // A mean over d replicas suits means of losses. Sums of tokens' losses are summed, and divided by all replicas'
+  // tokens (finish_gradients()).
   ddp = std::make_unique<DistributedDataParallel>(
       *all_chunks, mesh.data(),
       DataParallelOptions{.op = per_token ? ReduceOp::sum : ReduceOp::mean, .shard = sharded, .alone = tied});
   optimizer = std::make_unique<ChunkOptimizer>(OptimizerCarrier(given), std::move(parameters), *ddp, mesh, timers,
                                                ChunkOptions{.sequence = axis.sequence(), .sharded = sharded});
+  // A micro-step has d b samples over the replicas, so a window advances the schedule by B = d b m, as Megatron-LM's
+  // increment does. Every window is full: true_size is m.
   const std::int64_t samples = mesh.grid().data * micro_batch;
   AccumulationKnobs knobs;
   knobs.normalizer = per_token ? Normalizer::tokens : Normalizer::true_size;
@@ -190,6 +199,7 @@ void AcceleratorImpl::prepare(const ModelSource& model, const torch::optim::Opti
     args.eod_mask_loss = args.eod_mask_loss || dummy->eod_mask_loss;
   }
   if (micro_batch < 1) refuse("a data loader's batch size is below 1");
+  // B = d b m.
   global_batch = mesh.grid().data * micro_batch * num_micro_batches;
   seed_generators(options.seed);
   take_model(make_model(model, options, resolved, parallel, mesh, axis));
@@ -228,6 +238,7 @@ std::vector<Batch> AcceleratorImpl::micro_batches(const Batch& batch) const {
   if (batch.empty()) refuse("the batch holds no tensor");
   std::vector<Batch> cut(static_cast<std::size_t>(num_micro_batches));
   for (const auto& [name, tensor] : batch) {
+    // [b m, ...] -> m views [b, ...].
     const std::int64_t rows = micro_batch * num_micro_batches;
     if (tensor.dim() == 0 || tensor.size(0) != rows)
       refuse("\"" + name + "\" has " + (tensor.dim() == 0 ? "no" : std::to_string(tensor.size(0))) +
@@ -239,6 +250,10 @@ std::vector<Batch> AcceleratorImpl::micro_batches(const Batch& batch) const {
   return cut;
 }
 
+// The order of Megatron-LM's finalize_model_grads() and MixedPrecisionOptimizer.step(): reduce over replicas, complete
+// over the model, divide by the tokens, divide by the loss scale S, take the norm, clip. With G the reduced sum:
+//   g = G / tokens / S per token, else G / S, as each loss was divided by m before its backward;
+//   then g min(1, c / (|g| + 1e-6)), with one norm over the whole model.
 Judgement AcceleratorImpl::finish_gradients(const StepSums& sums, const Division& division) {
   timers.time("all-grads-sync", [&] { driver->reduce(); });
   optimizer->complete_gradients();
@@ -246,6 +261,7 @@ Judgement AcceleratorImpl::finish_gradients(const StepSums& sums, const Division
     // Known on the last stage; the replicas' add up.
     const double own = mesh.last_stage() ? static_cast<double>(sums.tokens) : 0.0;
     const double tokens = sum_over_ranks(mesh.data(), sum_over_ranks(mesh.pipeline(), own));
+    // Without a token the gradient is 0, and stays so.
     if (tokens > 0.0) optimizer->scale_gradients(1.0 / tokens);
   }
   Judgement judgement;
@@ -256,6 +272,7 @@ Judgement AcceleratorImpl::finish_gradients(const StepSums& sums, const Division
     optimizer->scale_gradients(unscaled(loss_scale));
     judgement = judge_norm(optimizer->gradient_norm(), max_norm);
   });
+  // A factor made of a norm that is not finite would be 0 or NaN; the update is skipped instead.
   if (max_norm > 0.0 && judgement.finite())
     timers.time(clip_timer, [&] { optimizer->scale_gradients(judgement.clip); });
   return judgement;
@@ -274,8 +291,11 @@ ModelOutput AcceleratorImpl::train_step(const Batch& batch) {
   progress.grad_norm = judgement.norm;
   if (mesh.last_stage() && !sums.finite) ++progress.nan;
   const ModelOutput out = output_of(sums);
+  // Samples of the updates made before: Megatron-LM's scheduler steps after the optimizer, so a warm-up's first update
+  // has its first rate.
   const std::int64_t clock = schedule_position();
   const double lr = lr_at(schedule.curve, clock);
+  // Counted only now: a step that throws before has not taken place.
   for (std::int64_t i = 0; i < num_micro_batches; ++i) driver->next();  // the whole window has been computed
   const StepOutcome outcome = driver->step([&] {
     if (!judgement.finite()) return StepOutcome::skipped_overflow;
@@ -298,6 +318,7 @@ ModelOutput AcceleratorImpl::train_step(const Batch& batch) {
 void AcceleratorImpl::note_progress() {
   const WindowPosition& at = driver->window().position();
   progress.iteration = at.updates();
+  // Data of skipped updates are consumed too; the schedule's position leaves them out.
   progress.consumed_train_samples = samples_before + at.samples();
   progress.loss_scale = loss_scale.factor();
 }
@@ -310,6 +331,7 @@ ModelOutput AcceleratorImpl::output_of(const StepSums& sums) const {
   ModelOutput out;
   double total = 0.0;
   for (const auto& [name, value] : sums.report) {
+    // A pair [2] is (sum, count) over micro-batches and replicas, its loss the quotient; a value [] is a mean already.
     const at::Tensor flat = value.to(at::kDouble).reshape({-1});
     const double loss =
         flat.numel() == 2 ? flat[0].item<double>() / std::max(flat[1].item<double>(), 1.0) : flat[0].item<double>();
@@ -324,6 +346,7 @@ ModelOutput AcceleratorImpl::output_of(const StepSums& sums) const {
 
 at::Tensor AcceleratorImpl::whole_logits(at::Tensor logits) const {
   if (axis.split()) {
+    // [..., V / t] -> [t, ..., V / t] -> [..., V]: ranks hold ascending ranges of the vocabulary.
     const at::Tensor parts = gathered(axis.ranks(), logits.contiguous(), CollectivePurpose::activations);
     logits = at::cat(parts.unbind(0), -1);
   }

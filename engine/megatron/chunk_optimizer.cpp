@@ -97,6 +97,8 @@ ChunkOptimizer::ChunkOptimizer(OptimizerCarrier carrier, std::vector<PlacedParam
           std::ranges::find_if(parameters_, [&](const PlacedParameter& each) { return each.tensor.is_same(tensor); });
       if (found == parameters_.end()) throw std::logic_error("a parameter of the chunks has no name");
       const auto parameter = static_cast<std::size_t>(found - parameters_.begin());
+      // A fragment is a view [shape] of a whole parameter, or under ZeRO [elements] of what this rank owns of it in one
+      // bucket. Its master is float32 for half types.
       for (const FlatRange& range : options_.sharded ? shards_.back().owned({whole}) : std::vector{whole}) {
         const std::int64_t offset = range.offset - whole.offset;
         const at::Tensor piece =
@@ -118,12 +120,15 @@ ChunkOptimizer::ChunkOptimizer(OptimizerCarrier carrier, std::vector<PlacedParam
     tensors[static_cast<std::size_t>(group)].push_back(each.master.values());
   }
   optimizer_ = carrier_.make(tensors);
+  // Each element of the model once: slices of what one rank per part writes, without padding rows.
   std::int64_t own = 0;
   for (const PlacedParameter& each : parameters_)
     if (each.writes && mesh_.writes()) own += each.place.slice->range.size;
   elements_ = static_cast<std::int64_t>(sum_over_ranks(mesh_.world(), static_cast<double>(own)));
 }
 
+// As the trainer does (train/model_axis.cpp): on_rows over the tensor ranks, tied and positions over the stages that
+// use the table. A fragment of a sharded table knows its offset in it.
 void ChunkOptimizer::complete_gradients() {
   pending_ = 1.0;
   PartialGradients partial;
@@ -147,11 +152,13 @@ at::Tensor ChunkOptimizer::flat_gradient_of(const Fragment& fragment) const {
 
 at::Tensor ChunkOptimizer::gradient_of(const Fragment& fragment) const {
   const at::Tensor gradient = fragment.master.as_master(flat_gradient_of(fragment));
+  // The arena keeps its numbers: a new tensor has the factors of scale_gradients().
   return fragment.master.copied() ? gradient.mul(pending_) : gradient;
 }
 
 void ChunkOptimizer::scale_gradients(double factor) {
   if (factor == 1.0) return;
+  // Of half types the update reads a new float32 tensor (gradient_of()), to which all factors apply in one product.
   if (!fragments_.empty() && fragments_.front().master.copied()) {
     pending_ *= factor;
     return;
@@ -164,11 +171,14 @@ double ChunkOptimizer::sum(const Of& of) const {
   double total = 0.0;
   for (const Fragment& each : fragments_) {
     const ParameterPlace& place = parameters_[each.parameter].place;
+    // Source: Megatron-LM's param_is_not_shared() and param_is_not_tensor_parallel_duplicate().
     if (counts_here(place.shared, place.divided, mesh_.at().tensor)) total += of(each);
   }
   return sum_over_ranks(holders_of_parts(mesh_, options_.sharded), total);
 }
 
+// |g| over all elements of the model: squares add up over fragments, then over the ranks that hold parts, and one root
+// is taken. float64.
 double ChunkOptimizer::gradient_norm() const {
   return std::sqrt(sum([this](const Fragment& each) { return square_sum_of(gradient_of(each)).item<double>(); }));
 }
@@ -186,12 +196,14 @@ std::int64_t ChunkOptimizer::zeros_in_gradients() const {
 void ChunkOptimizer::step(double lr, double decoupled_lr, double weight_decay) {
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     OptimizerOptions& options = optimizer_->param_groups()[group].options();
+    // Source: Megatron-LM's OptimizerParamScheduler.step(): rate times lr_mult, decay times wd_mult.
     options.set_lr((groups_[group].decoupled ? decoupled_lr : lr) * groups_[group].lr);
     with_class(options, [&](auto& of) { of.weight_decay(weight_decay * groups_[group].weight_decay); });
   }
   timers_.time("optimizer-copy-to-main-grad", [&] {
     const std::vector<bool> reached = ddp_.reached();
     for (const Fragment& each : fragments_)
+      // A parameter without a gradient is skipped by LibTorch's step: neither decay nor moments change.
       if (reached[each.reached])
         each.master.values().mutable_grad() = gradient_of(each).view(each.master.values().sizes());
   });
@@ -201,6 +213,7 @@ void ChunkOptimizer::step(double lr, double decoupled_lr, double weight_decay) {
     timers_.time("optimizer-copy-main-to-model-params", [&] {
       for (const Fragment& each : fragments_) each.master.put_back();
     });
+  // After put_back(), so replicas exchange parameters in their own type, not the masters.
   if (options_.sharded && mesh_.data().size() > 1) timers_.time("params-all-gather", [&] { gather_parameters(); });
 }
 
@@ -222,6 +235,7 @@ std::vector<PlacedTensor> ChunkOptimizer::tensors() const {
   if (mesh_.writes())
     for (const PlacedParameter& each : parameters_)
       if (each.writes) add("parameters.", each, {.offset = 0, .size = each.tensor.numel()}, each.tensor);
+  // Replicas have equal parameters, and one writes them. Under ZeRO each has a part of the state, and writes that.
   if (!mesh_.writes() && !options_.sharded) return all;
   const StateDict state = optimizer_state(*optimizer_);
   for_each_state([&](const Fragment& each, const std::string& entry) {
@@ -272,6 +286,7 @@ std::function<void()> ChunkOptimizer::read(const CheckpointReader& from) {
   });
   std::vector<std::vector<at::Tensor>> groups;
   for (const OptimizerParamGroup& group : optimizer_->param_groups()) groups.push_back(group.params());
+  // Of the same tensors, which are the keys of an optimizer's state: the whole state can then be swapped in.
   const std::shared_ptr<torch::optim::Optimizer> loaded = carrier_.make(groups);
   load_optimizer_state(*loaded, state);
   return [this, copies, loaded] {
@@ -286,6 +301,8 @@ void ChunkOptimizer::gather_parameters() {
   std::size_t first = 0;
   for (std::size_t arena = 0; arena < shards_.size(); ++arena) {
     const FlatLayout& layout = ddp_.layout(arena);
+    // [numel] of the arena: each rank fills in its ranges, the gather fills in the rest, and the parameters take
+    // theirs.
     const at::Tensor flat = at::empty({layout.numel}, ddp_.parameters()[first].detach().options());
     for (const Fragment& each : fragments_)
       if (each.arena == arena) part_of(flat, each.range).copy_(each.master.parameters().view({-1}));

@@ -20,6 +20,7 @@ at::Tensor avg_losses_across_data_parallel_group(const std::vector<at::Tensor>& 
   // [losses]: one exchange for all of them.
   at::Tensor all = at::cat(flat);
   data.all_reduce(all);
+  // A mean of means: each replica counts alike, however many tokens its loss is of.
   return all.div_(static_cast<double>(data.size()));
 }
 

@@ -71,6 +71,7 @@ std::pair<ModelProvider, std::int64_t> provider_of(MadeModel& made, const ModelS
       throw std::invalid_argument("num_layers_per_virtual_pipeline_stage " + std::to_string(*of_chunk) +
                                   " times pp_degree " + std::to_string(grid.pipeline) +
                                   " does not divide the model's " + std::to_string(spec.layers) + " layers");
+    // Chunks per stage: L / (p l), for l layers per chunk on each of p stages.
     count = spec.layers / each;
   }
   if (spec.kind == ModelKind::t5 && grid.pipeline > 1) {

@@ -189,6 +189,7 @@ Batch named_batch(const accrue::Batch& batch, ModelKind kind) {
   if (!is_transformer(kind)) return {{"inputs", batch.inputs}, {"targets", batch.targets}};
   Batch named{{"loss_mask", (batch.targets != -100).to(at::kFloat)}};
   if (kind == ModelKind::gpt) {
+    // A target of -100 is no token. The text has 0 in its place, and loss_mask leaves it out.
     const at::Tensor last = batch.targets.narrow(1, batch.targets.size(1) - 1, 1).clamp_min(0);
     // [B, T + 1]: the inputs and the last target, from which a train step takes tokens and labels again.
     named["text"] = at::cat({batch.inputs, last}, 1);
@@ -208,7 +209,8 @@ Batch named_batch(const accrue::Batch& batch, ModelKind kind) {
   const at::Tensor decoder = at::ones_like(batch.decoder_inputs);
   named["text_enc"] = batch.inputs;
   named["text_dec"] = batch.decoder_inputs;
-  // [B, S, S], [B, T, T] and [B, T, S], 1 where a query sees a key.
+  // [B, S, S], [B, T, T] and [B, T, S], 1 where a query sees a key: both are tokens, and in dec_mask the key is not
+  // later.
   named["enc_mask"] = real.unsqueeze(2) * real.unsqueeze(1);
   named["dec_mask"] = (decoder.unsqueeze(2) * decoder.unsqueeze(1)).tril();
   named["enc_dec_mask"] = decoder.unsqueeze(2) * real.unsqueeze(1);

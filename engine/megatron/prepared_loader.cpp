@@ -40,6 +40,7 @@ std::optional<Batch> PreparedLoader::next() {
   if (cyclic_) {
     cyclic_->continue_after(order_.consumed_before(epoch_, position));
     std::vector<std::int64_t> samples;
+    // order_.micro_batch is b m rows, the sampler's micro-batches have b.
     while (std::ssize(samples) < order_.micro_batch) {
       const SampleBatch micro_batch = cyclic_->next();
       samples.insert(samples.end(), micro_batch.begin(), micro_batch.end());
@@ -65,6 +66,8 @@ MegatronDataset AcceleratorImpl::indexed_data(const MegatronLMDummyDataLoader& l
   check_names(loader);
   if (which > 2) throw std::invalid_argument("there are three sets of indexed data: training, validation and test");
   const MegatronSpec& p = plugin();
+  // Source: Megatron-LM's get_train_valid_test_num_samples(). Validation has samples for one evaluation per
+  // eval_interval and one at the end, test for one.
   const std::int64_t iterations = schedule.decay.samples / global_batch;
   const std::int64_t evaluations_made = *p.eval_interval > 0 ? iterations / *p.eval_interval + 1 : 1;
   std::vector<std::int64_t> needed{iterations * global_batch, evaluations_made * *p.eval_iters * global_batch,
@@ -90,6 +93,8 @@ MegatronDataset AcceleratorImpl::indexed_data(const MegatronLMDummyDataLoader& l
 PreparedLoader AcceleratorImpl::make_loader(const LoaderSource& source, std::size_t which) {
   PreparedLoader loader;
   const bool drops = options.last_batch == LastBatch::drop;
+  // A batch of all replicas has B = d b m rows. fill_alone fills up the last one of a single replica too, because a
+  // step cuts b m rows.
   loader.order_ = {.micro_batch = micro_batch * num_micro_batches,
                    .world = mesh.grid().data,
                    .shuffle = false,
@@ -122,6 +127,7 @@ PreparedLoader AcceleratorImpl::make_loader(const LoaderSource& source, std::siz
   }
   if (const auto& consumed = plugin().consumed_samples; consumed && which < consumed->size()) {
     const std::int64_t samples = (*consumed)[which];
+    // A step takes B samples, so only multiples of B are places where one begins.
     if (samples < 0 || samples % global_batch != 0)
       throw std::invalid_argument("consumed_samples[" + std::to_string(which) + "] = " + std::to_string(samples) +
                                   " is no multiple of a batch of all replicas, " + std::to_string(global_batch));
@@ -157,6 +163,7 @@ Evaluation AcceleratorImpl::evaluate(PreparedLoader& loader) {
         found->second += loss;
     }
   }
+  // The batches have equally many rows. A quotient (sum, count) is taken per batch, and then averaged.
   for (auto& each : evaluation.losses) each.second /= static_cast<double>(batches);
   return evaluation;
 }

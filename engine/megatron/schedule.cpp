@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Megatron-LM's OptimizerParamScheduler counts samples: a length in iterations is multiplied by the global batch.
+// Megatron-LM's OptimizerParamScheduler counts samples: a length in iterations is multiplied by the global batch B.
+// Rates decay over lr_decay_*, and the weight decay changes over the whole run, so the two may end apart.
+// Source: get_optimizer_param_scheduler() of Megatron-LM's training.py.
 #include "megatron/schedule.h"
 
 #include <charconv>
@@ -67,6 +69,7 @@ Schedule read_schedule(Schedule schedule, const std::map<std::string, std::strin
   const LrCurve& curve = schedule.curve;
   if (curve.total < 1 || curve.warmup >= static_cast<double>(curve.total) || curve.min_lr > curve.lr)
     throw std::invalid_argument("the saved rates and lengths of the schedule contradict each other");
+  // The embeddings' curve has two rates of its own, and all else from the other curve: only these were saved.
   const LrCurve decoupled = schedule.decoupled;
   schedule.decoupled = curve;
   schedule.decoupled.lr = decoupled.lr;
@@ -107,6 +110,7 @@ Schedule make_schedule(const ResolvedMegatron& resolved, const MegatronLMDummySc
   Schedule schedule;
   LrCurve& curve = schedule.curve;
   curve = make_curve(rates, spec, *spec.total);
+  // A fraction is of the decay, not of the run, and is not rounded to samples.
   if (p.lr_warmup_fraction)
     curve.warmup = *p.lr_warmup_fraction * static_cast<double>(*spec.total);
   else if (p.lr_warmup_samples && *p.lr_warmup_samples > 0)
@@ -124,6 +128,7 @@ Schedule make_schedule(const ResolvedMegatron& resolved, const MegatronLMDummySc
     throw std::invalid_argument("the warm-up (" + std::to_string(static_cast<std::int64_t>(curve.warmup)) +
                                 " samples) does not end before the decay (" + std::to_string(curve.total) +
                                 " samples)");
+  // After the warm-up is set, because it is part of both.
   schedule.decoupled = decoupled_curve(curve, rates);
   if (schedule.decoupled.min_lr > schedule.decoupled.lr)
     throw std::invalid_argument("other_megatron_args: decoupled_lr is below the lowest rate");

@@ -18,7 +18,8 @@ at::Tensor causal(std::int64_t positions, const at::Tensor& like) {
   return at::ones({positions, positions}, like.options().dtype(at::kBool)).triu(1);
 }
 
-/// The document of each position.
+/// The document of each position. An end belongs to the document that it ends: the tokens 5 E 7 8 E 9, with E the end,
+/// have the numbers 0 0 1 1 1 2, and their documents begin at 0 0 2 2 2 5.
 struct Documents {
   at::Tensor number;  ///< [B, T]: number of documents that end before it
   at::Tensor first;   ///< [B, T]: position of its document's first token
@@ -51,6 +52,7 @@ LeftToRight get_ltor_masks_and_position_ids(const at::Tensor& tokens, const Left
     made.attention_mask = made.attention_mask.logical_or(elsewhere.unsqueeze(1));
     made.document_starts = documents.first;
   }
+  // Position in the document: t - first(t).
   if (options.reset_position_ids) made.position_ids = made.position_ids - documents.first;
   return made;
 }

@@ -173,6 +173,7 @@ void put_counters(AcceleratorImpl& impl, const TrainingCursor& cursor, const at:
   }
   // Micro-steps are counted by the current num_micro_batches.
   impl.driver->window().seek(cursor.update() * impl.num_micro_batches, cursor.schedule_position());
+  // consumed_samples of the first start: an update has B samples then and now, skipped or not.
   impl.samples_before = cursor.samples - cursor.update() * impl.global_batch;
   impl.note_progress();
   impl.progress.skipped = cursor.overflowed_windows;

@@ -89,6 +89,8 @@ class StepRunner::Work final : public WindowWork {
     timing_.emplace(timers_, operation.action == PipelineAction::forward ? "forward-compute" : "backward-compute");
   }
   void transfers(const PipelineOperation& operation) override { now = operation.micro_step; }
+  /// Factor of a micro-batch's loss before its backward: S / m for a mean, S for a sum of tokens' losses. A mean over a
+  /// filled-up batch weighs as much as its real rows.
   double weigh(std::int64_t micro_step, LossSum& /*loss*/) override {
     return alike ? weight : weight * row_share(micro_batches->at(static_cast<std::size_t>(micro_step)));
   }
@@ -131,6 +133,8 @@ class StepRunner::ChunkPart final : public ModelPart {
     add(sums.report, out.report);
     sums.finite = sums.finite && at::isfinite(out.loss.detach()).item<bool>();
     if (options.return_logits) sums.logits.push_back(chunk_.logits(out_.outputs).detach());
+    // Source: forward_step() of Megatron-LM's schedules. Per token the sum stays, and finish_gradients() divides; else
+    // the loss is divided by its own tokens and by m.
     if (options.calculate_per_token_loss) {
       if (!out.num_tokens)
         throw std::invalid_argument("calculate_per_token_loss needs a loss_func() that gives a sum and num_tokens");
@@ -181,7 +185,8 @@ StepRunner::~StepRunner() = default;
 
 StepSums StepRunner::train(const std::vector<Batch>& micro_batches, const Division& division, double loss_scale) {
   work_->alike = division.counts();
-  // A step's gradient is that of the sum over micro-batches of loss scale / division.value * loss.
+  // A step's gradient is that of the sum over micro-batches of S / division.value * loss, with S the loss scale and
+  // division.value m, or 1 if tokens divide later. S multiplies the loss, so that float16 rounds scaled gradients.
   work_->weight = loss_scale * (1.0 / division.value);
   return run(micro_batches, true);
 }
@@ -200,6 +205,7 @@ at::Tensor StepRunner::logits(const Batch& batch) {
       [&](std::size_t i, const at::Tensor& received) {
         chunks_[i]->set_input_tensor(received);
         const Tensors outputs = chunks_[i]->forward(batch);
+        // [rows, positions, V / t] on the last part; activations for the next stage on the others.
         const bool last = mesh_.last_stage() && i + 1 == chunks_.size();
         return last ? chunks_[i]->logits(outputs).contiguous() : outputs.at(0);
       });
@@ -224,6 +230,7 @@ StepSums StepRunner::run(const std::vector<Batch>& micro_batches, bool backward)
   const auto timing = timers_.run("forward-backward");
   const PipelineShape shape = pipeline_shape(options_.parallel, count);
   std::vector<PipelineOperation> operations = executor_->operations(shape);
+  // The schedule without its backward half: stages still send and receive in the same order.
   if (!backward)
     std::erase_if(operations, [](const PipelineOperation& each) {
       return each.action == PipelineAction::backward || each.action == PipelineAction::send_gradient ||

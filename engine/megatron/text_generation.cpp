@@ -42,7 +42,8 @@ void begin(TokenList& prompt, bool add_bos, std::optional<std::int64_t> eod) {
   prompt.insert(prompt.begin(), *eod);
 }
 
-/// Logits that follow the first `positions` tokens, in float64. Shapes: tokens [B, T] -> [B, V].
+/// Logits that follow the first `positions` tokens, in float64. There is no cache of keys and values: every token costs
+/// a forward of all tokens before it. Shapes: tokens [B, T] -> [B, V].
 at::Tensor last_logits(const LogitsFunction& logits, const at::Tensor& tokens, std::int64_t positions) {
   return logits(tokens.narrow(1, 0, positions)).select(1, positions - 1).to(at::kDouble);
 }
@@ -67,7 +68,8 @@ std::int64_t generated_length(std::int64_t prompt, std::int64_t tokens_to_genera
 }
 
 at::Tensor sampling_probabilities(const at::Tensor& logits, double temperature, std::int64_t top_k, double top_p) {
-  // p = softmax(logits / temperature), of which only the k largest, or the fewest that reach p, keep a chance.
+  // p = softmax(logits / temperature), of which only the k largest, or the fewest that reach p, keep a chance. Source
+  // of top-p: Holtzman et al., The Curious Case of Neural Text Degeneration. A second softmax makes the rest sum to 1.
   at::Tensor scaled = logits.to(at::kDouble) / temperature;
   if (top_k > 0 && top_k < scaled.size(-1)) {
     const at::Tensor kept = std::get<0>(at::topk(scaled, top_k, -1));
@@ -133,6 +135,7 @@ std::vector<GeneratedRow> generate(const LogitsFunction& logits, std::vector<Tok
       else
         tokens[row][reached] = token;
     }
+    // After i steps max(top_p decay^i, bound).
     if (options.top_p_decay > 0.0) top_p = std::max(top_p * options.top_p_decay, options.top_p_bound);
   }
   for (std::size_t i = 0; i < rows.size(); ++i)
@@ -141,7 +144,10 @@ std::vector<GeneratedRow> generate(const LogitsFunction& logits, std::vector<Tok
 }
 
 // Each step adds log p(token | row) to the rows' sums, [beams, V], and takes the 2 * beams best: every beam has one end
-// of document, so at least `beams` of them continue. A beam may continue several times, or not at all.
+// of document, so at least `beams` of them continue. A beam may continue several times, or not at all. An end finishes
+// its row only among the best `beams`: the search would not have kept another. The search ends by Megatron-LM's rule
+// (BeamHypotheses.is_done), although a length penalty could still lift a longer row over the worst finished one. With
+// fewer candidates than beams, as of a tiny vocabulary, -infinity keeps the spare rows out.
 std::vector<GeneratedRow> beam_search(const LogitsFunction& logits, TokenList prompt, const BeamOptions& options) {
   demand(options.beam_width >= 1, "beam_width is below 1");
   const at::NoGradGuard no_grad;
@@ -186,7 +192,7 @@ std::vector<GeneratedRow> beam_search(const LogitsFunction& logits, TokenList pr
       }
     }
     demand(!next.empty(), "the vocabulary has no token but the end of document");
-    // No row that continues can become better than the worst finished one.
+    // The best open row, scored at its present length, is not above the worst finished one.
     done = std::ssize(finished) == beams &&
            finished.back().score >= score_of(best[0].item<double>(), reached + 1 - prompt_length);
     while (std::ssize(next) < beams) next.push_back({never, next.front().token, next.front().beam});

@@ -65,9 +65,11 @@ at::Tensor shifted_left(const at::Tensor& rows, std::int64_t last) {
   return at::cat({rows.narrow(1, 1, rows.size(1) - 1), at::full({rows.size(0), 1}, last, rows.options())}, 1);
 }
 
-/// Mean over the replicas, each value [], as much as the batch counts.
+/// Mean over the replicas, each value [], as much as the batch counts. Source: Megatron-LM's
+/// average_losses_across_data_parallel_group(): each replica's mean has the same weight.
 LossReport averaged(const Batch& batch, std::vector<std::pair<std::string, at::Tensor>> values, Communicator* data) {
   LossReport report;
+  // The mean over micro-batches and replicas of share * loss is that over the real rows.
   if (const double share = row_share(batch); share != 1.0)
     for (auto& each : values) each.second = each.second.detach() * share;
   if (data == nullptr) {
@@ -90,6 +92,8 @@ at::Tensor masked_mean(const at::Tensor& losses, const at::Tensor& mask) {
 }
 
 /// Mean over the tokens that count, or with calculate_per_token_loss their sum and number, which the caller divides.
+/// Reported are the mean, or the pair over all replicas. Source: loss_func() of Accelerate's GPTTrainStep for the mean,
+/// of Megatron-LM's pretrain_gpt.py for the pair.
 /// Shapes: losses, mask [B, T] -> [].
 LossOut masked_loss(const Batch& batch, const at::Tensor& losses, const at::Tensor& mask, const TrainStepArgs& args) {
   if (!args.calculate_per_token_loss) {
@@ -115,6 +119,7 @@ const at::Tensor& output(const Tensors& outputs, std::size_t i, const char* step
 
 double row_share(const Batch& batch) {
   const at::Tensor weights = find_tensor(batch, "row_weight");
+  // [b] -> mean. With r real rows of b, and `left` samples in the `all` rows of the last batch, (r / b) (all / left).
   return weights.defined() ? weights.mean().item<double>() : 1.0;
 }
 
@@ -142,6 +147,7 @@ Batch GPTTrainStep::get_batch(DataIter& data) {
     batch["tokens"] = required(raw, "input_ids", "GPTTrainStep").to(at::kLong).contiguous();
     options.eod_mask_loss = args_.eod_token.has_value();
   }
+  // attention_mask [1 or B, 1, T, T], loss_mask and position_ids [B, T].
   const LeftToRight masks = get_ltor_masks_and_position_ids(batch["tokens"], options);
   batch["attention_mask"] = masks.attention_mask;
   batch["position_ids"] = masks.position_ids;
@@ -149,6 +155,8 @@ Batch GPTTrainStep::get_batch(DataIter& data) {
   if (masks.document_starts.defined()) batch["document_starts"] = masks.document_starts;
   batch["loss_mask"] = masks.loss_mask;
   if (!args_.megatron_dataset_flag) {
+    // Label t is token t + 1. The last position has none; without labels of the batch's own it has the end of the
+    // document, where that is known.
     const at::Tensor labels = find_tensor(raw, "labels");
     batch["labels"] = labels.defined() ? shifted_left(labels.to(at::kLong), ignored)
                                        : shifted_left(batch["tokens"], args_.eod_token.value_or(ignored));
@@ -156,12 +164,14 @@ Batch GPTTrainStep::get_batch(DataIter& data) {
       const at::Tensor next = shifted_left(real.to(at::kLong), 1);
       // A position counts if it and the token that it predicts are real.
       batch["loss_mask"] = batch["loss_mask"] * (real * next).to(at::kFloat);
+      // [B, T] -> [B, 1, 1, T], over the keys.
       const at::Tensor hidden = (real == 0).unsqueeze(1).unsqueeze(1);  // from every later token
       batch["attention_mask"] = batch["attention_mask"].logical_or(hidden);
       leave_out_padding_before(batch, real);
     }
     batch["loss_mask"] = batch["loss_mask"] * (batch["labels"] != ignored).to(at::kFloat);
   }
+  // Masks multiply: end of document, padding, labels of -100 and the data set's own.
   if (const at::Tensor given = find_tensor(raw, "loss_mask"); given.defined())
     batch["loss_mask"] = batch["loss_mask"] * given.to(at::kFloat);
   leave_out_padding_rows(batch, raw);
@@ -197,6 +207,7 @@ Batch BertTrainStep::get_batch(DataIter& data) {
   leave_out_padding_rows(batch, raw);
   if (const at::Tensor rows = find_tensor(raw, "row_mask"); rows.defined()) {
     batch["row_mask"] = rows;
+    // -1 is ignored by the second loss.
     if (batch.contains("is_random")) batch["is_random"] = batch["is_random"].masked_fill(rows == 0, -1);
   }
   return batch;
@@ -213,6 +224,7 @@ LossOut BertTrainStep::loss_func(const Batch& batch, const Tensors& outputs) {
       at::cross_entropy_loss(logits.reshape({-1, 2}).to(type), order, {}, at::Reduction::Sum, /*ignore_index=*/-1);
   // Sentence order: logits [B, 2] against is_random [B], -1 for a row that only fills up.
   const at::Tensor sop = sum / (order != -1).sum().clamp_min(1).to(type);
+  // L = L_lm + L_sop, each a mean over its own count: masked tokens, and rows.
   return {lm + sop, std::nullopt, averaged(batch, {{"lm loss", lm}, {"sop loss", sop}}, args_.data)};
 }
 
@@ -230,6 +242,8 @@ LossOut BertTrainStep::classifier_loss(const Batch& batch, const at::Tensor& log
     // A zero with a graph: the ranks' backwards must match.
     loss = given.sum() * 0.0;
   } else if (args_.num_labels == 1) {
+    // Chosen as in transformers: one label is a regression, integers are classes, real numbers are several labels at
+    // once.
     loss = at::mse_loss(given.reshape({-1}), labels.reshape({-1}).to(given.scalar_type()));
   } else if (at::isIntegralType(labels.scalar_type(), /*includeBool=*/false)) {
     loss = at::cross_entropy_loss(given.reshape({-1, args_.num_labels}), labels.reshape({-1}).to(at::kLong));
@@ -256,6 +270,7 @@ Batch T5TrainStep::get_batch(DataIter& data) {
     batch["labels"] = labels;
     batch["loss_mask"] = (labels != ignored).to(at::kFloat);
     const at::Tensor real = required(raw, "attention_mask", "T5TrainStep");
+    // [B, S, S], [1, T, T] and [B, T, S]. The decoder's mask is causality alone: loss_mask leaves its padding out.
     batch["enc_mask"] = t5_padding_mask(real, real);
     batch["dec_mask"] = t5_decoder_mask(labels.size(1));
     batch["enc_dec_mask"] = t5_padding_mask(at::ones_like(labels), real);

@@ -94,6 +94,7 @@ void AccumulatingOptimizer::micro_step(const std::function<void(const MicroPlan&
 }
 
 void AccumulatingOptimizer::backward(const at::Tensor& loss, BackwardOptions options) {
+  // The window's gradient is that of sum_i L_i / N. Both originals divide before each backward.
   micro_step([&](const MicroPlan& micro) { inner().backward(loss / micro.division.value, options); });
 }
 

@@ -43,6 +43,7 @@ void AccumulationDriver::agree(GradSync& sync) {
   std::vector<NamedNumber> mine = {{name_of_steps_, set > 0 ? set : shape.steps},
                                    {"the run's length in micro-steps (-1: open)", shape.max_iters.value_or(-1)}};
   if (declared_) mine.push_back(*declared_);
+  // Compared once, and again after a change: an exchange of its own in every window would cost a latency.
   if (mine == agreed_) return;
   agreed_ = std::move(mine);
   sync.agree(agreed_);
@@ -76,6 +77,7 @@ void AccumulationDriver::require_open() const {
 void AccumulationDriver::backward(bool reduces, const std::function<void()>& differentiate) {
   if (reduces) require_open();
   const Cover scope = cover(reduces);
+  // Before the backward: one that throws may have added gradients, which settle() must reduce.
   for (const auto& each : models_) each->unreduced = true;
   differentiate();
   if (reduces) reduce();

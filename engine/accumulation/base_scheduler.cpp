@@ -161,6 +161,8 @@ void warn_of_schedule_before_step() {
       "optimizer before step() of the schedule");
 }
 
+// lr_g(p) = lr_at(p) * lr_g / lr_0: the curve gives rates, not factors, so the bases are the groups' ratios to the
+// first.
 std::shared_ptr<BaseScheduler> make_curve_lr(torch::optim::Optimizer& optimizer, const LrCurve& curve) {
   return std::make_shared<LambdaLR>(
       optimizer, [curve](std::int64_t position) { return lr_at(curve, position); },

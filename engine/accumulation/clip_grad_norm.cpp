@@ -47,6 +47,8 @@ double clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm
                              "; look at the loss, or leave error_if_nonfinite off to go on");
   const double factor = clip_factor(norm, max_norm);
   // Within the bound nothing is multiplied.
+  // A norm of NaN makes every gradient NaN. An infinite one has the factor 0: finite gradients become 0, infinite ones
+  // NaN. Both are as in torch.
   if (factor == 1.0) return norm;
   for (const at::Tensor& each : gradients) each.mul_(factor);
   return norm;

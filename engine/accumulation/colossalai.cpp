@@ -21,6 +21,7 @@ void GradAccumOptimizer::backward_by_grad(const at::Tensor& tensor, const at::Te
 }
 
 std::optional<double> GradAccumOptimizer::clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm) {
+  // The replay clips where a gate would return: its factor 0 / (norm + 1e-6) zeroes the sum for a max_norm of 0.
   const bool gated = !window().boundary_due() || max_norm <= 0.0;
   if (gated && !driver().clips_partial_sums()) return std::nullopt;
   if (auto* clips = dynamic_cast<ClipsGradNorm*>(&inner()); clips != nullptr && !gated)
@@ -56,6 +57,7 @@ void GradAccumGradientHandler::handle_gradient() {
     throw std::logic_error(
         "GradAccumGradientHandler: the optimizer has stepped with gradients that this handler did not reduce; call "
         "handle_gradient() after the backward and before clip_grad_norm() and step(), or let Engine::step() do it");
+  // A handler that sums would sum the sums again: R times too large on R ranks.
   if (!due || handled_at_ == window_->micro_steps_done()) return;
   handled_at_ = window_->micro_steps_done();
   inner_->handle_gradient();
@@ -85,6 +87,7 @@ Engine::Engine(std::shared_ptr<GradAccumOptimizer> optimizer, GradAccumHandlers 
 }
 
 StepOutcome Engine::step() {
+  // The norm is that of the reduced gradient, equal on all ranks; clipped before, each rank would scale by its own.
   for (const auto& handler : gradient_handlers_) handler->handle_gradient();
   optimizer_->clip_grad_norm(optimizer_->parameters(), clip_grad_norm_);
   return optimizer_->step();

@@ -59,6 +59,8 @@ bool unscale_kind(const GradientKind& kind, std::vector<at::Tensor>& gradients, 
     }
     return !finite;
   }
+  // g <- g / S and found <- 1 if any g is not finite, in one pass over all tensors of the kind. For S a power of two
+  // the float32 inverse is exact.
   const auto options = at::TensorOptions().device(kind.first).dtype(at::kFloat);
   at::Tensor found = at::zeros({1}, options);
   at::_amp_foreach_non_finite_check_and_unscale_(gradients, found, at::full({1}, 1.0 / scale, options));
@@ -136,6 +138,7 @@ StepOutcome GradScaler::step(BaseOptimizer& optimizer, const Closure& closure) {
         "GradScaler: step() was called twice for one optimizer since the last update(); call update() once after the "
         "last step() of each update");
   agree(entry);
+  // After the exchange, so that all ranks return alike and their scales stay equal without another.
   if (!entry.found_any) return StepOutcome::skipped_empty;
   if (entry.found_inf) return StepOutcome::skipped_overflow;
   const StepOutcome outcome = optimizer.step();

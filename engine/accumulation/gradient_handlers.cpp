@@ -41,6 +41,7 @@ void reduce_flat(const std::vector<at::Tensor>& gradients, double divisor, Commu
     rows.push_back(each.reshape({-1}));
     sizes.push_back(each.numel());
   }
+  // [sum of numels]. Divided before the sum, like bucket_allreduce: a sum of 16-bit numbers could overflow.
   at::Tensor flat = at::cat(rows);
   if (divisor != 1.0) flat.div_(divisor);
   group.all_reduce_gradients(flat);

@@ -41,6 +41,7 @@ double AMPOptimizer::clip_grad_norm(const std::vector<at::Tensor>& parameters, d
 }
 
 StepOutcome AMPOptimizer::step(const Closure& closure) {
+  // Unscale, clip, check, step, scale: the norm of gradients that still have the scale S would be S times too large.
   if (max_norm_) clip_grad_norm(model_.parameters(), *max_norm_);
   unscaled_ = false;
   const StepOutcome outcome = scaler_.step(inner(), closure);

@@ -28,6 +28,7 @@ void AcceleratedScheduler::step(std::optional<std::int64_t> epoch) {
   if (schedule_.total)
     if (const StateDict state = inner().state_dict(); state.contains("position"))
       elsewhere = integer_of(state, "position") - schedule_.position;
+  // The guard compares the inner scheduler's whole count with its total, as the original compares _step_count.
   schedule_.guard_count += elsewhere;
   const std::int64_t ticks = window.call_schedule(schedule_, held);
   schedule_.guard_count -= elsewhere;

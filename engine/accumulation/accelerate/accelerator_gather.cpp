@@ -33,6 +33,7 @@ std::vector<Stated> stated_by_all(const at::Tensor& tensor, bool empty, Communic
     throw std::invalid_argument("a tensor of " + std::to_string(tensor.dim()) +
                                 " dims cannot be gathered or padded; reshape it to at most " +
                                 std::to_string(most_dims));
+  // A row is [empty, dims, sizes...], 0 behind the last size: equally long for all tensors, so one gather suffices.
   constexpr std::int64_t width = 2 + most_dims;
   at::Tensor mine = at::zeros({width}, at::kLong);
   auto* said = mine.mutable_data_ptr<std::int64_t>();
@@ -80,6 +81,7 @@ at::Tensor Accelerator::gather(const at::Tensor& tensor) {
   shape.insert(shape.begin(), num_processes());
   at::Tensor all = at::empty(shape, mine.options());
   impl_->axis.all_gather(all, mine);
+  // [ranks, n, ...] -> [ranks n, ...], in rank order.
   return all.flatten(0, 1);
 }
 
@@ -105,6 +107,7 @@ at::Tensor Accelerator::gather_for_metrics(const at::Tensor& tensor) {
   const at::Tensor all = gather(tensor);
   const std::int64_t real = state().remainder();
   if (!state().end_of_dataloader() || real <= 0) return all;
+  // Ranks have consecutive stretches of the last round, so its real samples are first and the repeated ones last.
   return all.narrow(0, 0, std::min(real, all.size(0)));
 }
 

@@ -32,6 +32,7 @@ at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameter
   const auto gradients = gradients_of(parameters);
   if (gradients.empty()) return at::zeros({});
   const at::Tensor total = gradient_norm(gradients, norm_type);
+  // [] on the device: nothing waits for the norm, so gradients within the bound are multiplied by 1 too.
   const at::Tensor factor = clip_factor(total, max_norm);
   for (const at::Tensor& each : gradients) each.mul_(factor);
   return total;

@@ -71,7 +71,11 @@ void AcceleratorImpl::backward(const at::Tensor& loss, BackwardOptions options) 
     if (!loss.defined() || !loss.grad_fn())
       throw std::invalid_argument(
           "backward(loss): the loss has no graph; compute it from the model's output with gradients enabled");
+    // Autograd's number of the loss tells when it was computed: a forward under no_sync() stays local, whenever its
+    // backward runs.
     when = loss.grad_fn()->sequence_nr();
+    // Always N, as in the original: a short window at the end of an epoch weighs k / N. The loss scale follows the
+    // division.
     const at::Tensor share = loss / state.num_steps();
     (scaler ? scaler->scale(share) : share).backward({}, options.retain_graph, options.create_graph);
   }

@@ -98,8 +98,10 @@ SourceShare source_share(const GradientState& state, const LoaderOptions& option
 std::optional<std::int64_t> shared_length(std::optional<std::int64_t> length, const SourceShare& share) {
   const bool drops = share.uneven == UnevenRanks::drop && share.world > 1;
   if (!length || (drops && share.split)) return std::nullopt;
+  // Of L batches in rounds of W: rank r has L / W, and one of the L mod W that remain if r is below it.
   if (share.uneven == UnevenRanks::join && !share.split)  // empty batches are not counted
     return *length / share.world + (share.rank < *length % share.world ? 1 : 0);
+  // Rounds: L / width, rounded down if a short round is dropped, else up.
   return (*length + (drops ? 0 : share.width() - 1)) / share.width();
 }
 

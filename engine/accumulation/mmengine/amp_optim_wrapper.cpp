@@ -30,6 +30,7 @@ StepOutcome AmpOptimWrapper::update(const Closure& closure) {
     clip();
   }
   const StepOutcome outcome = scaler_.step(inner(), closure);
+  // A static scale stays after an overflow too; that window is lost all the same.
   scaler_.update(amp_.static_scale);
   return outcome;
 }

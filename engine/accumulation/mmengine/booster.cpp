@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plugins as descriptions over one reducer. Accrue shards nothing here: only the choice of backwards that reduce
-// matters to accumulation. Averaging an average with a new local part is linear, so reducing every time costs traffic
+// matters to accumulation. mean_r(S + g_r) = S + mean_r(g_r) for a reduced part S, so reducing every time costs traffic
 // and changes no result. Source: which plugins of ColossalAI have no_sync (TorchDDP and LowLevelZero stage 1).
 #include "accrue/accumulation/mmengine/booster.h"
 

@@ -98,6 +98,7 @@ bool OptimWrapper::should_update() const {
 
 std::int64_t OptimWrapper::remainder_counts() const {
   const std::int64_t most = max_counts();
+  // The divisor of the run's last max_counts mod N losses (Normalizer::run_remainder).
   return most == unset_counts ? unset_counts : most % accumulative_counts();
 }
 
@@ -144,6 +145,7 @@ OptimContext OptimWrapper::optim_context(torch::nn::Module&) {
 std::unique_ptr<torch::optim::OptimizerOptions> OptimWrapper::base_param_settings() const {
   if (!first_rate_) return nullptr;
   auto base = torch().defaults().clone();
+  // lr_base = default * lr_0 now / lr_0 then. A first group without a rate tells of no factor.
   if (*first_rate_ != 0.0) base->set_lr(base->get_lr() * (learning_rates(torch()).front() / *first_rate_));
   return base;
 }

@@ -38,7 +38,9 @@ void check_cpu_adam(const Options& by, const char* name) {
 }
 
 /// Returns by place among all parameters the number of elements of each state that are in files: those of the first
-/// floor(fraction * numel) elements of the parameters on the CPU.
+/// floor(fraction * numel) elements of the parameters on the CPU. Upstream moves whole parameters only, as long as the
+/// next one fits; here the fraction holds exactly, and one parameter may be in both places. The product is in double,
+/// which counts elements exactly up to 2^53.
 template <typename Options>
 std::vector<std::int64_t> offloaded_elements(torch::optim::Optimizer& optimizer) {
   const double fraction = static_cast<const Options&>(optimizer.defaults()).nvme_offload_fraction();
@@ -57,7 +59,8 @@ std::vector<std::int64_t> offloaded_elements(torch::optim::Optimizer& optimizer)
   return elements;
 }
 
-/// Makes a state, or moves a loaded one to its place.
+/// Makes a state, or moves a loaded one to its place: a loaded tensor is in memory, and its values go into the mapped
+/// pages. `in_files`: elements of each moment, from the first.
 inline void place_moments(MomentsParamState& state, const at::Tensor& parameter, std::int64_t in_files,
                           const std::string& dir) {
   if (state.exp_avg().defined() && (in_files == 0 || state.in_files())) return;
@@ -76,7 +79,8 @@ inline void place_moments(MomentsParamState& state, const at::Tensor& parameter,
 }
 
 /// Calls update(parameters, path) with groups of successive parameters, up to a window of offloaded states each, and
-/// reads the next window ahead.
+/// reads the next window ahead. Before that every parameter's t is advanced, and m and v have their places: zeros of
+/// the parameter's shape in the first update.
 template <typename Options, typename Update>
 void step_with_files(torch::optim::Optimizer& optimizer, const char* name, const Update& update) {
   auto reached = reached_parameters<Options>(optimizer, name);

@@ -35,7 +35,8 @@ std::int64_t whole_pages(std::int64_t bytes) {
        full ? "Free some space there, or lower nvme_offload_fraction." : "Name a folder that files can be made in."});
 }
 
-/// Returns 0, or the error.
+/// Reserves the file's pages; returns 0, or the error. Without room a later write to the mapping would end the process
+/// by SIGBUS, when the kernel finds no block for the page.
 int take_room(int fd, std::int64_t bytes) {
   if (::fallocate(fd, 0, 0, bytes) == 0) return 0;
   if (errno != EOPNOTSUPP) return errno;
@@ -51,7 +52,8 @@ int take_room(int fd, std::int64_t bytes) {
   return 0;
 }
 
-/// Advises about pages of one tensor's memory.
+/// Advises about pages of one tensor's memory, which begins at a page. madvise() takes only starts of pages, so `from`
+/// is rounded down to one. Its result is ignored: without the advice the pages are read when they are used.
 void advise(const at::Tensor& tensor, const FlatRange& range, int advice) {
   const auto size = static_cast<std::int64_t>(tensor.element_size());
   const std::int64_t from = range.offset * size / page_size() * page_size();
@@ -77,6 +79,8 @@ at::Tensor tiered_zeros(std::int64_t numel, std::int64_t in_file, at::TensorOpti
   if (const int error = take_room(file.get(), of_file))
     refuse(dir, std::to_string(of_file) + " bytes cannot be taken", error);
   const auto size = static_cast<std::size_t>(all);
+  // Addresses for the whole tensor come first. The file then replaces their beginning, so it and the memory behind it
+  // are adjacent. Both are zeros: pages without a file and reserved pages of a new one read as such.
   void* const memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) refuse(dir, "no addresses are left", errno);
   if (::mmap(memory, static_cast<std::size_t>(of_file), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(),
@@ -85,6 +89,7 @@ at::Tensor tiered_zeros(std::int64_t numel, std::int64_t in_file, at::TensorOpti
     ::munmap(memory, size);
     refuse(dir, "the file cannot be mapped", error);
   }
+  // The mapping keeps the file after its descriptor is closed here. munmap() frees both.
   return at::from_blob(
       memory, {numel}, [size](void* begin) { ::munmap(begin, size); }, options);
 }

@@ -27,10 +27,12 @@ at::Tensor tiered_zeros(std::int64_t numel, std::int64_t in_file, at::TensorOpti
 void will_need(const at::Tensor& tensor, const FlatRange& range);
 void not_soon(const at::Tensor& tensor, const FlatRange& range);
 
+/// Elements of a window: 32 MiB of a float32 state. So with two moments the window in use and the next one need 128 MiB
+/// of memory, whatever the size of the files.
 inline constexpr std::int64_t elements_per_tier_window = 1 << 23;
 
 /// Calls use(range) over [0, numel) in order, in windows within the file part: while one is in use, the next is read
-/// ahead.
+/// ahead. The part in memory is one last range. An update of a window must be elementwise: parameters are cut.
 template <typename Use>
 void for_tier_windows(std::int64_t numel, std::int64_t in_files, const std::vector<at::Tensor>& states,
                       const Use& use) {

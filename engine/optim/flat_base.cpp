@@ -81,6 +81,8 @@ void FlatBase::check(const at::Tensor& params, const at::Tensor& grads) const {
   }
 }
 
+// Segments and ranges both ascend. So stretches do, and a merge need only look at the last one. A ZeRO shard may reach
+// a segment in several ranges, or not at all; its t counts the updates that reach it.
 std::vector<Stretch> FlatBase::begin_step(const UpdateRates& rates, std::span<const FlatRange> ranges, Stretches kind) {
   check_ranges(ranges, numel_);
   const double weight_decay = rates.weight_decay.value_or(spec_.weight_decay);

@@ -12,13 +12,15 @@
 
 namespace accrue {
 
-/// Elements that one pass updates in the same way.
+/// Elements that one pass updates in the same way. Rate and decay are absolute: the update's, times the segment's
+/// factors.
 struct Stretch {
   FlatRange range;
   double weight_decay = 0.0;
   double lr = 0.0;
   std::int64_t steps = 0;   ///< updates of the segment, including this one
   std::size_t segment = 0;  ///< in which it begins
+  /// Whether one set of factors serves both. That includes t, from which Adam's corrections 1 - beta^t follow.
   bool like(const Stretch& other) const {
     return weight_decay == other.weight_decay && lr == other.lr && steps == other.steps;
   }
@@ -45,8 +47,8 @@ class FlatBase : public FlatOptimizer {
   at::Tensor state_tensor() const;
   void check(const at::Tensor& params, const at::Tensor& grads) const;
   /// Counts the update in every segment that it reaches, and returns the stretches to update. merged: one pass covers
-  /// whole adjacent segments and the padding between them, which is zero and stays zero. by_segment: each stretch is
-  /// within one segment.
+  /// whole adjacent segments and the padding between them, which is zero and stays zero (0 / (0 + eps) in the Adams).
+  /// by_segment: each stretch is within one segment.
   enum class Stretches { merged, by_segment };
   std::vector<Stretch> begin_step(const UpdateRates& rates, std::span<const FlatRange> ranges,
                                   Stretches stretches = Stretches::merged);
@@ -55,13 +57,14 @@ class FlatBase : public FlatOptimizer {
 
  private:
   std::vector<OptimizerSegment> segments_;
-  at::Tensor segment_steps_;  ///< on the CPU
+  /// On the CPU for any device, since the corrections 1 - beta^t are computed there.
+  at::Tensor segment_steps_;
   std::int64_t numel_;
   at::TensorOptions options_;
   std::int64_t steps_ = 0;
 };
 
-/// State of the Adams and the LAMBs.
+/// State of the Adams and the LAMBs: m and v, [numel] each in the type of the parameters.
 class MomentsBase : public FlatBase {
  public:
   using FlatBase::FlatBase;
@@ -74,7 +77,7 @@ class MomentsBase : public FlatBase {
   at::Tensor second_ = state_tensor();
 };
 
-/// State of the SGDs and of Lars.
+/// State of the SGDs and of Lars: b, [numel], or nothing without momentum.
 class MomentumBase : public FlatBase {
  public:
   using FlatBase::FlatBase;

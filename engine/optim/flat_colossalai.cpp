@@ -33,7 +33,8 @@ MomentsSettings settings_of(const OptimizerSpec& spec, const Stretch& stretch) {
           .grad_averaging = spec.grad_averaging};
 }
 
-/// CPUAdam, and HybridAdam on the CPU. The states may be in files.
+/// CPUAdam, and HybridAdam on the CPU. The states may be in files. Under ZeRO numel is that of this rank's share, and
+/// the fraction in files is one of the share.
 class FlatCpuAdam final : public FlatBase {
  public:
   FlatCpuAdam(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,
@@ -102,7 +103,8 @@ class FlatFusedAdam final : public MomentsBase {
   UpdatePath path_;
 };
 
-/// FusedSgdRule. A segment's first update fills its buffer with the gradient.
+/// FusedSgdRule. A segment's first update fills its buffer with the gradient: t counts the update that is being made,
+/// so it is 1 then.
 class FlatFusedSgd final : public MomentumBase {
  public:
   FlatFusedSgd(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,
@@ -131,7 +133,8 @@ class FlatFusedSgd final : public MomentumBase {
   UpdatePath path_;
 };
 
-/// Sums of squares by parameter: those of a rank's own pieces, summed by segment, and completed.
+/// Sums of squares by parameter, [segments, 2] in float64: |p|^2, and |u|^2 (LAMB) or |g|^2 (LARS). Those of a rank's
+/// own pieces are summed by segment and completed over the ranks. A segment that this rank does not reach adds 0.
 class ParameterSums {
  public:
   explicit ParameterSums(std::size_t segments, at::Device device)
@@ -163,6 +166,8 @@ class ParameterSums {
 };
 
 /// Lamb and FusedLAMB: p = p - rate r u in two passes, because r = |p| / |u| of the whole parameter comes between them.
+/// u takes t from the calls of step() in FusedLAMB, as upstream's groups do. Lamb's u takes none: its rate is
+/// corrected, by the segment's own t.
 class FlatLamb final : public MomentsBase {
  public:
   FlatLamb(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,
@@ -214,7 +219,8 @@ class FlatLamb final : public MomentsBase {
   CompleteSums complete_;
 };
 
-/// Lars: |p|^2 and |g|^2 in a first pass, which fix each parameter's rate, then the update.
+/// Lars: |p|^2 and |g|^2 in a first pass, which fix each parameter's rate, then the update. The first pass reads the
+/// gradients unscaled; lars_step() puts |grad_scale| into their norm.
 class FlatLars final : public MomentumBase {
  public:
   FlatLars(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,

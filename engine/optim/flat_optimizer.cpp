@@ -21,10 +21,11 @@ namespace accrue {
 
 namespace {
 
+/// Numbers of a block of a sum: 256 KiB of float32. Another value would change the last bits of a norm.
 constexpr std::int64_t elements_per_task = 1 << 16;
 
 /// AdamWRule of kernels/element_rules.inl.h. params, grads and both moments are [numel]; each stretch has its own t,
-// rate and decay.
+/// rate and decay.
 class FlatAdamW final : public MomentsBase {
  public:
   FlatAdamW(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,
@@ -53,7 +54,8 @@ class FlatAdamW final : public MomentsBase {
   UpdatePath path_;
 };
 
-/// SgdRule: b = momentum b + g + weight_decay p; p = p - lr b.
+/// SgdRule: b = momentum b + g + weight_decay p; p = p - lr b. b begins at zero, so a first update needs no case: it
+/// makes b the gradient, as PyTorch's SGD does. With dampening that would not hold (FlatFusedSgd).
 class FlatSgd final : public MomentumBase {
  public:
   FlatSgd(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments, std::int64_t numel,
@@ -121,6 +123,8 @@ std::unique_ptr<FlatOptimizer> make_flat_optimizer(const OptimizerSpec& spec, st
   return std::make_unique<FlatAdamW>(spec, std::move(segments), numel, options, path);
 }
 
+// [...] -> [] in float64, where squares of float32 cannot overflow. The wide copy and its squares take 16 bytes per
+// element meanwhile; the kernels' own passes need no copy.
 at::Tensor square_sum_of(const at::Tensor& tensor) {
   return tensor.to(at::kDouble).square().sum();
 }

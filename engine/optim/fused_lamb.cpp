@@ -32,7 +32,8 @@ MomentsSettings fused_lamb_settings(const FusedLAMBOptions& by) {
           .grad_averaging = by.grad_averaging()};
 }
 
-/// Upstream leaves in each gradient the step that was taken, before its rate.
+/// Upstream leaves in each gradient the step that was taken, before its rate: its kernel stores u there to take |u|.
+/// This comes between the passes, while p is still the old one, of which u contains weight_decay p.
 template <typename Those>
 void overwrite_gradients(const Those& those, const std::vector<Piece<MomentsStep>>& pieces) {
   const std::vector<at::Tensor> steps = lamb_steps(pieces);

@@ -44,7 +44,8 @@ at::Tensor Lamb::step(LossClosure closure) {
     std::vector<Piece<MomentsStep>> pieces;
     for (const auto& each : those) {
       MomentsSettings by = lamb_settings(*each.options);
-      by.bias_correction = false;  // the rate is corrected instead
+      // The rate is corrected instead, so t = 1 is not read. Nothing scales the gradients.
+      by.bias_correction = false;
       pieces.push_back({each.tensors, moments_step(by, 1, 1.0)});
     }
     // [parameters, 2]: |p|^2 and |u|^2, read back once for all parameters.

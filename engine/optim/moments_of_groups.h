@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moments for optimizers that count steps per group.
+// Moments of FusedAdam, FusedLAMB and Lamb. The first two count steps per group, Lamb per parameter; a state holds its
+// parameter's count in either case.
 #pragma once
 
 #include <utility>
@@ -10,7 +11,8 @@
 
 namespace accrue {
 
-/// Gives each parameter its moments, zeros at first, and counts its step.
+/// Gives each parameter its moments, zeros of its shape and type at first, and counts its step. All moments exist
+/// before the first update of a step: if memory is short, no parameter has changed.
 template <typename Options>
 void add_moments(torch::optim::Optimizer& optimizer, std::vector<Reached<Options>>& reached) {
   for (auto& each : reached) {
@@ -47,7 +49,8 @@ class WideMoments {
   std::vector<std::pair<at::Tensor, at::Tensor>> widened_;
 };
 
-/// Counts a step of every group, with or without gradients.
+/// Counts a step of every group, with or without gradients: t of the corrections 1 - beta^t, which are equal for all
+/// parameters of the group.
 template <typename Options>
 void count_group_steps(torch::optim::Optimizer& optimizer) {
   for (auto& group : optimizer.param_groups()) {

@@ -42,6 +42,7 @@ at::Tensor zeros_for(const at::Tensor& parameter) {
   return at::zeros_like(parameter.detach(), at::TensorOptions(), at::MemoryFormat::Contiguous);
 }
 
+// A closure runs forward and backward, for which step()'s NoGradGuard must not hold.
 at::Tensor loss_of(const torch::optim::Optimizer::LossClosure& closure) {
   if (!closure) return {};
   const at::AutoGradMode with_gradients(true);

@@ -22,7 +22,7 @@ void require(bool holds, const char* optimizer, const std::string& what);
 void require_not_negative(double value, const char* optimizer, const char* option);
 void require_betas(const std::tuple<double, double>& betas, const char* optimizer);
 
-/// A parameter with a gradient.
+/// A parameter with a gradient, both of the same shape. The passes take them as flat memory of numel() elements.
 template <typename Options>
 struct Reached {
   at::Tensor parameter;
@@ -72,7 +72,8 @@ inline at::Tensor packed(at::Tensor& state) {
   return state;
 }
 
-/// Copies back parameters that are not contiguous and were updated as copies.
+/// Copies back parameters that are not contiguous and were updated as copies: contiguous() copies those alone, so every
+/// other parameter was updated in place.
 template <typename Options>
 void put_back(const std::vector<Reached<Options>>& reached) {
   for (const Reached<Options>& each : reached)

@@ -19,8 +19,11 @@
 namespace accrue {
 namespace {
 
+/// Numbers of a block, the unit of work of a thread. Fixed, so that the blocks of a sum and hence its rounding do not
+/// depend on the number of threads.
 constexpr std::int64_t elements_per_block = 1 << 16;
-/// Numbers that are widened at a time: four columns of them fit into the first-level cache.
+/// Numbers that are widened at a time: four columns of them, 16 KiB on the thread's stack, fit into the first-level
+/// cache.
 constexpr std::int64_t elements_widened = 1024;
 
 /// Operand of a pass: a tensor's memory, and whether it changes it.
@@ -45,7 +48,8 @@ std::uint16_t* bits_at(const Column& column, std::int64_t at) {
   return static_cast<std::uint16_t*>(column.data) + at;
 }
 
-/// Calls use(pointers, n) on n numbers from `begin` as float32.
+/// Calls use(pointers, n) on n numbers from `begin` as float32. float32 columns are used in place, the others through
+/// scratch. A number is rounded to half precision once, after its whole update.
 template <typename Use>
 void widened(const Columns& columns, std::int64_t begin, std::int64_t n, const Use& use) {
   const HalfKernels& kernels = half_kernels();
@@ -95,6 +99,7 @@ struct BlockRow {
     first.push_back(first.back() + (numel + elements_per_block - 1) / elements_per_block);
   }
   std::int64_t size() const { return first.back(); }
+  /// Bisection. An empty piece has no block: its first is that of the next piece, and the last of equals counts.
   std::size_t piece_of(std::int64_t block) const {
     return static_cast<std::size_t>(std::ranges::upper_bound(first, block) - first.begin()) - 1;
   }
@@ -175,8 +180,9 @@ void elementwise(const std::vector<Piece<Step>>& pieces, const Use& use) {
              });
 }
 
-/// Returns the sums of each piece, from those of its blocks in order. sums_of: like elementwise's use, and returns two
-/// sums.
+/// Returns the sums of each piece, [pieces, 2] in float64, from those of its blocks in order: threads finish blocks in
+/// any order, but one thread adds them. So the result is the same for any number of threads. sums_of: like
+/// elementwise's use, and returns two sums.
 template <typename Step, typename SumsOf>
 at::Tensor summed(const std::vector<Piece<Step>>& pieces, Writes writes, const SumsOf& sums_of) {
   const BlockRow row = row_of(pieces);
@@ -243,7 +249,8 @@ void update_on_device(const std::vector<Piece<Step>>& pieces, const DeviceUpdate
   updates.update(on_device.tensors, on_device.steps);
 }
 
-/// start(pieces, parts): starts the kernels that write the parts of the pieces' sums.
+/// start(pieces, parts): starts the kernels that write the parts of the pieces' sums, [pieces, 1024, 2] in float64: 16
+/// KiB per piece. The sums stay on the device, so that the caller reads those of all pieces back at once.
 template <typename Step, typename Start>
 at::Tensor summed_on_device(const std::vector<Piece<Step>>& pieces, Writes writes, const DeviceUpdates& updates,
                             const Start& start) {
@@ -269,7 +276,8 @@ at::ScalarType wide(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-/// A tensor for computation: itself, or a wider copy that is written back at the end.
+/// A tensor for computation: itself, or a wider copy. put_back() rounds the copy into the tensor; the destructor does
+/// not, because a step also widens tensors that it only reads.
 class Wide {
  public:
   explicit Wide(const at::Tensor& stored) : stored_(stored), values_(stored) {
@@ -290,7 +298,8 @@ class Wide {
   at::Tensor values_;
 };
 
-/// g' = scale g + l2 p. A copy: the caller's gradient stays as it is.
+/// g' = scale g + l2 p, in the type of the computation. A copy, even for scale = 1, since to() returns the gradient
+/// itself if the types are equal: the caller's gradient stays as it is.
 at::Tensor scaled_gradient(const UpdateTensors& tensors, double scale, double l2, const at::Tensor& params) {
   at::Tensor grad = tensors.grads.to(wide(params)).mul(scale);
   if (l2 != 0.0) grad.add_(params, l2);
@@ -299,6 +308,8 @@ at::Tensor scaled_gradient(const UpdateTensors& tensors, double scale, double l2
 
 /// m += (1 - beta1) (g' - m); v = beta2 v + (1 - beta2) g'^2; p *= 1 - lr weight_decay;
 /// p -= lr / correction1 * m / (sqrt(v) / correction2_root + eps).
+/// With the operators of PyTorch's AdamW: lerp for m, and one addcdiv whose factor is lr / correction1. Others would
+/// round differently.
 void adamw_operators(const Piece<AdamWStep>& piece) {
   const AdamWStep& step = piece.step;
   Wide p(piece.tensors.params), m(piece.tensors.first), v(piece.tensors.second);
@@ -328,7 +339,8 @@ at::Tensor direction(const MomentsStep& step, const at::Tensor& p, const at::Ten
   return u;
 }
 
-/// m = beta1 m + take1 g'; v = beta2 v + (1 - beta2) g'^2. Returns u of the new moments.
+/// m = beta1 m + take1 g'; v = beta2 v + (1 - beta2) g'^2. Returns u of the new moments, in the type of the
+/// computation. p is only read: LAMB needs |u| before it can apply u.
 at::Tensor moments_operators(const Piece<MomentsStep>& piece, const at::Tensor& p) {
   const MomentsStep& step = piece.step;
   Wide m(piece.tensors.first), v(piece.tensors.second);
@@ -340,7 +352,8 @@ at::Tensor moments_operators(const Piece<MomentsStep>& piece, const at::Tensor& 
   return u;
 }
 
-/// b = keep b + take g'; p -= lr (b + weight_decay p), or with Nesterov's look-ahead g' + momentum b in place of b.
+/// b = keep b + take g'; p -= lr (b + weight_decay p), or with Nesterov's look-ahead g' + momentum b in place of b. The
+/// step is a copy of b, because a decay after the momentum must not enter the buffer.
 void fused_sgd_operators(const Piece<FusedSgdStep>& piece) {
   const FusedSgdStep& step = piece.step;
   Wide p(piece.tensors.params), buffer(piece.tensors.first);

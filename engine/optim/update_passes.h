@@ -24,6 +24,8 @@ struct UpdateTensors {
   at::Tensor second;  ///< moment
 };
 
+/// A tensor and the factors of its update. As each has its own, parameters of all groups, or stretches with different
+/// rates, are one pass.
 template <typename Step>
 struct Piece {
   UpdateTensors tensors;
@@ -53,20 +55,25 @@ UpdatePath path_of(const at::Device& device);
 /// on: the two round differently, and copies of a parameter must stay equal. Collective: the axis.
 bool agree_on_device_kernels(Communicator& axis, bool mine);
 
+/// Each of these updates all pieces by one rule of kernels/element_rules.inl.h: p, and m and v or the buffer b. On the
+/// CPU and by a device's kernels an Adam reads 4 numbers per element and writes 3, an SGD 3 and 2, or without a buffer
+/// 2 and 1. Operators make several passes. Empty lists do nothing. Errors: throw std::invalid_argument for pieces that
+/// UpdateTensors excludes.
 void adamw_pass(const std::vector<Piece<AdamWStep>>& pieces, UpdatePath path);
 void sgd_pass(const std::vector<Piece<SgdStep>>& pieces, UpdatePath path);
 void fused_adam_pass(const std::vector<Piece<MomentsStep>>& pieces, UpdatePath path);
 void fused_sgd_pass(const std::vector<Piece<FusedSgdStep>>& pieces, UpdatePath path);
 void lars_pass(const std::vector<Piece<LarsStep>>& pieces, UpdatePath path);
-/// Computes new moments. Returns the sums of squares of each piece's parameters and of its LAMB step: [pieces, 2],
-/// float64, on the device.
+/// Computes new moments, the first half of LAMB: reads 4 numbers per element and writes 2. Returns the sums of squares
+/// of each piece's parameters and of its LAMB step: [pieces, 2], float64, on the device.
 at::Tensor lamb_moments_pass(const std::vector<Piece<MomentsStep>>& pieces, UpdatePath path);
-/// Applies the steps, with one rate per piece.
+/// Applies the steps, p -= rate u, with one rate per piece: the learning rate times the trust ratio. u is computed
+/// again from the moments, which reads 3 numbers per element; a stored u would be a fifth tensor of the model's size.
 void lamb_apply_pass(const std::vector<Piece<MomentsStep>>& pieces, const std::vector<double>& rates, UpdatePath path);
 /// Returns each piece's step before its rate, computed from its moments, in the type of the computation.
 std::vector<at::Tensor> lamb_steps(const std::vector<Piece<MomentsStep>>& pieces);
 /// Returns the sums of squares of each piece's parameters and gradients, as stored: [pieces, 2], float64, on the
-/// device.
+/// device. A caller that scales gradients multiplies the root of the second by |grad_scale|.
 at::Tensor lars_sums_pass(const std::vector<Piece<LarsStep>>& pieces, UpdatePath path);
 /// Returns the sum of squares of tensors, in double.
 double square_sum_pass(const std::vector<at::Tensor>& tensors);

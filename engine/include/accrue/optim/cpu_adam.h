@@ -36,6 +36,12 @@ struct CPUAdamOptions : torch::optim::OptimizerCloneableOptions<CPUAdamOptions> 
   void set_lr(const double lr) override { lr_ = lr; }
 };
 
+/// One step, with g' = g / div_scale, t the parameter's own count of updates and c = 1 - beta^t (1 without
+/// bias_correction):
+///   m = beta1 m + (1 - beta1) g';  v = beta2 v + (1 - beta2) g'^2
+///   p = p (1 - lr weight_decay) - (lr / c1) m / (sqrt(v) / sqrt(c2) + eps)
+/// Without adamw_mode p is not shrunk; weight_decay p joins g' instead. Source of the moments: Kingma and Ba,
+/// arXiv:1412.6980, algorithm 1.
 class CPUAdam : public ArchivedOptimizer {
  public:
   /// Errors: throws std::invalid_argument that names an unusable option.

@@ -31,7 +31,8 @@ struct OptimizerSegment {
   bool shared = false;        ///< a copy of a parameter that another pipeline stage owns (tied embeddings)
 };
 
-/// Rates of one update, before a segment's own factors.
+/// Rates of one update, before a segment's own factors. Weight decay is relative to the rate: where it is decoupled, an
+/// update shrinks a parameter by the factor 1 - lr weight_decay.
 struct UpdateRates {
   UpdateRates(double rate) : lr(rate), decoupled_lr(rate) {}  // NOLINT(google-explicit-constructor): one rate for all
   double lr;
@@ -75,8 +76,9 @@ class FlatOptimizer {
   virtual void set_steps(std::int64_t steps) = 0;
 };
 
-/// Errors: throws std::invalid_argument for segments that overlap or are outside numel, and for a dtype that is neither
-/// float32 nor float64.
+/// Makes the optimizer of a flat space of `numel` elements. Its state has moments_of(spec) tensors, [numel] of dtype
+/// each, zeros at first. Errors: throws std::invalid_argument for segments that overlap or are outside numel, and for a
+/// dtype that is neither float32 nor float64.
 std::unique_ptr<FlatOptimizer> make_flat_optimizer(const OptimizerSpec& spec, std::vector<OptimizerSegment> segments,
                                                    std::int64_t numel, at::ScalarType dtype,
                                                    at::Device device = at::kCPU);

@@ -35,6 +35,10 @@ struct FusedAdamOptions : torch::optim::OptimizerCloneableOptions<FusedAdamOptio
   void set_lr(const double lr) override { lr_ = lr; }
 };
 
+/// One step, with g' = g / div_scale, t the steps of the group and c = 1 - beta^t (1 without bias_correction):
+///   m = beta1 m + (1 - beta1) g';  v = beta2 v + (1 - beta2) g'^2
+///   p = p - lr ((m / c1) / (sqrt(v / c2) + eps) + weight_decay p)
+/// Without adamw_mode weight_decay p joins g' instead. But for rounding and t that is CPUAdam's step.
 class FusedAdam : public ArchivedOptimizer {
  public:
   /// Errors: throws std::invalid_argument that names an unusable option.

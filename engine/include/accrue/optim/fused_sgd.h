@@ -30,6 +30,11 @@ struct FusedSGDOptions : torch::optim::OptimizerCloneableOptions<FusedSGDOptions
   void set_lr(const double lr) override { lr_ = lr; }
 };
 
+/// One step, with g' = g + weight_decay p, or g' = g if wd_after_momentum:
+///   b = momentum b + (1 - dampening) g', in the first update g';  d = b, or with nesterov g' + momentum b
+///   p = p - lr d, or p - lr (d + weight_decay p) if wd_after_momentum
+/// Without momentum d is g', and there is no state. The rate is outside the buffer, as in PyTorch and unlike Sutskever
+/// et al. (2013): a new rate acts at once on old gradients too.
 class FusedSGD : public ArchivedOptimizer {
  public:
   /// Errors: throws std::invalid_argument that names an unusable option.

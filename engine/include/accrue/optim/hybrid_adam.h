@@ -15,6 +15,8 @@ namespace accrue {
 /// Same settings with the same defaults.
 using HybridAdamOptions = CPUAdamOptions;
 
+/// One step is CPUAdam's, on a device too: t is the parameter's own count. Only the order of operations is FusedAdam's
+/// there, v / c2 before the root, so the two places round differently.
 class HybridAdam : public ArchivedOptimizer {
  public:
   /// Errors: throws std::invalid_argument that names an unusable option.

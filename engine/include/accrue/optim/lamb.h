@@ -30,6 +30,12 @@ struct LambOptions : torch::optim::OptimizerCloneableOptions<LambOptions> {
   void set_lr(const double lr) override { lr_ = lr; }
 };
 
+/// One step, with t the parameter's own count of updates:
+///   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
+///   u = m / (sqrt(v) + eps) + weight_decay p;  p = p - lr (|p| / |u|) u
+/// The ratio is 1 if a norm is 0, or under `adam`. u is r + lambda x of You et al., algorithm 2, whose phi is the
+/// identity here. As upstream, nothing corrects the bias by default; bias_correction multiplies lr by
+/// sqrt(1 - beta2^t) / (1 - beta1^t).
 class Lamb : public ArchivedOptimizer {
  public:
   /// Errors: throws std::invalid_argument that names an unusable option.

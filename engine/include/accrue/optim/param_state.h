@@ -11,6 +11,8 @@
 
 namespace accrue {
 
+/// Moments m and v of Adam and LAMB, in the parameter's own type: those of a half-precision parameter are rounded to it
+/// after each update.
 struct MomentsParamState : torch::optim::OptimizerCloneableParamState<MomentsParamState> {
   TORCH_ARG(std::int64_t, step) = 0;  ///< updates of this parameter
   TORCH_ARG(at::Tensor, exp_avg);
@@ -18,6 +20,8 @@ struct MomentsParamState : torch::optim::OptimizerCloneableParamState<MomentsPar
   TORCH_ARG(bool, in_files) = false;  ///< CPUAdam, HybridAdam: the moments are where offloading places them
 };
 
+/// Buffer b of FusedSGD and Lars, in the parameter's own type. Undefined before the first update with a momentum, by
+/// which FusedSGD recognises that update.
 struct MomentumParamState : torch::optim::OptimizerCloneableParamState<MomentumParamState> {
   TORCH_ARG(at::Tensor, momentum_buffer);
 };

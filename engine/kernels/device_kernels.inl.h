@@ -19,10 +19,13 @@
 namespace accrue {
 namespace {
 
+/// A power of two, because fold() halves it.
 constexpr int threads_per_block = 256;
 constexpr std::int64_t numbers_per_thread = 4;
 
-/// Number of blocks of a pass over n numbers; 0 for none. More blocks than this would only wait for the others.
+/// Number of blocks of a pass over n numbers; 0 for none. More blocks than this would only wait for the others. Up to
+/// 2^20 numbers a thread has four, beyond that more. It follows from n alone, because it decides which numbers a sum
+/// adds first.
 inline std::int64_t blocks_for(std::int64_t n) {
   constexpr std::int64_t per_block = threads_per_block * numbers_per_thread;
   return std::min<std::int64_t>((n + per_block - 1) / per_block, parts_of_sums);
@@ -61,7 +64,8 @@ ACCRUE_HOST_DEVICE void put(const DeviceColumn& column, std::int64_t i, T number
 }
 
 /// Tensors of one kernel, each with its rule. With any rule they are smaller than 4 KiB, the limit for kernel arguments
-/// everywhere.
+/// everywhere: a tensor takes 72 bytes, its rule at most 88 (ten factors and a rate in double), its places 8. 22 of
+/// them, the end of the blocks and the count are 3,704 bytes.
 template <typename Rule>
 struct TensorBatch {
   static constexpr int most = 22;
@@ -95,7 +99,8 @@ struct TensorBatch {
     const std::int64_t n = tensors[tensor].n;
     for (std::int64_t i = (block - first_block[tensor]) * threads_per_block + thread; i < n; i += stride) use(i);
   }
-  /// Returns the place of the block's two sums in the parts of all tensors of the call.
+  /// Returns the place of the block's two sums in the parts of all tensors of the call, [tensors, parts_of_sums, 2].
+  /// Each block has its own, so no kernel needs atomic additions, whose order varies.
   ACCRUE_HOST_DEVICE double* part_of(double* parts, int tensor, std::int64_t block) const {
     return parts + 2 * (parts_of_sums * places[tensor] + block - first_block[tensor]);
   }

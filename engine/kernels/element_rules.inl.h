@@ -16,8 +16,9 @@ namespace {
 /// g' = grad_scale g + l2 p; m = beta1 m + (1 - beta1) g'; v = beta2 v + (1 - beta2) g'^2;
 /// p = p (1 - lr weight_decay) - lr / correction1 * m / (sqrt(v) / correction2_root + eps).
 /// The corrections 1 - beta^t undo the pull of moments that begin at zero (Kingma and Ba, arXiv:1412.6980); l2 is
-/// Adam's decay, weight_decay AdamW's (Loshchilov and Hutter, arXiv:1711.05101). m moves towards g' as PyTorch's lerp
-/// does, which rounds differently from the sum of two products.
+/// Adam's decay, weight_decay AdamW's (Loshchilov and Hutter, arXiv:1711.05101). As in PyTorch it is multiplied by the
+/// whole rate; in the paper (algorithm 2) by the schedule's factor alone. m moves towards g' as PyTorch's lerp does,
+/// which rounds differently from the sum of two products.
 template <typename T>
 struct AdamWRule {
   AdamWRule() = default;
@@ -68,6 +69,7 @@ struct SgdRule {
 /// New moments and their direction u:
 /// g' = grad_scale g + l2 p; m = beta1 m + take1 g'; v = beta2 v + (1 - beta2) g'^2;
 /// u = (m / correction1) / (sqrt(v / correction2) + eps) + weight_decay p.
+/// The corrections enter as reciprocals, rounded once from double: two products per number in place of two quotients.
 template <typename T>
 struct MomentsRule {
   MomentsRule() = default;

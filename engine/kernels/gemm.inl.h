@@ -43,7 +43,8 @@ void pack_panels(const T* from, std::int64_t across, std::int64_t along, std::in
 #pragma GCC unroll 16
           for (std::int64_t i = 0; i < width; ++i) square[i] = load(from + i * across + p);
           transpose<T>(square);
-          // Each store writes a whole vector; the next one overwrites what it writes beyond its row.
+          // Each store writes a whole vector; the next one overwrites what it writes beyond its row. The last may reach
+          // n - width numbers beyond the panel: hence the 16 that a caller adds to packed_a.
 #pragma GCC unroll 16
           for (std::int64_t i = 0; i < n; ++i) store(to + i * width, square[i]);
         }
@@ -57,14 +58,16 @@ void pack_panels(const T* from, std::int64_t across, std::int64_t along, std::in
   }
 }
 
-/// Panels of B [depth][tile columns]: a tile reads two vectors per step of depth, without gaps.
+/// Packs B [depth, columns] as [panels][depth][tile columns]: a tile reads two vectors per step of depth, without gaps.
+/// A transposed matrix needs no copy of its own, since packing takes any strides.
 template <typename T>
 void gemm_pack(const GemmTask<T>& task, const GemmPart& part, T* packed) {
   pack_panels<T, Tile<T>::columns>(task.b + part.k * task.b_row + part.j * task.b_column, task.b_column, task.b_row,
                                    part.columns, part.depth, packed);
 }
 
-/// Writes or adds a tile to c. At an edge it goes through a whole tile in memory, of which only [rows, columns] count.
+/// Writes or adds a tile to c, which a part of the depth touches only here. At an edge it goes through a whole tile in
+/// memory, of which only [rows, columns] count.
 template <typename T>
 ACCRUE_INLINE void finish_tile(const Tile<T>& tile, std::int64_t rows, std::int64_t columns, bool add, T* c,
                                std::int64_t stride) {
@@ -88,8 +91,9 @@ ACCRUE_INLINE void finish_tile(const Tile<T>& tile, std::int64_t rows, std::int6
   }
 }
 
-/// c[i.., :] = or += a[i.., k..] b[k.., :]. A's panel [depth][tile rows] is read once per tile of columns, from the
-/// second level; B's stays in the first.
+/// c[i.., :] = or += a[i.., k..] b[k.., :]. Shapes: a's part [rows, depth], b's [depth, columns], c's [rows, columns];
+/// the packed ones as panels, whose rows beyond the matrix are zero. A's panel [depth][tile rows] is read once per tile
+/// of columns, from the second level; B's stays in the first.
 template <typename T>
 void gemm_rows(const GemmTask<T>& task, const GemmPart& part, const T* packed_b, T* packed_a) {
   constexpr std::int64_t rows = Tile<T>::rows, columns = Tile<T>::columns;

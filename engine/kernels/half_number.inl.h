@@ -23,7 +23,8 @@ ACCRUE_HOST_DEVICE float float_of(std::uint32_t bits) {
 }
 
 /// float16 has 5 bits of exponent (bias 15) and 10 of fraction, float32 8 (bias 127) and 23. A multiplication by
-/// 2^(127 - 15) moves the exponent from one bias to the other, and normalises subnormal numbers by the way.
+/// 2^(127 - 15) moves the exponent from one bias to the other, and normalises subnormal numbers by the way. Infinities
+/// keep the largest exponent. A NaN keeps its payload and becomes quiet, as in the CPU's instruction.
 ACCRUE_HOST_DEVICE float widened(std::uint16_t half) {
   const std::uint32_t magnitude = half & 0x7fffu, sign = (half & 0x8000u) << 16;
   const float finite = float_of(magnitude << 13) * float_of((254u - 15u) << 23);

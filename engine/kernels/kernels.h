@@ -8,6 +8,8 @@
 
 namespace accrue {
 
+/// Factors of one update, in double; a kernel rounds them once to the type that it computes in. grad_scale is the
+/// division of a window's sum and the clip factor in one. The rules are in element_rules.inl.h.
 struct AdamWStep {
   double lr = 0.0;
   double beta1 = 0.0;
@@ -20,6 +22,7 @@ struct AdamWStep {
   double grad_scale = 1.0;
 };
 
+/// PyTorch's SGD without dampening and Nesterov's look-ahead, which FusedSgdStep has.
 struct SgdStep {
   double lr = 0.0;
   double momentum = 0.0;
@@ -42,6 +45,7 @@ struct MomentsStep {
   double grad_scale = 1.0;
 };
 
+/// SGD with dampening, Nesterov's look-ahead and decay on either side of the momentum, as colossalai's FusedSGD has it.
 struct FusedSgdStep {
   double lr = 0.0;
   double keep = 0.0;  ///< factor of the buffer: the momentum; 0 in a parameter's first update
@@ -53,6 +57,7 @@ struct FusedSgdStep {
   double grad_scale = 1.0;
 };
 
+/// Momentum at a parameter's own rate. All that depends on its norms is in lr.
 struct LarsStep {
   double lr = 0.0;  ///< multiplied by the parameter's trust ratio
   double momentum = 0.0;
@@ -60,7 +65,8 @@ struct LarsStep {
   double grad_scale = 1.0;
 };
 
-/// Sums of squares of a parameter and of the divisor in its trust ratio.
+/// Sums of squares of a parameter and of the divisor in its trust ratio: |p|^2, and |u|^2 in LAMB or |g|^2 in LARS.
+/// They are sums rather than norms, because parts of a parameter add up.
 struct SquareSums {
   double params = 0.0;
   double steps = 0.0;
@@ -102,7 +108,8 @@ struct HalfKernels {
 
 const HalfKernels& half_kernels();
 
-/// One head of causal attention inside packed activations.
+/// One head of causal attention inside packed activations: in qkv [B, T, 3 D] qkv_stride is 3 D, in out [B, T, D]
+/// out_stride is D. So a head is read and written in place, as rows [T, size].
 struct HeadShape {
   std::int64_t positions = 0;
   std::int64_t size = 0;        ///< head size: numbers of one head
@@ -144,9 +151,11 @@ struct GemmPart {
 /// Parts of a transformer block. Matrices are row-major [rows, width] without gaps; sums over rows are accumulated.
 template <typename T>
 struct BlockKernels {
-  /// Stores mean and scale (1 / standard deviation) for backward, one number per row.
+  /// Stores mean and scale (1 / standard deviation) for backward, one number per row. Shapes: x, out [rows, width];
+  /// weight, bias [width]; mean, scale [rows].
   void (*layer_norm_forward)(const T* x, const T* weight, const T* bias, std::int64_t rows, std::int64_t width,
                              double eps, T* out, T* mean, T* scale);
+  /// The same from a stored mean and scale: backward recomputes the norm's output instead of keeping it.
   void (*layer_norm_apply)(const T* x, const T* weight, const T* bias, const T* mean, const T* scale, std::int64_t rows,
                            std::int64_t width, T* out);
   /// dx = dy + the norm's own gradient of dn; accumulates into dweight, dbias and dy_sum [width].
@@ -154,6 +163,7 @@ struct BlockKernels {
                               std::int64_t rows, std::int64_t width, T* dx, T* dweight, T* dbias, T* dy_sum);
   /// out = x + bias.
   void (*add_bias)(const T* x, const T* bias, std::int64_t rows, std::int64_t width, T* out);
+  /// sum += the rows of x: the gradient of a bias, [width].
   void (*column_sum)(const T* x, std::int64_t rows, std::int64_t width, T* sum);
   /// x += bias; out = gelu(x).
   void (*gelu_forward)(T* x, const T* bias, std::int64_t rows, std::int64_t width, T* out);
@@ -161,10 +171,13 @@ struct BlockKernels {
   void (*gelu_backward)(const T* x, std::int64_t rows, std::int64_t width, T* grad, T* out, T* grad_sum);
   /// Returns the numbers of scratch that one call of the two below needs.
   std::int64_t (*attention_scratch)(const HeadShape& shape);
+  /// q, k, v and out are the head's [T, size] by HeadShape's strides; log_sums [T], the logarithm of each query's
+  /// softmax sum, is all that backward needs beside them.
   void (*attention_forward)(const HeadShape& shape, const HeadInputs<T>& in, T* out, T* log_sums, T* scratch);
   void (*attention_backward)(const HeadShape& shape, const HeadInputs<T>& in, const T* out, const T* log_sums,
                              const T* dout, T* dq, T* dk, T* dv, T* scratch);
-  /// Returns the sum of the rows' losses; logits become their gradient. Rows whose target is `ignored` count nothing.
+  /// Returns the sum of the rows' losses; logits [rows, classes] become their gradient, not yet divided: a
+  /// factor comes with the backward. Rows whose target is `ignored` count nothing.
   double (*cross_entropy)(T* logits, const std::int64_t* targets, std::int64_t rows, std::int64_t classes,
                           std::int64_t ignored);
   /// Packs b's part into [round_up(columns, tile_columns) * depth] numbers.

@@ -43,7 +43,9 @@ SquareSums lamb_moments(const T* __restrict params, const T* __restrict grads, T
   return sums;
 }
 
-/// Second half: p -= rate u, with u from the moments again.
+/// Second half: p -= rate u, with u from the moments again: the same function of the same numbers as in the first half,
+/// so that |u| is the norm of the step that is taken. Half-precision moments must therefore stay wide between the
+/// halves.
 template <typename T>
 void lamb_apply(T* __restrict params, const T* __restrict first, const T* __restrict second, std::int64_t n,
                 const MomentsStep& step, double rate) {
@@ -58,6 +60,7 @@ void fused_sgd_update(T* __restrict params, const T* __restrict grads, T* __rest
   buffered_update(params, grads, buffer, n, FusedSgdRule<T>(step));
 }
 
+/// As fused_sgd_update(). step.lr holds the trust ratio, so this pass needs no norm.
 template <typename T>
 void lars_update(T* __restrict params, const T* __restrict grads, T* __restrict buffer, std::int64_t n,
                  const LarsStep& step) {

@@ -10,7 +10,8 @@
 namespace accrue {
 namespace {
 
-/// out = (x - mean) * scale * weight + bias. Forward ends with it and backward recomputes with it: the same bits.
+/// out = (x - mean) * scale * weight + bias. Forward ends with it and backward recomputes with it: the same bits. So
+/// only two numbers per row are kept, not the output.
 template <typename T>
 void layer_norm_apply(const T* x, const T* weight, const T* bias, const T* mean, const T* scale, std::int64_t rows,
                       std::int64_t width, T* out) {
@@ -100,7 +101,8 @@ ACCRUE_INLINE Vec<T> gelu_gate(Vec<T> x) {
   return T(1) / (exponential(-twice_u) + T(1));
 }
 
-/// x += bias; out = gelu(x). The sum is stored, since backward needs the input of GELU.
+/// x += bias; out = gelu(x). The sum is stored, since backward needs the input of GELU. Shapes: x, out [rows, width],
+/// with width = 4 D / t in a block; bias [width].
 template <typename T>
 void gelu_forward(T* x, const T* bias, std::int64_t rows, std::int64_t width, T* out) {
   for (std::int64_t row = 0; row < rows; ++row, x += width, out += width) {

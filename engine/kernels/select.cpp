@@ -30,6 +30,8 @@ extern const BlockKernels<double> block_double;
 
 namespace {
 
+/// The flags of isa_avx512.cpp (CMakeLists.txt) imply BW and CD as well. Every CPU with DQ and VL has those too; Xeon
+/// Phi, which has F and CD, has neither and is kept out.
 InstructionSet detect() {
 #ifdef ACCRUE_X86_KERNELS
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
@@ -40,6 +42,8 @@ InstructionSet detect() {
   return InstructionSet::generic;
 }
 
+/// Read by the threads of tasks too, hence atomic. Relaxed is enough: it is set before the first kernel runs
+/// (Rendezvous::join()).
 std::atomic<InstructionSet>& chosen() {
   static std::atomic<InstructionSet> set = detect();
   return set;

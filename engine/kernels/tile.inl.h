@@ -10,7 +10,9 @@ namespace {
 
 template <typename T>
 struct Tile {
-  // AVX-512: 12 x 2 sums, two vectors of B and one number of A are 27 of 32 registers. AVX2: 6 x 2 + 3 of 16.
+  // AVX-512: 12 x 2 sums, two vectors of B and one number of A are 27 of 32 registers. AVX2: 6 x 2 + 3 of 16. A core
+  // begins two multiply-adds per cycle, each of which takes 4 or 5; so it needs 8 to 10 independent sums, and has 12 or
+  // 24.
   static constexpr std::int64_t rows = ACCRUE_VECTOR_BYTES == 64 ? 12 : 6;
   static constexpr std::int64_t columns = 2 * lanes<T>;
 

@@ -57,7 +57,7 @@ ACCRUE_INLINE void store(T* to, Vec<T> v) {
   __builtin_memcpy(to, &v, sizeof v);
 }
 
-/// All lanes equal.
+/// All lanes equal. Minus zero, not plus: -0 - 0 is -0, while -0 + 0 is 0.
 template <typename T>
 ACCRUE_INLINE Vec<T> splat(T value) {
   return value - Vec<T>{};
@@ -133,7 +133,8 @@ ACCRUE_INLINE void along_row(std::int64_t n, const Step& step) {
 }
 
 /// e^x in about 1 ulp; 0 below -87.3 and e^88.3 above that. Cephes' reduction and polynomial: x = n ln 2 + r with
-/// |r| <= ln 2 / 2, and e^x = 2^n e^r with e^r = 1 + r + r^2 p(r).
+/// |r| <= ln 2 / 2, and e^x = 2^n e^r with e^r = 1 + r + r^2 p(r). Between the bounds n is from -126 to 127, so 2^n is
+/// a normal number that its exponent bits alone make.
 ACCRUE_INLINE Vec<float> exponential(Vec<float> x) {
   using Bits = Lanes<float>;
   constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer

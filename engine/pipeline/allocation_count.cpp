@@ -7,6 +7,8 @@
 
 namespace accrue {
 
+/// Allocators report a block's address with its size, and a free with a negative one. The reports go to the profiler's
+/// slot of the thread, so an active profiler of LibTorch sees none of a scope's memory.
 struct AllocationCount::Ledger final : c10::MemoryReportingInfoBase {
   void reportMemoryUsage(void* block, std::int64_t bytes, std::size_t, std::size_t, c10::Device) override {
     if (bytes > 0) {

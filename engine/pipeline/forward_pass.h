@@ -11,9 +11,10 @@
 
 namespace accrue {
 
-/// Returns the output of the last part; undefined on other stages. `chunks`: parts of this stage. empty_input(chunk)
-/// returns memory to receive in, forward(chunk, received) the part's output. The caller ends the list by link.finish().
-/// Collective: the pipeline.
+/// Returns the output of the last part; undefined on other stages. Part i of p stages is chunk i / p of stage i mod p,
+/// so a chunk receives from the stage before and sends to the one after, in a ring; between parts pass [B, T, D].
+/// `chunks`: parts of this stage. empty_input(chunk) returns memory to receive in, forward(chunk, received) the part's
+/// output. The caller ends the list by link.finish(). Collective: the pipeline.
 template <typename EmptyInput, typename Forward>
 at::Tensor forward_pass(StageLink& link, const Communicator& pipeline, std::size_t chunks,
                         const EmptyInput& empty_input, const Forward& forward) {

@@ -18,7 +18,8 @@ constexpr std::size_t open_sends = 3;
 /// A shape, and a hash of all stages' lists.
 using Schedule = std::array<std::int64_t, 6>;
 
-/// FNV-1a over all members of the operations.
+/// FNV-1a over all members of the operations, 64 bits at a time. It need not resist forgery: it finds lists that differ
+/// by mistake, of all stages, since each stage simulates them all.
 std::int64_t hash_of(const std::vector<std::vector<PipelineOperation>>& by_stage) {
   std::uint64_t value = 14695981039346656037ULL;
   const auto add = [&value](std::int64_t number) {
@@ -64,6 +65,7 @@ MessageLabel MessageLink::label_of(const PipelineOperation& operation) const {
 }
 
 void MessageLink::send(const PipelineOperation& operation, const at::Tensor& tensor) {
+  // First wait, then send: so at most open_sends tensors are kept, [B, T, D] each.
   wait_until_open(open_sends - 1);
   open_.push_back(pipeline_.start_send(tensor.contiguous(), operation.peer, label_of(operation)));
 }

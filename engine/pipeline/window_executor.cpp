@@ -72,6 +72,8 @@ void WindowExecutor::forward(const PipelineOperation& operation, WindowWork& wor
   const ThreadLoan loan(lent_threads(operation));
   Flight& flight = this->flight(operation);
   if (counts_kept_) {
+    // Bytes still allocated after the forward are those that its backward will read. The received tensor is older
+    // than the scope, so it is added.
     const AllocationCount allocated;
     compute_forward(operation, batch, flight, work);
     flight.kept_bytes = allocated.live();
@@ -92,7 +94,8 @@ void WindowExecutor::compute_forward(const PipelineOperation& operation, const B
   if (!is_last(operation.chunk)) return;
   LossSum loss = part.loss(flight.outputs, batch);
   const double weight = work.weigh(operation.micro_step, loss);
-  // weight * L, so that backward begins with a gradient of 1.
+  // weight * L, a scalar, so that backward begins with a gradient of 1. L is the sum over the micro-batch's items; the
+  // weight has what divides it in this micro-step (K6 eager) and the loss scale.
   flight.outputs = weight == 1.0 ? loss.sum : loss.sum * weight;
 }
 
@@ -120,6 +123,7 @@ void WindowExecutor::receive_input(const PipelineOperation& operation, WindowWor
   at::Tensor& received = flight(operation).received;
   received = parts_[static_cast<std::size_t>(operation.chunk)]->empty_input(batch);
   link_->receive(operation, received);
+  // A leaf: backward leaves its gradient in .grad, of the same shape, from where it is sent to the stage before.
   received.set_requires_grad(true);
 }
 

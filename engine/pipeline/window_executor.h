@@ -82,7 +82,8 @@ class WindowExecutor {
   std::int64_t most_kept_bytes() const { return most_kept_bytes_; }
 
  private:
-  /// A micro-step on a chunk, between its forward and its backward.
+  /// A micro-step on a chunk, between its forward and its backward. Between parts a tensor is
+  /// [B, T, D], or rows [B T / t, D] under sequence parallelism, or [B, D] without tokens.
   struct Flight {
     at::Tensor received;  ///< with its own gradient
     at::Tensor outputs;   ///< the scaled loss on the last part

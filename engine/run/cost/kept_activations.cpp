@@ -24,7 +24,7 @@ namespace accrue {
 
 namespace {
 
-/// A rank of a divided table computes scores for all rows that it holds, including padding.
+/// V / t. A rank of a divided table computes scores for all rows that it holds, including padding.
 double classes_of_rank(const RunSpec& spec) {
   const std::int64_t ranks = std::max<std::int64_t>(spec.parallel.tensor, 1);
   if (ranks == 1) return number(classes_of(spec.model, 1));
@@ -40,7 +40,8 @@ double label_bytes(double tokens) {
   return tokens * 9;  // an id of 8 bytes, and whether another rank holds it
 }
 
-/// `core`: includes what attention keeps beside q, k and v.
+/// Bytes that one block keeps of one micro-batch on one rank: e R rows + N (e tokens + attention) / t, for e bytes per
+/// number and the columns of the table above. `core`: includes what attention keeps beside q, k and v.
 double block_bytes(const ModelSpec& model, const MicroBatchShape& shape, bool core) {
   const double heads = number(model.heads);
   // The table at the head of this file, before dropout.
@@ -51,7 +52,8 @@ double block_bytes(const ModelSpec& model, const MicroBatchShape& shape, bool co
     tokens = 8 * shape.width;
   } else if (model.dropout > 0) {
     rows += 2 * shape.width;
-    // Attention of half types is computed in float32.
+    // Softmax, its mask and their product, H T numbers per token each. Attention of half types is computed in float32,
+    // so q, k and v count with its size in place of their own.
     attention = 3 * (shape.sum * heads * number(model.context) + (shape.sum - shape.element) * shape.width);
   }
   if (!core && !shape.fused) attention = 0;
@@ -60,14 +62,15 @@ double block_bytes(const ModelSpec& model, const MicroBatchShape& shape, bool co
 }
 
 /// States of the random generators, from which recomputation draws the same numbers: of the default one on a CPU, and
-/// of the tensor axis's.
+/// of the tensor axis's. A state is LibTorch's get_state(), 5,056 bytes, once per recomputed call.
 double random_bytes(const RunSpec& spec, double calls) {
   constexpr double state = 5056;
   if (spec.model.dropout == 0 || spec.launch.device != DeviceKind::cpu) return 0;
   return calls * state * (spec.parallel.tensor > 1 ? 2 : 1);
 }
 
-/// A chunk's blocks: inputs of the recomputed ones, everything of the others, and the output.
+/// Bytes of a chunk's blocks: inputs of the recomputed ones, e R D each (or 1 / t of it, if the ranks share them),
+/// everything of the others, and the output, e R D.
 double blocks_bytes(const RunSpec& spec, const MicroBatchShape& shape, double blocks, double more_in_block = 0) {
   const ParallelSpec& parallel = spec.parallel;
   const double output = shape.hidden * shape.element;
@@ -139,6 +142,7 @@ KeptByChunk gpt_bytes(const RunSpec& spec, std::int64_t blocks) {
   return kept;
 }
 
+/// Bytes of an MLP or a linear model: samples x numbers x e, and outputs and loss in the type of sums.
 /// Per sample: each layer's output, before its activation if its backward needs that, after it if the next layer does.
 KeptByChunk dense_bytes(const RunSpec& spec) {
   const ModelSpec& model = spec.model;
@@ -226,7 +230,8 @@ double working_bytes(const RunSpec& spec) {
   if (!is_transformer(model.kind)) return kept_by_chunk(spec, 0).last;
   const bool t5 = model.kind == ModelKind::t5;
   const MicroBatchShape shape(spec, t5 ? std::max(model.context, model.tokens_of_decoder()) : model.context);
-  // A block's backward: the hidden row's gradient and its recomputed activation, rows of all ranks, gradients of rows.
+  // A block's backward: the hidden row's gradient and its recomputed activation, [N, 4 D / t] each; rows of all ranks,
+  // [N, D]; and three gradients of rows, [R, D].
   double block = shape.element * (shape.tokens * shape.width * (1 + 8 / shape.tensor) + 3 * shape.hidden);
   if (!shape.fused && model.dropout > 0)
     block += 2 * shape.element * shape.tokens * number(model.heads) * number(model.context) / shape.tensor;
@@ -238,7 +243,8 @@ double working_bytes(const RunSpec& spec) {
                         ? 1.0
                         : std::min(number(spec.parallel.recompute_layers), number(model.layers)));
   constexpr double most_logits = 1 << 24;
-  // The fused head's chunk (models/fused_head.cpp), or all logits and their gradient.
+  // The fused head's chunk (models/fused_head.cpp), at most 2^24 logits, and the gradient of its input, [N, D]; or all
+  // logits [N, V / t] and their gradient, in the type of sums.
   const double rows_at_once = std::clamp(most_logits / shape.classes, 1.0, shape.tokens);
   const double head = shape.fused_head ? shape.element * (rows_at_once * shape.classes + shape.tokens * shape.width)
                                        : 2 * shape.sum * shape.tokens * shape.classes;

@@ -33,6 +33,8 @@ bool holds(const ModelShare& share, const BlockRange& blocks, const DecoderShare
   return false;
 }
 
+/// A parameter as rank r of t tensor-parallel ranks holds it. By rows a matrix [O, I] becomes [O / t, I], by columns
+/// [O, I / t], part r of each; qkv's [3 D, D] becomes the box [3, D / t, D] in [3, D, D].
 ParameterShare share_of(const ParameterShape& parameter, const ModelShare& share) {
   ParameterShare own{.name = parameter.name, .whole = parameter.shape, .decays = parameter.decays};
   std::size_t dim = 0;
@@ -148,7 +150,8 @@ std::vector<BlockRange> recomputed_blocks(const ParallelSpec& parallel, std::int
 
 std::int64_t padded_vocabulary(const ModelSpec& model, std::int64_t tensor_ranks) {
   const bool fixed = model.vocabulary_padding == VocabularyPadding::fixed;
-  // Megatron-LM pads to multiples of (make-vocab-size-divisible-by x tensor ranks).
+  // Megatron-LM pads to multiples of (make-vocab-size-divisible-by x tensor ranks). With 128, GPT-2's 50,257 tokens get
+  // 50,304 rows on one rank and 51,200 on eight. "fixed" has the same rows for any number of ranks.
   return round_up(model.vocabulary, fixed ? model.vocabulary_multiple : model.vocabulary_multiple * tensor_ranks);
 }
 

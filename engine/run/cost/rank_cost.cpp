@@ -23,7 +23,8 @@ std::int64_t to_bytes(double bytes) {
   return static_cast<std::int64_t>(std::clamp(bytes, 0.0, static_cast<double>(most_bytes)));
 }
 
-/// Elements of a rank's share of some parameters.
+/// Elements of a rank's share of some parameters: in the flat layout, where each is padded to 16, and of those whose
+/// gradients sequence parallelism sums; and their number. In double, for the reason that kept_activations.h gives.
 struct Numels {
   double padded = 0;
   double tensors = 0;
@@ -158,7 +159,8 @@ class Stages {
     if (stage == 0 || at_split) held.add(pieces_.first);
     if (stage == grid_.pipeline - 1) held.add(pieces_.last);
     if (stage == grid_.pipeline - 1 && stage > 0 && !at_split) held.add(pieces_.table);
-    // Under ZeRO a tied embedding has its own buckets, and its holders sum their own shares.
+    // Under ZeRO a tied embedding has its own buckets, and its holders sum their own shares. Either part of the layout
+    // is rounded up to a multiple of 16 elements per shard, as flat_layout() does.
     const bool tied = grid_.pipeline > 1 && embeds(stage);
     const double shards = static_cast<double>(sharded() ? grid_.data : 1), step = 16 * shards;
     const double alone = tied && sharded() ? pieces_.table.padded : 0;
@@ -169,8 +171,10 @@ class Stages {
             .positions = grid_.split > 0 && (stage == 0 || at_split) ? pieces_.positions_numel : 0};
   }
 
-  /// Moments of half-precision parameters are float32, beside a float32 copy of the parameters. Under ZeRO each replica
-  /// has its share of them, and a copy of its share of the parameters in any type.
+  /// Bytes of parameters, gradients and optimizer state, from N elements with padding. Moments of half-precision
+  /// parameters are float32, beside a float32 copy of the parameters: AdamW keeps 12 N bytes for them, and 8 N for
+  /// float32 ones. Under ZeRO each replica has its share of them, and a copy of its share of the parameters in any
+  /// type.
   void add_state(RankCost& cost, double numel) const {
     const auto bytes = static_cast<double>(dtype_bytes(spec_.model.dtype));
     const OptimizerSpec& optimizer = spec_.optimizer;
@@ -186,7 +190,8 @@ class Stages {
     cost.optimizer = to_bytes((kept + masters * numel / share) * std::max(bytes, 4.0));
   }
 
-  /// Bytes of activations when the stage holds its most forwards: flights (blocks + ends).
+  /// Bytes of activations when the stage holds its most forwards: flights (blocks + ends). A flight is one chunk of one
+  /// micro-step, so the ends count only for flights of the chunk that has them.
   double kept(std::int64_t stage, std::int64_t flights) const {
     if (is_t5()) return static_cast<double>(flights) * kept_by_t5_stage(spec_, stage);
     double bytes = static_cast<double>(flights) * chunk_.blocks;
@@ -195,14 +200,16 @@ class Stages {
     return bytes;
   }
 
-  /// The step reads gradients in the masters' type.
+  /// Bytes of the step's own memory. It reads gradients in the masters' type: a copy of this rank's share under ZeRO,
+  /// of all if they are half precision, of none if parameters are their own masters.
   double step_bytes(double numel) const {
     const auto bytes = static_cast<double>(dtype_bytes(spec_.model.dtype));
     if (sharded()) return numel / static_cast<double>(grid_.data) * std::max(bytes, 4.0);
     return bytes < 4 ? numel * 4 : 0;
   }
 
-  /// A stage has few sends open, and one gradient received.
+  /// Bytes of messages in flight, e R D each. A stage has few sends open, and one gradient received: those in the
+  /// middle of the pipeline three in all, the first and the last, with one neighbour, two.
   double messages(std::int64_t stage) const {
     if (grid_.pipeline == 1) return 0;
     const MicroBatchShape shape(spec_);

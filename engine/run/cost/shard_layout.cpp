@@ -25,7 +25,8 @@ std::int64_t divided_up(std::int64_t value, std::int64_t by) {
   return (value + by - 1) / by;
 }
 
-/// Elements of each bucket except the last, which may be shorter: a multiple of `step`.
+/// Elements of each bucket except the last, which may be shorter: a multiple of `step`. With n buckets of at most
+/// bucket_bytes that is numel / n rounded up, not bucket_bytes itself, so that the last bucket is no sliver.
 std::int64_t bucket_size(std::int64_t numel, std::int64_t bytes_per_element, std::int64_t bucket_bytes,
                          std::int64_t step) {
   const std::int64_t largest = std::max(step, bucket_bytes / std::max<std::int64_t>(bytes_per_element, 1));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// All in bytes of one rank's payload, as AxisTraffic counts it.
 // Per micro-step:  a block makes four all-reduces of its rows on the tensor axis, or with sequence parallelism four
 //                  reduce-scatters and six gathers (two of them repeat, in backward, gathers of forward);
 //                  embedding and head make their own; each stage border has a message in each direction.
@@ -17,6 +18,7 @@ namespace accrue {
 
 namespace {
 
+/// Sizes of agreements. A tally is 13 counts and losses of a window and 3 requests (train/agreement.cpp).
 constexpr double word = 8;          ///< numbers of agreements are sent as doubles
 constexpr double tally_words = 16;  ///< from each rank to all, at a boundary
 constexpr double sum_words = 3;     ///< a sum over ranks gathers this many from each
@@ -30,7 +32,8 @@ struct Rows {
 };
 
 /// Traffic of one micro-step of blocks with `halves` halves each (attention, cross attention, MLP). A half sums once in
-/// forward and once in backward; under sequence parallelism each sum is a reduce-scatter with a gather on the other
+/// forward, the results of its second layer, and once in backward, the gradient of its first layer's input (Shoeybi et
+/// al., arXiv:1909.08053); under sequence parallelism each sum is a reduce-scatter with a gather on the other
 /// side of the layer, and backward gathers its input again. Source: Korthikanti et al., arXiv:2205.05198.
 AxisTraffic blocks_traffic(const RunSpec& spec, double blocks, double halves, const Rows& rows) {
   const bool sequence = spec.parallel.sequence;
@@ -51,19 +54,23 @@ AxisTraffic blocks_traffic(const RunSpec& spec, double blocks, double halves, co
   return traffic;
 }
 
-/// Gathers keys and values of the encoder's rows, for each decoder block.
+/// The encoder's rows as each decoder block reads them for its keys and values. In backward their gradient is summed
+/// over the ranks. Under sequence parallelism that is a scatter, and the rows are gathered in forward and again in
+/// backward.
 AxisTraffic encoder_rows_traffic(const RunSpec& spec, double blocks, const Rows& rows) {
   if (!spec.parallel.sequence) return {.all_reduced = blocks * rows.all};
   const RecomputedBlocks again = recomputed_of_chunk(spec.parallel, blocks);
   return {.scattered = blocks * rows.all, .gathered = (2 * blocks + again.blocks) * rows.own};
 }
 
-/// Embeddings of tokens and positions, whole on every rank.
+/// Embeddings of tokens and positions, whole on every rank: a rank looks up the tokens of its rows of the table, and
+/// the sum over the ranks is [N, D]. Under sequence parallelism backward gathers the gradient of all rows.
 AxisTraffic embedding_traffic(const RunSpec& spec, const Rows& rows) {
   return {.all_reduced = rows.all, .gathered = spec.parallel.sequence ? rows.own : 0};
 }
 
-/// A head in plain operators, and its loss: each row's largest logit and three sums.
+/// A head in plain operators, and its loss: each row's largest logit and three sums, [N] each in the type of sums.
+/// Backward sums the gradient of the head's input over the ranks, [N, D].
 AxisTraffic head_traffic(const RunSpec& spec, const MicroBatchShape& shape) {
   const Rows rows(shape);
   AxisTraffic traffic{.all_reduced = 4 * shape.tokens * shape.sum};
@@ -119,7 +126,8 @@ AxisTraffic layers_traffic(const RunSpec& spec, double blocks, bool first, bool 
 }
 
 /// Gradients of one update along data: once, once per micro-step, or (ZeRO) scattered, with the parameters gathered
-/// back.
+/// back. An all-reduce of B bytes is a scatter and a gather, so ZeRO moves as many bytes where parameters are as wide
+/// as sums, and fewer where they are half as wide. Source: Rajbhandari et al., arXiv:1910.02054.
 AxisTraffic gradient_traffic(const RunSpec& spec, const AccumulationKnobs& knobs, double micro_steps,
                              const StageGradients& gradients) {
   const double element = number(bytes_of_sum(knobs.accumulation_dtype, dtype_bytes(spec.model.dtype)));

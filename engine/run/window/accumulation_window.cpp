@@ -14,7 +14,8 @@ namespace accrue {
 namespace {
 
 /// N, or in the last iterations before max_iters that fill no window, their number (K5 run_remainder). `after`:
-/// position after the micro-step.
+/// position after the micro-step. Source: MMEngine's OptimWrapper.scale_loss(), which compares the count before it,
+/// with count < max_counts - remainder.
 std::int64_t run_remainder_divisor(const WindowShape& shape, WindowPosition after, std::int64_t steps) {
   if (!shape.max_iters || steps <= 1) return steps;
   const std::int64_t remainder = *shape.max_iters % steps;

@@ -14,6 +14,8 @@ double samples_per_increment(const RampUp& ramp) {
   return static_cast<double>(ramp.samples) / static_cast<double>(increments);
 }
 
+/// floor(n / samples per increment), the quotient in double as in the original: the place of an increment depends on
+/// its rounding, and an integer formula would at times give other updates.
 std::int64_t increments_after(const RampUp& ramp, std::int64_t samples) {
   return static_cast<std::int64_t>(static_cast<double>(samples) / samples_per_increment(ramp));
 }
@@ -49,7 +51,8 @@ UpdatesOfSamples updates_of_samples(std::int64_t samples, std::int64_t full, con
   const std::int64_t last = ramp ? std::min(ramp->samples, samples) : -1;
   while (made.samples <= last) {
     const std::int64_t size = batch_at(*ramp, made.samples);
-    // All updates up to the next change have the same size, so they are counted at once.
+    // All updates up to the next change have the same size, so they are counted at once: those that begin at s, s + B
+    // and so on, up to `alike`, are floor((alike - s) / B) + 1.
     const std::int64_t alike = std::min(next_batch_change(*ramp, made.samples) - 1, last);
     const std::int64_t count = (alike - made.samples) / size + 1;
     made.updates += count;
@@ -63,6 +66,7 @@ std::int64_t next_batch_change(const RampUp& ramp, std::int64_t samples) {
   const std::int64_t now = batch_at(ramp, samples);
   if (now == ramp.full) return never_changes;
   const auto next = static_cast<double>(increments_after(ramp, samples) + 1);
+  // The least n with n / samples per increment >= next, estimated; the two loops find it exactly.
   std::int64_t at =
       std::clamp(static_cast<std::int64_t>(next * samples_per_increment(ramp)), samples + 1, ramp.samples + 1);
   while (at > samples + 1 && batch_at(ramp, at - 1) != now) --at;  // with the rounding of that function

@@ -10,7 +10,7 @@
 namespace accrue {
 namespace {
 
-/// Progress from the end of the warm-up to total, in [0, 1].
+/// Progress x = (n - w) / (total - w) from the end of the warm-up w to total, in [0, 1].
 double progress(const LrCurve& curve, double position) {
   const auto total = static_cast<double>(curve.total);
   return position >= total ? 1.0 : (position - curve.warmup) / (total - curve.warmup);
@@ -26,7 +26,8 @@ double cosine_share(double done) {
 }
 
 /// Fraction of the peak in the decaying part of WSD (warm-up, stable, decay); `left`: remaining fraction of that part,
-/// 1 - x. linear 1 - x, cosine as above, exponential 2^(1 - x) - 1, minus_square_root 1 - sqrt(x).
+/// 1 - x. linear 1 - x, cosine as above, exponential 2^(1 - x) - 1, minus_square_root 1 - sqrt(x). All are 1 at x = 0
+/// and 0 at x = 1. Source of the four: Megatron-LM's lr_wsd_decay_style.
 double tail_share(DecayTail tail, double left) {
   switch (tail) {
     case DecayTail::linear:
@@ -41,7 +42,8 @@ double tail_share(DecayTail tail, double left) {
   return left;
 }
 
-/// The peak until the last decay_fraction of the run, then down to min_lr at total.
+/// The peak until the last decay_fraction of the run, then down to min_lr at total. With d = decay_fraction total,
+/// 1 - x is (total - n) / d, limited to [0, 1]: it counts from the end, so the warm-up does not matter.
 double wsd_lr(const LrCurve& curve, double position) {
   const auto total = static_cast<double>(curve.total);
   const double decay = curve.decay_fraction * total;
@@ -49,7 +51,8 @@ double wsd_lr(const LrCurve& curve, double position) {
   return between(curve, tail_share(curve.decay_tail, std::clamp((total - position) / decay, 0.0, 1.0)));
 }
 
-/// Rate after n samples. As in Megatron-LM the warm-up's last sample already has the peak.
+/// Rate after n samples: init_lr + (lr - init_lr) n / w in a warm-up of w samples, then the kind's curve. As in
+/// Megatron-LM the warm-up's last sample already has the peak. Its comparisons are kept too: n <= w, n > total.
 double lr_at_sample(const LrCurve& curve, double n) {
   if (curve.warmup > 0.0 && n <= curve.warmup) return curve.init_lr + (curve.lr - curve.init_lr) * n / curve.warmup;
   if (curve.kind == ScheduleKind::constant) return curve.lr;
@@ -97,6 +100,7 @@ LrCurve decoupled_curve(LrCurve curve, const OptimizerSpec& optimizer) {
 double lr_at(const LrCurve& curve, std::int64_t position) {
   const auto at = static_cast<double>(position);
   if (curve.clock == RateClock::samples) return lr_at_sample(curve, at);
+  // lr (p + 1) / (w + 1) for p < w: above 0 at the first position, and the peak at p = w, the first after the warm-up.
   if (at < curve.warmup) return curve.lr * (at + 1.0) / (curve.warmup + 1.0);
   switch (curve.kind) {
     case ScheduleKind::constant:

@@ -53,7 +53,9 @@ Result<void> check(const PipelineShape& shape) {
   return {};
 }
 
-/// Micro-steps and chunks in forward order on a stage; backward the chunks come from the last.
+/// Micro-steps and chunks in forward order on a stage; backward the chunks come from the last. Interleaved with g = 2
+/// and v = 2: micro-steps 0 1 on chunk 0, then 0 1 on chunk 1, then 2 3 on chunk 0. A micro-step returns to the first
+/// stage after p turns; as g >= p, it is back when its next chunk's turn comes.
 std::vector<PipelineOperation> turns(const PipelineShape& shape, PipelineAction action) {
   std::vector<PipelineOperation> order;
   const std::int64_t group = shape.schedule == PipelineSchedule::interleaved ? group_of(shape) : shape.micro_steps;
@@ -224,13 +226,14 @@ Result<std::vector<std::vector<PipelineOperation>>> pipeline_schedule(const Pipe
 }
 
 std::int64_t pipeline_in_flight(const PipelineShape& shape, std::int64_t stage) {
-  // After the warm-up each forward precedes the backward that frees its memory.
+  // After the warm-up each forward precedes the backward that frees memory, so one more is open for a moment. That
+  // is m v for all_forward, and min(p - s, m) for one_forward: its first stage keeps most, p, however large m is.
   return std::min(warm_up(shape, stage) + 1, shape.micro_steps * shape.chunks);
 }
 
 double pipeline_bubble(const PipelineShape& shape) {
   // (p - 1) / (m v + p - 1) of the time, if all computations take equally long: filling and draining cost p - 1 of
-  // them.
+  // them. Narayanan et al. (section 2.2) divide by the time of the work alone: (p - 1) / (m v).
   const auto idle = static_cast<double>(shape.stages - 1);
   return idle / (static_cast<double>(shape.micro_steps * shape.chunks) + idle);
 }

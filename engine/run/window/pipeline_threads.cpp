@@ -8,6 +8,8 @@
 namespace accrue {
 namespace {
 
+/// Threads of each of a stage's ranks while `computing` of p stages compute: an even share of all stages' threads, at
+/// most cores / (computing x ranks per stage), and never fewer than its own.
 std::int64_t threads_beside(std::int64_t computing, std::int64_t stages, const StageHost& host) {
   const std::int64_t shared = host.threads * stages / computing;
   return std::max(host.threads, std::min(shared, host.cores / (computing * host.ranks)));
@@ -17,7 +19,8 @@ std::int64_t threads_beside(std::int64_t computing, std::int64_t stages, const S
 
 Result<std::vector<LentThreads>> pipeline_threads(const PipelineShape& shape, std::int64_t stage,
                                                   const StageHost& host) {
-  // Integers: adjacent blocks must not seem to overlap.
+  // A chunk's forward takes 1 and its backward 2. Integers: sums of fractions would round, and adjacent blocks would
+  // seem to overlap.
   const auto forward = static_cast<double>(shape.chunks);
   const auto timeline = pipeline_timeline(shape, {forward, 2.0 * forward});
   if (!timeline) return tl::unexpected(timeline.error());

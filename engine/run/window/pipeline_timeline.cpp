@@ -18,7 +18,8 @@ struct Clock {
   double time = 0.0;
 };
 
-/// Whether a lane has a block that overlaps this one.
+/// Whether a lane has a block that overlaps this one. A lane's blocks ascend and do not overlap, so the first that ends
+/// after this one's begin decides.
 bool computes_during(const std::vector<PipelineBlock>& lane, const PipelineBlock& block) {
   const auto later = std::ranges::upper_bound(lane, block.begin, {}, &PipelineBlock::end);
   return later != lane.end() && later->begin < block.end;

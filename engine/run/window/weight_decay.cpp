@@ -16,7 +16,8 @@ WeightDecayCurve make_weight_decay(const OptimizerSpec& optimizer, std::int64_t 
 
 double weight_decay_at(const WeightDecayCurve& curve, std::int64_t samples) {
   if (curve.style == WeightDecayStyle::constant || samples > curve.samples) return curve.end;
-  // Linear x, or cosine (1 + cos(pi (1 - x))) / 2, with x the share of the run's samples. Source: Megatron-LM's
+  // start + y (end - start), with y linear in the share x of the run's samples, or (1 + cos(pi (1 - x))) / 2: both are
+  // 0 at its beginning and 1 at its end, and the cosine is flat there. Source: Megatron-LM's
   // OptimizerParamScheduler.get_wd().
   const double done = static_cast<double>(samples) / static_cast<double>(curve.samples);
   const double share =

@@ -6,6 +6,9 @@
 
 namespace accrue {
 
+// N = B / (b r), for a global batch of B samples, micro-batches of b and r data-parallel ranks: rounded up (fill), to
+// the nearest (round, halves up), or down (decrease, and error, which preflight refuses unless it is whole). At
+// least 1.
 std::int64_t steps_of(const AccumulationSpec& spec, std::int64_t world) {
   if (spec.knobs.group_length != GroupLength::global_batch) return spec.steps;
   const std::int64_t wanted = spec.knobs.global_batch.value_or(1);

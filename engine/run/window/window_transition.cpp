@@ -38,6 +38,8 @@ std::int64_t WindowTransition::iteration() const {
   return runs_on ? at_.counter_ : at_.micro_step_;
 }
 
+// Accelerate's scheduler takes each of its inner steps only while `_step_count <= total_steps`. guard_count is that
+// count less the 1 with which PyTorch's begins, so total - guard_count steps are left.
 std::int64_t WindowTransition::guarded_ticks(std::int64_t ticks) const {
   if (!shape_.knobs.total_guard || !shape_.schedule_total) return ticks;
   return std::clamp<std::int64_t>(*shape_.schedule_total - at_.guard_count_, 0, ticks);
@@ -67,6 +69,9 @@ std::int64_t WindowTransition::epochs_of_same_steps() const {
   return shape_.batches_per_epoch == unknown_length ? 1 : end - at_.epoch_;
 }
 
+// With L the epoch's length and N the window's: a batch is trained on if the epoch has one left, or if a window that is
+// open at its end is filled by repetition (pad_repeat). Where the tail is dropped, no window opens on fewer than N
+// batches; they are added to `dropped`.
 bool WindowTransition::find_batch(std::int64_t& dropped) {
   while (!limit_reached()) {
     const std::int64_t length = length_of_epoch();
@@ -113,7 +118,9 @@ BoundaryReason WindowTransition::boundary_reason(const MicroPlan& micro, bool fu
   return BoundaryReason::none;
 }
 
-/// Inner steps of one call to the schedule, after a micro-step that was or was not a boundary.
+/// Inner steps of one call to the schedule, after a micro-step that was or was not a boundary. update_times_world is
+/// Accelerate's: its scheduler is written for one process, and an update of n processes takes n times the data, so the
+/// schedule takes n steps.
 std::int64_t WindowTransition::schedule_ticks(bool epoch_ends, std::int64_t steps) const {
   switch (shape_.knobs.schedule_clock) {
     case ScheduleClock::update:

@@ -25,7 +25,8 @@ struct WalkStride {
 
 namespace {
 
-/// Returns the number of times that `each` can be added to `now` with the sum still below the limit.
+/// Returns the number of times that `each` can be added to `now` with the sum still below the limit: the largest k >= 0
+/// with now + k each <= limit - 1.
 std::int64_t times_below(std::int64_t limit, std::int64_t now, std::int64_t each) {
   return each <= 0 ? no_end : std::max<std::int64_t>((limit - now - 1) / each, 0);
 }
@@ -47,7 +48,8 @@ bool WindowWalk::reached(const Goal& goal, const MicroPlan& micro) const {
   return (goal.target != no_target && count(goal.clock) >= goal.target) || (goal.epoch_end && micro.epoch_ends);
 }
 
-/// Laps of an epoch that is shorter than the window that it fills by repetition.
+/// Laps of an epoch that is shorter than the window that it fills by repetition. A lap has L batches, of which the last
+/// may have fewer samples.
 WalkStride WindowWalk::laps_of_epoch(const WalkStride& one, std::int64_t length, std::int64_t most) const {
   WalkStride stride = one;
   stride.most = most;
@@ -59,7 +61,8 @@ WalkStride WindowWalk::laps_of_epoch(const WalkStride& one, std::int64_t length,
   return stride;
 }
 
-/// Micro-steps in the middle of a window, up to its last, the epoch's last or the schedule's next step.
+/// Micro-steps in the middle of a window, up to its last, the epoch's last or the schedule's next step: the smallest of
+/// L - batch - 1, of N - counter - 1 if the window still closes, and of N - calls - 1 if the schedule counts calls.
 WalkStride WindowWalk::inside_window() {
   const WindowTransition now(shape_, at_);
   const std::int64_t steps = now.compared_steps();
@@ -94,7 +97,8 @@ WalkStride WindowWalk::inside_window() {
   return stride;
 }
 
-/// Full windows from the start of one, up to the epoch's last.
+/// Full windows from the start of one, up to the epoch's last. Of the floor((L - batch) / N) windows that are left one
+/// stays for single steps: its last micro-step may end the epoch.
 WalkStride WindowWalk::full_window() {
   const WindowTransition now(shape_, at_);
   const std::int64_t steps = now.scheduled_steps();
@@ -125,6 +129,7 @@ WalkStride WindowWalk::full_window() {
       break;
   }
   stride.calls = stride.ticks > 0 ? 0 : steps;
+  // A bump counts every micro-step that is no boundary: N - 1 of a window.
   stride.guard = stride.ticks + (shape_.knobs.micro_bump ? steps - 1 : 0);
   const std::int64_t length = now.length_of_epoch();
   stride.most = length == no_end ? no_end : (length - at_.batch_) / steps - 1;
@@ -220,6 +225,8 @@ std::int64_t WindowWalk::repetitions(const WalkStride& stride, const Goal& goal)
   if (shape_.rampup) stay_below(next_batch_change(*shape_.rampup, at_.samples_), at_.samples_, stride.samples);
   const bool guarded =
       follows_updates(shape_.knobs.schedule_clock) && shape_.knobs.total_guard && shape_.schedule_total;
+  // The count may come to total itself. Only the update that would pass it takes fewer ticks, and is left to a single
+  // step.
   if (guarded && !guard_is_used_up()) stay_below(*shape_.schedule_total + 1, at_.guard_count_, stride.guard);
   if (goal.target != no_target)
     stay_below(goal.target, count(goal.clock),

@@ -25,6 +25,14 @@ namespace {
   throw std::invalid_argument(message);
 }
 
+/// Whether any parameter of the model is float16, on any stage. Collective: the world.
+bool any_float16(const std::vector<std::shared_ptr<ModelChunk>>& chunks, const Mesh& mesh) {
+  double found = 0.0;
+  for (const auto& chunk : chunks)
+    for (const at::Tensor& each : chunk->parameters()) found += each.scalar_type() == at::kHalf ? 1.0 : 0.0;
+  return sum_over_ranks(mesh.world(), found) > 0.0;
+}
+
 /// float16 is scaled; other types where an argument names a scale. loss_scale is one that neither falls nor grows.
 /// Source: Megatron-LM's ConstantGradScaler and DynamicGradScaler, which starts at 2^32 and waits out one overflow.
 DynamicScale loss_scale_of(const ResolvedMegatron& resolved, bool float16) {
@@ -211,7 +219,7 @@ void AcceleratorImpl::prepare(const ModelSource& model, const torch::optim::Opti
     refuse(
         "eod_mask_loss, reset_position_ids and reset_attention_mask need the token that ends a document: set "
         "AcceleratorOptions.eod_token");
-  loss_scale = loss_scale_of(resolved, chunks.front()->parameters().front().scalar_type() == at::kHalf);
+  loss_scale = loss_scale_of(resolved, any_float16(chunks, mesh));
   make_step(args);
   make_optimizer(carrier);
   const OptimizerCarrier& of = optimizer->carrier();

@@ -90,9 +90,8 @@ class ChunkOptimizer {
   struct Fragment {
     std::size_t parameter = 0;  ///< in parameters_
     std::size_t reached = 0;    ///< in ddp.parameters()
-    std::size_t arena = 0;
-    FlatRange range;          ///< in the arena
-    std::int64_t offset = 0;  ///< in the parameter
+    FlatRange range;            ///< in the parameter's arena
+    std::int64_t offset = 0;    ///< in the parameter
     Masters master;
     FlatRange stretch() const { return {.offset = offset, .size = range.size}; }  ///< of the parameter
   };
@@ -114,6 +113,7 @@ class ChunkOptimizer {
   Mesh& mesh_;
   Timers& timers_;
   ChunkOptions options_;
+  std::vector<std::size_t> arenas_;  ///< by parameter, in ddp_
   std::vector<UpdateShard> shards_;  ///< under ZeRO, by arena
   std::vector<Fragment> fragments_;
   std::vector<ParameterGroup> groups_;

@@ -133,6 +133,7 @@ class StepRunner::ChunkPart final : public ModelPart {
     add(sums.report, out.report);
     sums.finite = sums.finite && at::isfinite(out.loss.detach()).item<bool>();
     if (options.return_logits) sums.logits.push_back(chunk_.logits(out_.outputs).detach());
+    out_ = {};
     // Source: forward_step() of Megatron-LM's schedules. Per token the sum stays, and finish_gradients() divides; else
     // the loss is divided by its own tokens and by m.
     if (options.calculate_per_token_loss) {
@@ -144,7 +145,6 @@ class StepRunner::ChunkPart final : public ModelPart {
     at::Tensor loss = out.loss;
     // A loss with a count is a sum: the step averages the micro-batches' means.
     if (out.num_tokens) loss = loss / static_cast<double>(std::max<std::int64_t>(*out.num_tokens, 1));
-    out_ = {};
     return {loss, 1};
   }
 

@@ -45,6 +45,17 @@ struct Counted final : ModelChunk {
   at::Tensor weight, scale, mask, count;
 };
 
+/// y = (half + wide) x, with one parameter of a half type and one of float64, in either order.
+struct TwoTypes final : ModelChunk {
+  TwoTypes(at::ScalarType type, bool half_first) {
+    if (half_first) half = register_parameter("half", at::full({1}, 0.25, type));
+    wide = register_parameter("wide", at::full({1}, 0.25, at::kDouble));
+    if (!half_first) half = register_parameter("half", at::full({1}, 0.25, type));
+  }
+  Tensors forward(const Batch& batch) override { return {batch.at("x") * (half.to(at::kDouble) + wide)}; }
+  at::Tensor half, wide;
+};
+
 bool near(double a, double b, double tolerance = 1e-12) {
   return std::abs(a - b) <= tolerance;
 }
@@ -403,6 +414,50 @@ class TestMegatronAccelerator : public QObject {
     QCOMPARE(chunk.mask.scalar_type(), at::kBool);
     QCOMPARE(chunk.count.scalar_type(), at::kLong);
     QCOMPARE(chunk.count.item<std::int64_t>(), std::int64_t{4097});
+  }
+
+  /// Each gradient is the mean of (0.5 x - 2 x) x over x = 1 to 4, which is -11.25: the norm is 11.25 sqrt(2), and
+  /// clipped to 1 each gradient is -1 / sqrt(2).
+  void a_model_of_two_types_is_clipped_and_scaled_as_one_data() {
+    const Rows<at::ScalarType, bool, double> row;
+    row("bfloat16 first", at::kBFloat16, true, 1.0);
+    row("bfloat16 last", at::kBFloat16, false, 1.0);
+    row("float16 first", at::kHalf, true, 1024.0);
+    row("float16 last", at::kHalf, false, 1024.0);
+  }
+  void a_model_of_two_types_is_clipped_and_scaled_as_one() {
+    const auto [type, half_first, scale] = current_row<at::ScalarType, bool, double>();
+    Mesh mesh;
+    MegatronLMPlugin plugin = slope_plugin(1);
+    plugin.custom_model_provider_function = [type, half_first](const ChunkPlace&) {
+      return std::make_shared<TwoTypes>(type, half_first);
+    };
+    plugin.gradient_clipping = 1.0;
+    if (scale > 1.0) plugin.other_megatron_args = std::vector<std::string>{"initial_loss_scale = 1024"};
+    Accelerator accelerator(with(plugin), mesh);
+    const torch::optim::SGD sgd(std::vector<at::Tensor>{}, torch::optim::SGDOptions(0.125));
+    auto& prepared = accelerator.prepare(ModelProvider{}, sgd, {.total_num_steps = 4}, {slope_loader(4, 4)});
+    QCOMPARE(accelerator.progress().loss_scale, scale);
+    prepared.model(*prepared.loaders[0].next());
+    QVERIFY(near(accelerator.progress().grad_norm.value(), 11.25 * std::sqrt(2.0), 1e-6));
+    const auto& chunk = dynamic_cast<const TwoTypes&>(*prepared.model.chunks().at(0));
+    const double expected = 0.25 + 0.125 / std::sqrt(2.0);
+    QVERIFY(near(chunk.wide.item<double>(), expected, 1e-6));
+    QVERIFY(near(chunk.half.item<double>(), expected, type == at::kHalf ? 0x1p-12 : 0x1p-9));
+  }
+
+  /// Wherever the half of the model lies, its type asks for Megatron-LM's scale.
+  void float16_anywhere_in_the_model_is_scaled() {
+    for (const bool half_first : {true, false}) {
+      Mesh mesh;
+      MegatronLMPlugin plugin = slope_plugin(1);
+      plugin.custom_model_provider_function = [half_first](const ChunkPlace&) {
+        return std::make_shared<TwoTypes>(at::kHalf, half_first);
+      };
+      Accelerator accelerator(with(plugin), mesh);
+      accelerator.prepare(ModelProvider{}, adamw(0.1), {.total_num_steps = 4}, {slope_loader(4, 4)});
+      QCOMPARE(accelerator.progress().loss_scale, std::ldexp(1.0, 32));
+    }
   }
 
   void both_losses_of_a_bert_are_written_apart() {

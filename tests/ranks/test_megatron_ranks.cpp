@@ -190,6 +190,23 @@ int a_classifier_is_that_of_one_rank(RankContext& rank) {
   return 0;
 }
 
+/// The sum of the encoder's and the decoder's bfloat16 gradients has more digits than bfloat16. True on a stage without
+/// positions.
+bool positions_are_summed_in_float32(Mesh& mesh, const MegatronLayout& layout) {
+  AcceleratorOptions options = options_of(layout, mesh.grid().data);
+  options.mixed_precision = MixedPrecision::bf16;
+  Accelerator accelerator(std::move(options), mesh);
+  auto& prepared =
+      accelerator.prepare(tiny_t5(), adamw(0.01), {.total_num_steps = 30}, {sentence_loader(tiny_t5(), false, 2)});
+  prepared.model(*prepared.loaders[0].next());
+  for (const auto& each : prepared.model.chunks().at(0)->named_parameters()) {
+    if (each.key().find("position_embedding") == std::string::npos) continue;
+    const at::Tensor& gradient = each.value().grad();
+    if (gradient.scalar_type() != at::kFloat || gradient.equal(gradient.to(at::kBFloat16).to(at::kFloat))) return false;
+  }
+  return true;
+}
+
 /// The decoder begins at the field's stage, and the losses do not change.
 int a_t5_is_split_where_the_plugin_says(RankContext& rank) {
   const MegatronLayout layout = layout_of(rank.arguments);
@@ -207,6 +224,7 @@ int a_t5_is_split_where_the_plugin_says(RankContext& rank) {
   for (const auto& each : prepared.model.chunks().at(0)->named_parameters())
     decodes = decodes || each.key().find("decoder") != std::string::npos;
   DEMAND(decodes == (mesh.at().pipeline >= layout.split));
+  DEMAND(positions_are_summed_in_float32(mesh, layout));
   const auto got = sentence_losses(mesh, layout, tiny_t5());
   Mesh alone;
   const auto one = sentence_losses(alone, {}, tiny_t5());

@@ -17,7 +17,8 @@ namespace accrue {
 
 namespace {
 
-constexpr std::int64_t most_bytes = std::int64_t{1} << 62;
+/// The six parts of a total then add up within 64 bits.
+constexpr std::int64_t most_bytes = std::int64_t{1} << 60;
 
 std::int64_t to_bytes(double bytes) {
   return static_cast<std::int64_t>(std::clamp(bytes, 0.0, static_cast<double>(most_bytes)));

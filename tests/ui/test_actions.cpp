@@ -59,8 +59,10 @@ QString pageRow(const ListedCommand& command) {
   const auto cell = [](const QString& text) { return text.isEmpty() ? text : QLatin1Char(' ') + text; };
   const QMap<KeyPlace, QString> places = {{KeyPlace::anywhere, QString()},
                                           {KeyPlace::inRuns, QStringLiteral(" in the runs")},
+                                          {KeyPlace::inQueue, QStringLiteral(" in the queue")},
                                           {KeyPlace::inPlots, QStringLiteral(" in a plot")},
-                                          {KeyPlace::onStartPage, QStringLiteral(" on the start page")}};
+                                          {KeyPlace::onStartPage, QStringLiteral(" on the start page")},
+                                          {KeyPlace::inManual, QStringLiteral(" in the manual")}};
   const QString name = command.action ? QStringLiteral("*%1*").arg(command.name()) : command.name();
   QString keys = command.keys().join(QStringLiteral(", "));
   if (!keys.isEmpty()) keys += places[command.row->place];

@@ -8,7 +8,9 @@
 #include <QSignalBlocker>
 #include <QToolButton>
 #include <algorithm>
+#include <tuple>
 
+#include "kit/actions.h"
 #include "kit/theme.h"
 #include "live/run_queue.h"
 
@@ -33,29 +35,20 @@ QueueList::QueueList(RunQueue* queue, QWidget* parent)
   layout->setSpacing(space::inGroup);
   layout->addWidget(title, 0, Qt::AlignTop);
   layout->addWidget(list_, 1);
-  struct Button {
-    QToolButton* button;
-    const char* name;
-    QString text;
-    QString help;
-    QKeySequence key;
-  };
-  const Button buttons[] = {
-      {up_, "queueUp", tr("Up"), tr("Train it earlier (Alt+Up)"), QKeySequence(Qt::ALT | Qt::Key_Up)},
-      {down_, "queueDown", tr("Down"), tr("Train it later (Alt+Down)"), QKeySequence(Qt::ALT | Qt::Key_Down)},
-      {remove_, "queueRemove", tr("Remove"), tr("Take it out of the queue (Del)"), QKeySequence(Qt::Key_Delete)}};
-  for (const Button& each : buttons) {
-    auto* act = new QAction(each.text, this);
-    act->setShortcut(each.key);
-    act->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-    act->setToolTip(each.help);
+  const std::tuple<QToolButton*, Command, const char*, QString> buttons[] = {
+      {up_, Command::queueUp, "queueUp", tr("Up")},
+      {down_, Command::queueDown, "queueDown", tr("Down")},
+      {remove_, Command::queueRemove, "queueRemove", tr("Remove")}};
+  for (const auto& [button, command, name, text] : buttons) {
+    QAction* act = makeAction(command, this);
+    act->setIconText(text);
     addAction(act);
-    each.button->setDefaultAction(act);
-    each.button->setObjectName(QLatin1String(each.name));
-    each.button->setAccessibleName(each.help);
-    each.button->setAutoRaise(true);
-    each.button->setFocusPolicy(Qt::TabFocus);
-    layout->addWidget(each.button, 0, Qt::AlignTop);
+    button->setDefaultAction(act);
+    button->setObjectName(QLatin1String(name));
+    button->setAccessibleName(act->toolTip());
+    button->setAutoRaise(true);
+    button->setFocusPolicy(Qt::TabFocus);
+    layout->addWidget(button, 0, Qt::AlignTop);
   }
   connect(up_->defaultAction(), &QAction::triggered, this, [this] { move(-1); });
   connect(down_->defaultAction(), &QAction::triggered, this, [this] { move(1); });

@@ -54,7 +54,8 @@ QAction* makeAction(const MenuRow& row, const ActionTexts& own, QObject* owner) 
   if (*row.icon) action->setIcon(themedIcon(QLatin1String(row.icon)));
   const bool in_plots = row.place == KeyPlace::inPlots;
   if (!in_plots) action->setShortcuts(own.keys);
-  if (row.place == KeyPlace::inRuns) action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+  if (row.place == KeyPlace::inRuns || row.place == KeyPlace::inQueue)
+    action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
   setTexts(action, own.text, own.help);
   if (in_plots) action->setText(own.text + QLatin1Char('\t') + textsOf(own.keys).join(QLatin1Char(' ')));
   return action;
@@ -77,6 +78,10 @@ QAction* makeClock(const MenuRow& row, Clock clock, QActionGroup* group) {
 }
 
 }  // namespace
+
+QAction* makeAction(Command command, QObject* owner) {
+  return makeAction(rowOf(command), owner);
+}
 
 QString ListedCommand::name() const {
   const QString own = menuText(action ? action->text() : tr(row->text));

@@ -28,6 +28,9 @@ struct ListedCommand {
   QString help() const;
 };
 
+/// Returns a command as an action of a widget's own: of those that no menu has.
+QAction* makeAction(Command command, QObject* owner);
+
 /// The commands of the table as actions. A command's object name is its name with "Action" behind it.
 class Actions {
  public:

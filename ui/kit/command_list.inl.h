@@ -51,6 +51,9 @@ COMMAND(runNotes, "N&otes and tags\u2026", "F4", "",
 COMMAND(starRun, "S&tar", "*", "", "Star the selected runs, or take it away", inRuns)
 COMMAND(deleteRun, "&Delete the run", "Del", "", "Move the folders of the selected runs to the trash", inRuns)
 NAMED(keys, toggleRun, "Show or hide the run", "Space", inRuns)
+NAMED(keys, queueUp, "Train the waiting run earlier", "Alt+Up", inQueue)
+NAMED(keys, queueDown, "Train the waiting run later", "Alt+Down", inQueue)
+NAMED(keys, queueRemove, "Take the waiting run out of the queue", "Del", inQueue)
 
 ROW(menu, "runMenu", "&Run")
 COMMAND(run, "&Run", "F5", "run", "Check the spec and train")
@@ -199,6 +202,7 @@ ROW(menu, "helpMenu", "&Help")
 COMMAND(help, "&Explain", "F1", "",
         "Explains the field, or the word, with the focus; opens the manual where there is nothing to explain")
 COMMAND(manual, "&Manual", "", "", "How to use the studio and the command line")
+NAMED(keys, manualBack, "Back to the page before", "Alt+Left", inManual)
 COMMAND(glossary, "&Glossary", "", "", "The words that the program uses")
 COMMAND(shortcuts, "&Keyboard shortcuts", "Ctrl+/", "keyboard")
 COMMAND(differences, "&Differences from the originals", "", "",

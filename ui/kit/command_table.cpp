@@ -82,8 +82,12 @@ QList<QKeySequence> keysOf(const MenuRow& row) {
   return list;
 }
 
+const MenuRow& rowOf(Command command) {
+  return *std::ranges::find(menuTable(), std::optional(command), &MenuRow::id);
+}
+
 QList<QKeySequence> keysOf(Command command) {
-  return keysOf(*std::ranges::find(menuTable(), std::optional(command), &MenuRow::id));
+  return keysOf(rowOf(command));
 }
 
 bool isKeyOf(Command command, const QKeyEvent& pressed) {

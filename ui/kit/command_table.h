@@ -24,8 +24,10 @@ enum class Command {
 enum class KeyPlace {
   anywhere,
   inRuns,   ///< while the runs table has the focus
+  inQueue,  ///< while the list of waiting runs has the focus
   inPlots,  ///< while a plot has the focus, which handles them; a menu only shows them
   onStartPage,
+  inManual,
 };
 
 /// A row of the menu bar: a menu begins, or an entry of the menu that began last.
@@ -54,6 +56,7 @@ struct MenuRow {
 };
 
 std::span<const MenuRow> menuTable();
+const MenuRow& rowOf(Command command);
 
 QList<QKeySequence> keysOf(const MenuRow& row);
 QList<QKeySequence> keysOf(Command command);

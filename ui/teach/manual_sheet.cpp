@@ -12,6 +12,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "kit/command_table.h"
 #include "kit/theme.h"
 #include "manual.h"
 
@@ -52,7 +53,7 @@ ManualSheet::ManualSheet(QWidget* parent)
   page_->setAccessibleName(tr("Page"));
   page_->setOpenLinks(false);
   back_->setObjectName(QStringLiteral("manualBack"));
-  back_->setShortcut(QKeySequence(Qt::ALT | Qt::Key_Left));
+  back_->setShortcut(keysOf(Command::manualBack).value(0));
   back_->setAutoDefault(false);
   back_->setEnabled(false);
   for (const ManualPage& page : manual()) pages_->addItem(page.title);

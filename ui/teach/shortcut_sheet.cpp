@@ -44,8 +44,10 @@ ShortcutSheet::ShortcutSheet(const Actions& actions, QWidget* parent) : QDialog(
   grid->setColumnStretch(0, 1);
   const std::pair<KeyPlace, QString> places[] = {{KeyPlace::anywhere, tr("Everywhere")},
                                                  {KeyPlace::inRuns, tr("In the runs table")},
+                                                 {KeyPlace::inQueue, tr("In the list of waiting runs")},
                                                  {KeyPlace::inPlots, tr("In a focused plot")},
-                                                 {KeyPlace::onStartPage, tr("On the start page")}};
+                                                 {KeyPlace::onStartPage, tr("On the start page")},
+                                                 {KeyPlace::inManual, tr("In the manual")}};
   for (const auto& [place, title] : places) {
     addTitle(grid, title);
     for (const ListedCommand& each : actions.list())

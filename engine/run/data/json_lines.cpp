@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "json_text.h"
+#include "trimmed.h"
 
 namespace accrue {
 namespace {
@@ -25,7 +26,7 @@ std::string keys_of(const Json& object) {
 }  // namespace
 
 Result<std::vector<std::string>> texts_of_json_line(std::string_view line, const std::string& key) {
-  if (line.find_first_not_of(" \t\r\n") == std::string_view::npos) return std::vector<std::string>{};
+  if (trimmed(line).empty()) return std::vector<std::string>{};
   const Json json = parse_json(line);
   if (!json.is_object())
     return fail(ErrorCode::data, "the line is not a JSON object", {},

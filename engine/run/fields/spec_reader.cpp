@@ -266,7 +266,7 @@ SpecReading parse_spec_text(std::string_view toml, std::string file_name, std::s
   if (toml.size() > max_bytes) {
     reading.findings.push_back(whole_file(reading.file, "the spec is too large", std::to_string(toml.size()) + " bytes",
                                           "at most " + std::to_string(max_bytes) + " bytes"));
-  } else if (toml.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+  } else if (trimmed(toml).empty()) {
     reading.findings.push_back(whole_file(reading.file, "the spec is empty", "", "at least the line accrue = 1"));
   } else if (auto deep = prescan_toml(toml)) {
     deep->file = reading.file;

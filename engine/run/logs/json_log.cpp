@@ -15,6 +15,7 @@
 #include "json_text.h"
 #include "log_text.h"
 #include "scalar_rows.h"
+#include "trimmed.h"
 
 namespace accrue {
 
@@ -68,7 +69,7 @@ class JsonLogParser {
     for (std::int64_t number = 1; !text.empty(); ++number) {
       if (is_given_up(request_.go_on, number)) return given_up();
       const TextLine line = take_line(text);
-      if (line.text.find_first_not_of(" \t") == std::string_view::npos) continue;
+      if (trimmed(line.text).empty()) continue;
       Json json = read_json(line.text);
       if (json.is_discarded() && !line.whole) {
         problems_.push_back(fmt::format("{}:{}: the last line is cut short, and is not read", file_, number));
@@ -162,11 +163,10 @@ class JsonLogParser {
 }  // namespace
 
 bool looks_like_json(std::string_view text) {
-  constexpr std::string_view spaces = " \t\r\n";
-  auto first = text.find_first_not_of(spaces);
+  text = trimmed(text);
   // A bracket alone may begin the time of a printed line.
-  if (first != std::string_view::npos && text[first] == '[') first = text.find_first_not_of(spaces, first + 1);
-  return first != std::string_view::npos && text[first] == '{';
+  if (text.starts_with('[')) text = trimmed(text.substr(1));
+  return text.starts_with('{');
 }
 
 Result<RunLog> parse_json_log(std::string_view text, const std::string& file_name, double seconds,

@@ -2,6 +2,7 @@
 #include "import_commands.h"
 
 #include <QDir>
+#include <QWidget>
 
 #include "bundle_exchange.h"
 #include "document/spec_files.h"

@@ -5,6 +5,7 @@
 #include "kit/actions.h"
 #include "lesson_desk.h"
 #include "runs/runs_panel.h"
+#include "series/run_series.h"
 #include "widgets/dock_switch.h"
 #include "widgets/message_bar.h"
 

@@ -172,7 +172,7 @@ void EngineHost::Impl::follow(const fs::path& dir, const std::string& run_id, st
   if (const auto text = to_text(file->problems()); !text.empty()) publish(note("events", text, {}));
   if (saw_end) return release_end();
   const auto saving = ranks_of_run(dir).size();
-  std::string detail = fmt::format("The process that supervised this run is gone; complete up to update {}",
+  std::string detail = fmt::format("The process that recorded this run is gone; complete up to update {}",
                                    mirrored_update ? mirrored_update->update : 0);
   if (saving > 0)
     detail += fmt::format("; {} {} still saving", counted(static_cast<std::int64_t>(saving), "rank"),

@@ -21,7 +21,8 @@ void GradAccumOptimizer::backward_by_grad(const at::Tensor& tensor, const at::Te
 }
 
 std::optional<double> GradAccumOptimizer::clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm) {
-  // The replay clips where a gate would return: its factor 0 / (norm + 1e-6) zeroes the sum for a max_norm of 0.
+  // The original clips after every micro-step, whatever max_norm is. Replayed, a max_norm of 0 zeroes the sum, because
+  // the factor is 0 / (norm + 1e-6).
   const bool gated = !window().boundary_due() || max_norm <= 0.0;
   if (gated && !driver().clips_partial_sums()) return std::nullopt;
   if (auto* clips = dynamic_cast<ClipsGradNorm*>(&inner()); clips != nullptr && !gated)

@@ -11,8 +11,8 @@
 namespace accrue::llm {
 namespace {
 
-/// (p + 1) / (w + 1) up to the warm-up w, so that no update has a rate of 0 and position w has the peak; then (T - p) /
-/// (T - w) down to 0 at the total T.
+/// (p + 1) / (w + 1) during the warm-up w, so that its first update has a rate above 0 and position w has the peak;
+/// then (T - p) / (T - w), which is 0 from the total T on.
 LambdaLR::Factor linear_warmup(std::int64_t warmup, std::int64_t total) {
   if (warmup < 0 || total <= warmup)
     throw std::invalid_argument("LinearWarmupLR: warm-up of " + std::to_string(warmup) + " steps in a total of " +

@@ -41,7 +41,8 @@ double AMPOptimizer::clip_grad_norm(const std::vector<at::Tensor>& parameters, d
 }
 
 StepOutcome AMPOptimizer::step(const Closure& closure) {
-  // Unscale, clip, check, step, scale: the norm of gradients that still have the scale S would be S times too large.
+  // Order: unscale, clip, check, step, update the scale S. The norm of gradients that are still scaled would be S times
+  // too large.
   if (max_norm_) clip_grad_norm(model_.parameters(), *max_norm_);
   unscaled_ = false;
   const StepOutcome outcome = scaler_.step(inner(), closure);

@@ -18,8 +18,8 @@ namespace {
 template <typename T>
 struct HeadSizes {
   using Block = Tile<T>;
-  // Whole tiles of positions whichever way the scores lie, so that no product needs a case for its edge: multiples of
-  // 12 and 32 under AVX-512, of 6 and 16 under AVX2, for float32.
+  // Whole tiles of positions whichever way the scores lie, so that no product needs a case for its edge: for
+  // float32, multiples of 12 x 32 = 384 under AVX-512, of 6 x 16 = 96 under AVX2.
   explicit HeadSizes(const HeadShape& shape)
       : keys(round_up(shape.positions, Block::rows * Block::columns)), size(round_up(shape.size, Block::columns)) {}
   // Numbers of Q, K, V or dO. The transposed products take Block::rows columns at a time from column d on. The last of

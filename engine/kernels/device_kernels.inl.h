@@ -24,8 +24,8 @@ constexpr int threads_per_block = 256;
 constexpr std::int64_t numbers_per_thread = 4;
 
 /// Number of blocks of a pass over n numbers; 0 for none. More blocks than this would only wait for the others. Up to
-/// 2^20 numbers a thread has four, beyond that more. It follows from n alone, because it decides which numbers a sum
-/// adds first.
+/// 2^20 numbers a thread has at most four, beyond that more. It follows from n alone, because it decides which numbers
+/// a sum adds first.
 inline std::int64_t blocks_for(std::int64_t n) {
   constexpr std::int64_t per_block = threads_per_block * numbers_per_thread;
   return std::min<std::int64_t>((n + per_block - 1) / per_block, parts_of_sums);

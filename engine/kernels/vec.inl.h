@@ -57,7 +57,7 @@ ACCRUE_INLINE void store(T* to, Vec<T> v) {
   __builtin_memcpy(to, &v, sizeof v);
 }
 
-/// All lanes equal. Minus zero, not plus: -0 - 0 is -0, while -0 + 0 is 0.
+/// All lanes equal. Zero is subtracted, not added, to keep the sign of -0: -0 - 0 is -0, but -0 + 0 is 0.
 template <typename T>
 ACCRUE_INLINE Vec<T> splat(T value) {
   return value - Vec<T>{};

@@ -34,7 +34,8 @@ bool any_float16(const std::vector<std::shared_ptr<ModelChunk>>& chunks, const M
 }
 
 /// float16 is scaled; other types where an argument names a scale. loss_scale is one that neither falls nor grows.
-/// Source: Megatron-LM's ConstantGradScaler and DynamicGradScaler, which starts at 2^32 and waits out one overflow.
+/// Source: Megatron-LM's ConstantGradScaler and DynamicGradScaler, by default from 2^32 and with a hysteresis of 2: the
+/// first overflow does not shrink the scale.
 DynamicScale loss_scale_of(const ResolvedMegatron& resolved, bool float16) {
   using Own = MegatronLossScale;
   const double constant = resolved.argument_or("loss_scale", 0.0);
@@ -299,8 +300,8 @@ ModelOutput AcceleratorImpl::train_step(const Batch& batch) {
   progress.grad_norm = judgement.norm;
   if (mesh.last_stage() && !sums.finite) ++progress.nan;
   const ModelOutput out = output_of(sums);
-  // Samples of the updates made before: Megatron-LM's scheduler steps after the optimizer, so a warm-up's first update
-  // has its first rate.
+  // Number of samples before this update: Megatron-LM's scheduler steps after the optimizer, so the first update has
+  // the rate of position 0.
   const std::int64_t clock = schedule_position();
   const double lr = lr_at(schedule.curve, clock);
   // Counted only now: a step that throws before has not taken place.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "megatron/chunk_optimizer.h"
 
+#include <ATen/OpMathType.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
@@ -130,12 +131,14 @@ ChunkOptimizer::ChunkOptimizer(OptimizerCarrier carrier, std::vector<PlacedParam
 void ChunkOptimizer::complete_gradients() {
   pending_ = 1.0;
   PartialGradients partial;
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const ParameterPlace& place = parameters_[i].place;
-    const at::Tensor& tensor = parameters_[i].tensor;
+  for (const PlacedParameter& each : parameters_) {
+    const ParameterPlace& place = each.place;
+    const at::Tensor& tensor = each.tensor;
     if (options_.sequence && place.on_rows && tensor.grad().defined()) partial.on_rows.push_back(tensor.grad());
-    // In the arena's type: the sum of a half type's gradients is float32.
-    if (place.positions) partial.table = at::zeros({tensor.numel()}, ddp_.flat_gradients(arenas_[i]).options());
+    // The sum of a half type's gradients is float32.
+    if (place.positions)
+      partial.table =
+          at::zeros({tensor.numel()}, tensor.detach().options().dtype(at::toOpMathType(tensor.scalar_type())));
   }
   for (const Fragment& each : fragments_) {
     const ParameterPlace& place = parameters_[each.parameter].place;

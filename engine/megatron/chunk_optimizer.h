@@ -113,7 +113,7 @@ class ChunkOptimizer {
   Mesh& mesh_;
   Timers& timers_;
   ChunkOptions options_;
-  std::vector<std::size_t> arenas_;  ///< by parameter, in ddp_
+  std::vector<std::size_t> arenas_;  ///< by parameter that trains, in ddp_
   std::vector<UpdateShard> shards_;  ///< under ZeRO, by arena
   std::vector<Fragment> fragments_;
   std::vector<ParameterGroup> groups_;

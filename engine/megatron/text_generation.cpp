@@ -69,7 +69,8 @@ std::int64_t generated_length(std::int64_t prompt, std::int64_t tokens_to_genera
 
 at::Tensor sampling_probabilities(const at::Tensor& logits, double temperature, std::int64_t top_k, double top_p) {
   // p = softmax(logits / temperature), of which only the k largest, or the fewest that reach p, keep a chance. Source
-  // of top-p: Holtzman et al., The Curious Case of Neural Text Degeneration. A second softmax makes the rest sum to 1.
+  // of top-p: Holtzman et al., The Curious Case of Neural Text Degeneration. The last softmax makes the remaining
+  // probabilities sum to 1.
   at::Tensor scaled = logits.to(at::kDouble) / temperature;
   if (top_k > 0 && top_k < scaled.size(-1)) {
     const at::Tensor kept = std::get<0>(at::topk(scaled, top_k, -1));
@@ -144,10 +145,11 @@ std::vector<GeneratedRow> generate(const LogitsFunction& logits, std::vector<Tok
 }
 
 // Each step adds log p(token | row) to the rows' sums, [beams, V], and takes the 2 * beams best: every beam has one end
-// of document, so at least `beams` of them continue. A beam may continue several times, or not at all. An end finishes
-// its row only among the best `beams`: the search would not have kept another. The search ends by Megatron-LM's rule
-// (BeamHypotheses.is_done), although a length penalty could still lift a longer row over the worst finished one. With
-// fewer candidates than beams, as of a tiny vocabulary, -infinity keeps the spare rows out.
+// of document, so at least `beams` of them continue. A beam may continue several times, or not at all. An end of
+// document finishes its row only if that candidate is among the best `beams`; a worse one would not have been kept
+// anyway. The search ends by Megatron-LM's rule (BeamHypotheses.is_done), although a length penalty could still lift a
+// longer row over the worst finished one. With fewer candidates than beams, which a tiny vocabulary causes, -infinity
+// keeps the spare rows out.
 std::vector<GeneratedRow> beam_search(const LogitsFunction& logits, TokenList prompt, const BeamOptions& options) {
   demand(options.beam_width >= 1, "beam_width is below 1");
   const at::NoGradGuard no_grad;

@@ -38,8 +38,8 @@ void check_cpu_adam(const Options& by, const char* name) {
 }
 
 /// Returns by place among all parameters the number of elements of each state that are in files: those of the first
-/// floor(fraction * numel) elements of the parameters on the CPU. Upstream moves whole parameters only, as long as the
-/// next one fits; here the fraction holds exactly, and one parameter may be in both places. The product is in double,
+/// floor(fraction * numel) elements of the parameters on the CPU. Upstream moves whole parameters only, each one that
+/// still fits; here the fraction holds exactly, and one parameter may be in both places. The product is in double,
 /// which counts elements exactly up to 2^53.
 template <typename Options>
 std::vector<std::int64_t> offloaded_elements(torch::optim::Optimizer& optimizer) {

@@ -27,8 +27,9 @@ at::Tensor tiered_zeros(std::int64_t numel, std::int64_t in_file, at::TensorOpti
 void will_need(const at::Tensor& tensor, const FlatRange& range);
 void not_soon(const at::Tensor& tensor, const FlatRange& range);
 
-/// Elements of a window: 32 MiB of a float32 state. So with two moments the window in use and the next one need 128 MiB
-/// of memory, whatever the size of the files.
+/// Elements of a window: 32 MiB of a float32 state. With two moments, the window in use and the next one take 128 MiB
+/// in for_tier_windows(), whatever the size of the files. step_with_files() does not cut parameters, so there a window
+/// may be longer by one parameter.
 inline constexpr std::int64_t elements_per_tier_window = 1 << 23;
 
 /// Calls use(range) over [0, numel) in order, in windows within the file part: while one is in use, the next is read

@@ -12,7 +12,8 @@
 namespace accrue {
 
 /// Returns the output of the last part; undefined on other stages. Part i of p stages is chunk i / p of stage i mod p,
-/// so a chunk receives from the stage before and sends to the one after, in a ring; between parts pass [B, T, D].
+/// so a chunk receives from the stage before and sends to the one after, in a ring. Between parts, activations are
+/// passed: [B, T, D], or rows [B T / t, D] under sequence parallelism.
 /// `chunks`: parts of this stage. empty_input(chunk) returns memory to receive in, forward(chunk, received) the part's
 /// output. The caller ends the list by link.finish(). Collective: the pipeline.
 template <typename EmptyInput, typename Forward>

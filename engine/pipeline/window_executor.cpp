@@ -94,8 +94,9 @@ void WindowExecutor::compute_forward(const PipelineOperation& operation, const B
   if (!is_last(operation.chunk)) return;
   LossSum loss = part.loss(flight.outputs, batch);
   const double weight = work.weigh(operation.micro_step, loss);
-  // weight * L, a scalar, so that backward begins with a gradient of 1. L is the sum over the micro-batch's items; the
-  // weight has what divides it in this micro-step (K6 eager) and the loss scale.
+  // weight * L, a scalar, so that backward begins with a gradient of 1. L is what the part's loss() gives:
+  // in the trainer the sum over the micro-batch's items, in an Accelerator mostly its mean. The weight has what divides
+  // it in this micro-step and the loss scale.
   flight.outputs = weight == 1.0 ? loss.sum : loss.sum * weight;
 }
 

@@ -61,7 +61,8 @@ Agreement agree(const Mesh& mesh, const WindowTally& tally) {
   Agreement agreed;
   WindowTally& total = agreed.total;
   const at::Tensor rows = rows_of_ranks(mesh.world(), sent);
-  // The tensor ranks of a replica hold equal losses. One of them counts: the one at this rank's place of that axis.
+  // The tensor ranks of a replica hold equal losses. Only one of them counts: the one with this rank's
+  // coordinate on the tensor axis.
   const RankList replicas = ranks_with_losses(mesh);
   for (std::int64_t rank = 0; rank < mesh.world().size(); ++rank) {
     const double* const received = rows.const_data_ptr<double>() + rank * std::ssize(sent);

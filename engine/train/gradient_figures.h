@@ -8,7 +8,7 @@
 
 namespace accrue {
 
-/// Sums over the replicas; of a tensor in its own memory. Collective: the data axis.
+/// Sums over the replicas; a tensor is summed in place. Collective: the data axis.
 at::Tensor summed(Training& training, at::Tensor flat);
 double summed(Training& training, double value);
 double largest(Training& training, double value);

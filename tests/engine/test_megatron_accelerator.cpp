@@ -446,7 +446,7 @@ class TestMegatronAccelerator : public QObject {
     QVERIFY(near(chunk.half.item<double>(), expected, type == at::kHalf ? 0x1p-12 : 0x1p-9));
   }
 
-  /// Wherever the half of the model lies, its type asks for Megatron-LM's scale.
+  /// Wherever the float16 parameter is in the model, its type asks for Megatron-LM's scale.
   void float16_anywhere_in_the_model_is_scaled() {
     for (const bool half_first : {true, false}) {
       Mesh mesh;

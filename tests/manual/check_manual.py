@@ -28,9 +28,10 @@ ELSEWHERE = {
         "cmake --preset default": "packaging/lib.sh",
         "ctest --preset default": "packaging/check",
         "ctest --preset thorough": ".ci/run",
-        "cmake --preset dev": "not run: a second build of everything",
+        "cmake --preset dev": ".ci/run",
         "ninja -C build/default": "not run: a part of the default build",
         "cmake --workflow --preset asan": ".ci/run",
+        "tests/architecture/check_tidy.py": "tests/architecture/CMakeLists.txt",
     },
     "resources/manual/launchers.md": {
         "torchrun": "tests/support/check_torchrun_record.sh",

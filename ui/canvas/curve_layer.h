@@ -62,7 +62,7 @@ class CurveLayer final : public QCPLayerable {
   void add(BandItem band) { bands_.push_back(std::move(band)); }
   void add(LineItem line) { lines_.push_back(std::move(line)); }
   void add(MarkerItem markers) { markers_.push_back(std::move(markers)); }
-  void add(LeavingItem item) { leaving_.push_back(std::move(item)); }
+  void add(const LeavingItem& item) { leaving_.push_back(item); }
   const std::vector<LeavingItem>& leaving() const { return leaving_; }
   std::size_t lineCount() const { return lines_.size(); }
   const std::vector<LineItem>& lines() const { return lines_; }

@@ -68,7 +68,7 @@ void PairGuide::showMark() {
     plots_->setParting({}, {});
     return;
   }
-  plots_->setParting(*parting, changeTexts(*first, *second));
+  plots_->setParting(parting, changeTexts(*first, *second));
 }
 
 void PairGuide::say(const QString& text) {

@@ -215,7 +215,7 @@ bool SpecDocument::refuses(const RunSpec& after) {
   return false;
 }
 
-void SpecDocument::reset(RunSpec spec, const QString& name, const std::filesystem::path& base_dir) {
+void SpecDocument::reset(const RunSpec& spec, const QString& name, const std::filesystem::path& base_dir) {
   undo_.clear();
   file_path_.clear();
   name_ = name;
@@ -231,7 +231,7 @@ void SpecDocument::acceptEdits() {
   compareWithSaved();
 }
 
-void SpecDocument::restore(RunSpec spec, const QString& name, const std::filesystem::path& base_dir,
+void SpecDocument::restore(const RunSpec& spec, const QString& name, const std::filesystem::path& base_dir,
                            const QString& file_path) {
   undo_.clear();
   file_path_ = file_path;

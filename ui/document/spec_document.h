@@ -101,12 +101,13 @@ class SpecDocument : public QObject {
   QString lastFactor() const { return last_factor_; }
 
   /// Makes a new, unsaved document. Clears the history.
-  void reset(RunSpec spec, const QString& name, const std::filesystem::path& base_dir = {});
+  void reset(const RunSpec& spec, const QString& name, const std::filesystem::path& base_dir = {});
   /// Accepts the current values as unedited. Clears the history.
   void acceptEdits();
   /// Restores unsaved edits of a file (empty: never saved); the document is modified from the start. Clears the
   /// history.
-  void restore(RunSpec spec, const QString& name, const std::filesystem::path& base_dir, const QString& file_path);
+  void restore(const RunSpec& spec, const QString& name, const std::filesystem::path& base_dir,
+               const QString& file_path);
   /// Replaces the document by a file's. On error the document stays unchanged, and the findings say why.
   std::vector<Finding> open(const QString& path);
   Result<void> save();

@@ -35,7 +35,9 @@ class ExchangeJobs : public QObject {
   void run(const QString& text, Work work, Done done) {
     const Job job = begin(text);
     jobs_.run([this, job, text, work = std::move(work)]() mutable { return work(goOn(job, text)); },
-              [this, job, done = std::move(done)](auto result) mutable { done(std::move(result), end(job)); });
+              [this, job, done = std::move(done)](auto&& result) mutable {
+                done(std::forward<decltype(result)>(result), end(job));
+              });
   }
 
  private:

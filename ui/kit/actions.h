@@ -28,7 +28,7 @@ struct ListedCommand {
   QString help() const;
 };
 
-/// Returns a command as an action of a widget's own: of those that no menu has.
+/// Makes an action for a command that is in no menu; `owner` is the widget that it belongs to.
 QAction* makeAction(Command command, QObject* owner);
 
 /// The commands of the table as actions. A command's object name is its name with "Action" behind it.

@@ -202,7 +202,7 @@ ROW(menu, "helpMenu", "&Help")
 COMMAND(help, "&Explain", "F1", "",
         "Explains the field, or the word, with the focus; opens the manual where there is nothing to explain")
 COMMAND(manual, "&Manual", "", "", "How to use the studio and the command line")
-NAMED(keys, manualBack, "Back to the page before", "Alt+Left", inManual)
+NAMED(keys, manualBack, "Back to the previous page", "Alt+Left", inManual)
 COMMAND(glossary, "&Glossary", "", "", "The words that the program uses")
 COMMAND(shortcuts, "&Keyboard shortcuts", "Ctrl+/", "keyboard")
 COMMAND(differences, "&Differences from the originals", "", "",

@@ -27,7 +27,7 @@ enum class KeyPlace {
   inQueue,  ///< while the list of waiting runs has the focus
   inPlots,  ///< while a plot has the focus, which handles them; a menu only shows them
   onStartPage,
-  inManual,
+  inManual,  ///< while the manual's window is active
 };
 
 /// A row of the menu bar: a menu begins, or an entry of the menu that began last.

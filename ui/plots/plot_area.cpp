@@ -464,7 +464,8 @@ Figure PlotArea::figure(const FigureSize& size) const {
       figure.legend.push_back({HeaderItem::Swatch::run, curve->colorIndex(), {}, curve->name()});
   figure.title = names.join(QStringLiteral(", "));
   std::optional<RunSpec> planned;  // settings of a single run, as planned
-  if (runs.size() == 1 && (planned = runs.front()->plannedSpec())) specs.front().spec = &*planned;
+  if (runs.size() == 1) planned = runs.front()->plannedSpec();
+  if (planned) specs.front().spec = &*planned;
   const QString settings = differencesText(specs);
   QStringList sentences;
   // The title already has the name of a single run.

@@ -7,6 +7,8 @@
 #include <limits>
 #include <numeric>
 
+#include "kit/text.h"
+
 namespace accrue::ui {
 
 namespace {
@@ -55,7 +57,7 @@ accrue::RankList SyncTimeline::groupOf(std::int64_t rank, const SyncSpan& span) 
   using accrue::Axis;
   for (const Axis axis : {Axis::data, Axis::pipeline, Axis::tensor, Axis::context, Axis::model, Axis::embedding,
                           Axis::position_embedding, Axis::world})
-    if (axes_[span.axis] == QLatin1String(accrue::to_string(axis).data())) {
+    if (axes_[span.axis] == fromView(accrue::to_string(axis))) {
       accrue::RankList group = grid_.group(axis, rank);
       return group.size() > 1 ? group : accrue::RankList{};
     }

@@ -55,7 +55,7 @@ QSize RunTag::minimumSizeHint() const {
 void RunTag::paintEvent(QPaintEvent*) {
   if (!run_) return;
   QPainter painter(this);
-  if (color_ >= 0) paintSwatch(painter, QRectF(0, height() / 2 - 5, tag_swatch, 11), color_, themeColors(palette()));
+  if (color_ >= 0) paintSwatch(painter, QRect(0, height() / 2 - 5, tag_swatch, 11), color_, themeColors(palette()));
   painter.setPen(palette().color(QPalette::WindowText));
   const QRect label = rect().adjusted(tag_swatch + space::base, 0, 0, 0);
   painter.drawText(label, Qt::AlignLeft | Qt::AlignVCenter, elidedRunName(name_, fontMetrics(), label.width()));

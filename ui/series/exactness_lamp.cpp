@@ -44,7 +44,7 @@ QString ExactnessLamp::word() const {
   if (!check) return {};
   const Light light = lightOf(*check);
   const QChar mark = light == Light::exact ? QChar(0x2713) : light == Light::close ? QLatin1Char('~') : QChar(0x2717);
-  return QStringLiteral("%1 %2").arg(mark).arg(tr(accrue::lamp_word(*check).data()));
+  return QStringLiteral("%1 %2").arg(mark).arg(tr(std::string(accrue::lamp_word(*check)).c_str()));
 }
 
 QString ExactnessLamp::text() const {

@@ -30,7 +30,8 @@ void SwitchBox::paintEvent(QPaintEvent*) {
   const ThemeColors colors = themeColors(palette());
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
-  const QRectF box(0.5, (height() - track.height()) / 2 + 0.5, track.width() - 1, track.height() - 1);
+  const int top = (height() - track.height()) / 2;
+  const QRectF box(0.5, top + 0.5, track.width() - 1, track.height() - 1);
   const QColor edge = !isEnabled() ? colors.hairline : isChecked() ? colors.accent : colors.muted;
   painter.setPen(edge);
   painter.setBrush(isChecked() ? edge : colors.surface);

@@ -62,7 +62,8 @@ std::vector<BatchAttempt> batch_attempts(std::int64_t starting_batch_size, std::
   std::vector<BatchAttempt> attempts;
   for (std::int64_t size = starting_batch_size; size >= 1;) {
     const bool exact = rule == ShrinkRule::keep_effective_batch;
-    // b N is constant, as b divides it. The original's N is that of the start times b_0 / b rounded down.
+    // keep_effective_batch: b N stays constant, since b divides it. Otherwise, as in the original, N is
+    // floor(b_0 / b) N_0.
     attempts.push_back({size, exact ? effective / size : starting_batch_size / size * steps});
     if (exact)
       size = size == 1 ? 0 : next_divisor(effective, size / 2);

@@ -22,7 +22,7 @@ enum class Seal { none, whole, broken };
 inline Seal seal_of(Json record) {
   const auto found = record.find("sha256");
   if (found == record.end()) return Seal::none;
-  const Json hash = *found;
+  const Json hash = std::move(*found);
   record.erase(found);
   return hash.is_string() && hash == sha256_hex(json_text(record, 2)) ? Seal::whole : Seal::broken;
 }

@@ -119,9 +119,8 @@ std::optional<double> number_of(std::string_view field) {
 bool is_out_of_range(std::string_view field) {
   if (field.starts_with('+')) field.remove_prefix(1);
   double number = 0.0;
-  const char* const end = field.data() + field.size();
-  const auto [stop, error] = std::from_chars(field.data(), end, number);
-  return error == std::errc::result_out_of_range && stop == end;
+  const auto [stop, error] = std::from_chars(field.data(), field.data() + field.size(), number);
+  return error == std::errc::result_out_of_range && stop == field.data() + field.size();
 }
 
 std::optional<std::string> with_decimal_point(std::string_view field) {

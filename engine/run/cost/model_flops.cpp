@@ -12,6 +12,7 @@ double model_flops(const ModelSpec& model, std::int64_t tensor_ranks) {
   // layer and 2 s h V for the logits, two operations per multiply-add; backward takes twice that, so both take three
   // times as much: 72 and 6. In the bracket, 1 is the four products of a layer (12 h^2 weights) and s / (12 h) half of
   // a score matrix: Q K^T and P V are 2 s^2 h operations each, of which a causal mask needs half, so 2 s^2 h in all.
+  // BERT has no such mask and needs twice that; it is counted by the same formula.
   const auto h = static_cast<double>(model.width), s = static_cast<double>(model.context);
   const auto rows = static_cast<double>(padded_vocabulary(model, tensor_ranks));
   return 72.0 * s * static_cast<double>(model.layers) * h * h * (1.0 + s / (12.0 * h)) + 6.0 * s * h * rows;

@@ -17,19 +17,18 @@ namespace accrue {
 
 namespace {
 
-/// The six parts of a total then add up within 64 bits.
+/// Upper bound of each figure: total() adds six of them, and 6 x 2^60 is below 2^63.
 constexpr std::int64_t most_bytes = std::int64_t{1} << 60;
 
 std::int64_t to_bytes(double bytes) {
   return static_cast<std::int64_t>(std::clamp(bytes, 0.0, static_cast<double>(most_bytes)));
 }
 
-/// Elements of a rank's share of some parameters: in the flat layout, where each is padded to 16, and of those whose
-/// gradients sequence parallelism sums; and their number. In double, for the reason that kept_activations.h gives.
+/// Parameters of a rank's share. In double, for the reason that kept_activations.h gives.
 struct Numels {
-  double padded = 0;
-  double tensors = 0;
-  double on_rows = 0;
+  double padded = 0;   ///< elements in the flat layout, where each parameter is padded to 16
+  double tensors = 0;  ///< number of parameters
+  double on_rows = 0;  ///< elements whose gradients sequence parallelism sums
   void add(const ParameterShare& share) {
     padded += static_cast<double>(padded_numel(share.numel()));
     tensors += 1;
@@ -209,8 +208,8 @@ class Stages {
     return bytes < 4 ? numel * 4 : 0;
   }
 
-  /// Bytes of messages in flight, e R D each. A stage has few sends open, and one gradient received: those in the
-  /// middle of the pipeline three in all, the first and the last, with one neighbour, two.
+  /// Bytes of messages in flight, e R D each (a T5's: t5_message()). A stage has few sends open, and one gradient
+  /// received: those in the middle of the pipeline three in all, the first and the last, with one neighbour, two.
   double messages(std::int64_t stage) const {
     if (grid_.pipeline == 1) return 0;
     const MicroBatchShape shape(spec_);

@@ -55,8 +55,8 @@ AxisTraffic blocks_traffic(const RunSpec& spec, double blocks, double halves, co
 }
 
 /// The encoder's rows as each decoder block reads them for its keys and values. In backward their gradient is summed
-/// over the ranks. Under sequence parallelism that is a scatter, and the rows are gathered in forward and again in
-/// backward.
+/// over the ranks. Under sequence parallelism that is a reduce-scatter, and the rows are gathered in forward, again in
+/// backward, and once more in each block that is recomputed.
 AxisTraffic encoder_rows_traffic(const RunSpec& spec, double blocks, const Rows& rows) {
   if (!spec.parallel.sequence) return {.all_reduced = blocks * rows.all};
   const RecomputedBlocks again = recomputed_of_chunk(spec.parallel, blocks);

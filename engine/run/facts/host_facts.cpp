@@ -117,7 +117,8 @@ HostFacts local_facts() {
   facts.accrue_version = version();
   facts.backends = {"shm"};
   for (const MegatronField& field : megatron_fields())
-    if (const auto value = field.environment.empty() ? std::nullopt : environment(field.environment.data()))
+    if (const auto value =
+            field.environment.empty() ? std::nullopt : environment(std::string(field.environment).c_str()))
       facts.variables.emplace(field.environment, *value);
   return facts;
 }

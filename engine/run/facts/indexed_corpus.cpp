@@ -310,7 +310,7 @@ class Planner {
 
 std::optional<std::int64_t> samples_of_run(const RunSpec& spec) {
   const RunSection& run = spec.run;
-  if (run.samples) return *run.samples;
+  if (run.samples) return run.samples;
   if (run.tokens) return quotient_up(*run.tokens, std::max<std::int64_t>(1, spec.model.context));
   if (run.epochs) return std::nullopt;
   const double micro_step = static_cast<double>(spec.accumulation.micro_batch) *

@@ -26,7 +26,8 @@ OwnedFd lock_of(const fs::path& folder) {
 
 /// Loads an index, or builds and saves it.
 template <typename Load, typename Build, typename Save>
-auto cached(const fs::path& folder, IndexCaching caching, Load load, Build build, Save save) -> decltype(build()) {
+auto cached(const fs::path& folder, IndexCaching caching, const Load& load, const Build& build, const Save& save)
+    -> decltype(build()) {
   if (caching == IndexCaching::read_only) {
     auto found = load();
     if (!found) return tl::unexpected(found.error());

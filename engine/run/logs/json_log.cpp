@@ -148,7 +148,7 @@ class JsonLogParser {
     const auto step = number ? step_of(*number) : std::nullopt;
     if (!step) return std::nullopt;
     LogPlace at{.step = *step};
-    if (const auto seconds = number_at(columns.time); seconds && std::isfinite(*seconds)) at.seconds = *seconds;
+    if (const auto seconds = number_at(columns.time); seconds && std::isfinite(*seconds)) at.seconds = seconds;
     if (const auto samples = number_at(columns.samples)) at.samples = step_of(*samples);
     return at;
   }

@@ -144,7 +144,7 @@ class TableLogParser {
                   "A step is a whole number from 0 to 9e15.");
     LogPlace at{.step = *step};
     if (at_.time)
-      if (const auto seconds = number_in(fields[*at_.time]); seconds && std::isfinite(*seconds)) at.seconds = *seconds;
+      if (const auto seconds = number_in(fields[*at_.time]); seconds && std::isfinite(*seconds)) at.seconds = seconds;
     if (at_.samples)
       if (const auto samples = number_in(fields[*at_.samples])) at.samples = step_of(*samples);
     return at;

@@ -40,12 +40,12 @@ struct FusedLAMBOptions : torch::optim::OptimizerCloneableOptions<FusedLAMBOptio
   void set_lr(const double lr) override { lr_ = lr; }
 };
 
-/// One step, with g' = min(1, max_grad_norm / |g|) g by the norm of all gradients together, and t and c as in
-/// FusedAdam:
+/// One step, with g' = min(1, max_grad_norm / |g|) g, where |g| is the norm of all gradients together (g' = g if
+/// max_grad_norm is 0), and t and c as in FusedAdam:
 ///   m = beta1 m + a g', a = 1 - beta1 under grad_averaging, else 1;  v = beta2 v + (1 - beta2) g'^2
 ///   u = (m / c1) / (sqrt(v / c2) + eps) + weight_decay p;  p = p - lr (|p| / |u|) u
-/// The ratio is that of one parameter. It is 1 if a norm is 0, and without weight decay unless use_nvlamb. Without
-/// adam_w_mode weight_decay p joins g', after the clipping.
+/// |p| and |u| are norms of one parameter. The ratio is 1 if either is 0, and without weight decay unless use_nvlamb.
+/// Without adam_w_mode weight_decay p joins g', after the clipping.
 class FusedLAMB : public ArchivedOptimizer {
  public:
   /// Errors: throws std::invalid_argument that names an unusable option.

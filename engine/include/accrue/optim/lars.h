@@ -31,8 +31,9 @@ struct LarsOptions : torch::optim::OptimizerCloneableOptions<LarsOptions> {
 
 /// One step, with r = min(50, eeta |p| / (|g| + weight_decay |p| + epsilon)), or 1 if |p| or |g| is 0:
 ///   d = clamp(g + weight_decay p, -10, 10);  b = momentum b + d;  p = p - lr r b
-/// r is the local rate of You et al., algorithm 1. There the buffer holds gradients with their rates; here, as
-/// upstream, the present lr and r scale old gradients too. Neither the clamp nor the limit of 50 is in the paper.
+/// With lars = false, r is 1 and weight_decay 0; the clamp stays. r is the local rate of You et al., algorithm 1. There
+/// the buffer holds gradients with their rates; here, as upstream, the present lr and r scale old gradients too.
+/// Neither the clamp nor the limit of 50 is in the paper.
 class Lars : public ArchivedOptimizer {
  public:
   /// Errors: throws std::invalid_argument that names an unusable option.

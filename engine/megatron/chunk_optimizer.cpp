@@ -84,8 +84,7 @@ ChunkOptimizer::ChunkOptimizer(OptimizerCarrier carrier, std::vector<PlacedParam
       ddp_(ddp),
       mesh_(mesh),
       timers_(timers),
-      options_(options),
-      arenas_(parameters_.size()) {
+      options_(options) {
   for (const PlacedParameter& each : parameters_)
     if (std::ranges::find(groups_, each.group) == groups_.end()) groups_.push_back(each.group);
   std::vector<std::vector<at::Tensor>> tensors(groups_.size());
@@ -99,15 +98,18 @@ ChunkOptimizer::ChunkOptimizer(OptimizerCarrier carrier, std::vector<PlacedParam
           std::ranges::find_if(parameters_, [&](const PlacedParameter& each) { return each.tensor.is_same(tensor); });
       if (found == parameters_.end()) throw std::logic_error("a parameter of the chunks has no name");
       const auto parameter = static_cast<std::size_t>(found - parameters_.begin());
-      arenas_[parameter] = arena;
       // A fragment is a view [shape] of a whole parameter, or under ZeRO [elements] of what this rank owns of it in one
       // bucket. Its master is float32 for half types.
       for (const FlatRange& range : options_.sharded ? shards_.back().owned({whole}) : std::vector{whole}) {
         const std::int64_t offset = range.offset - whole.offset;
         const at::Tensor piece =
             range.size == whole.size ? tensor.detach() : tensor.detach().view({-1}).narrow(0, offset, range.size);
-        fragments_.push_back(
-            {.parameter = parameter, .reached = reached, .range = range, .offset = offset, .master = Masters(piece)});
+        fragments_.push_back({.parameter = parameter,
+                              .reached = reached,
+                              .arena = arena,
+                              .range = range,
+                              .offset = offset,
+                              .master = Masters(piece)});
       }
       ++reached;
     }
@@ -132,13 +134,12 @@ void ChunkOptimizer::complete_gradients() {
   pending_ = 1.0;
   PartialGradients partial;
   for (const PlacedParameter& each : parameters_) {
-    const ParameterPlace& place = each.place;
-    const at::Tensor& tensor = each.tensor;
-    if (options_.sequence && place.on_rows && tensor.grad().defined()) partial.on_rows.push_back(tensor.grad());
+    if (options_.sequence && each.place.on_rows && each.tensor.grad().defined())
+      partial.on_rows.push_back(each.tensor.grad());
     // The sum of a half type's gradients is float32.
-    if (place.positions)
-      partial.table =
-          at::zeros({tensor.numel()}, tensor.detach().options().dtype(at::toOpMathType(tensor.scalar_type())));
+    const at::ScalarType sum_type = at::toOpMathType(each.tensor.scalar_type());
+    if (each.place.positions)
+      partial.table = at::zeros({each.tensor.numel()}, each.tensor.detach().options().dtype(sum_type));
   }
   for (const Fragment& each : fragments_) {
     const ParameterPlace& place = parameters_[each.parameter].place;
@@ -150,7 +151,7 @@ void ChunkOptimizer::complete_gradients() {
 }
 
 at::Tensor ChunkOptimizer::flat_gradient_of(const Fragment& fragment) const {
-  return part_of(ddp_.flat_gradients(arenas_[fragment.parameter]), fragment.range);
+  return part_of(ddp_.flat_gradients(fragment.arena), fragment.range);
 }
 
 at::Tensor ChunkOptimizer::gradient_of(const Fragment& fragment) const {
@@ -166,7 +167,7 @@ void ChunkOptimizer::scale_gradients(double factor) {
   pending_ *= factor;
   std::set<std::size_t> updated;
   for (const Fragment& each : fragments_)
-    if (!each.master.copied()) updated.insert(arenas_[each.parameter]);
+    if (!each.master.copied()) updated.insert(each.arena);
   for (const std::size_t arena : updated) ddp_.flat_gradients(arena).mul_(factor);
 }
 
@@ -193,7 +194,7 @@ double ChunkOptimizer::parameter_norm() const {
 
 std::int64_t ChunkOptimizer::zeros_in_gradients() const {
   return static_cast<std::int64_t>(sum([this](const Fragment& each) {
-    return static_cast<double>(zeros_in(ddp_.flat_gradients(arenas_[each.parameter]), {&each.range, 1}));
+    return static_cast<double>(zeros_in(ddp_.flat_gradients(each.arena), {&each.range, 1}));
   }));
 }
 
@@ -309,7 +310,7 @@ void ChunkOptimizer::gather_parameters() {
     // theirs.
     const at::Tensor flat = at::empty({layout.numel}, ddp_.parameters()[first].detach().options());
     for (const Fragment& each : fragments_)
-      if (arenas_[each.parameter] == arena) part_of(flat, each.range).copy_(each.master.parameters().view({-1}));
+      if (each.arena == arena) part_of(flat, each.range).copy_(each.master.parameters().view({-1}));
     shards_[arena].gather(flat, false);
     for (const FlatRange& range : layout.parameters) {
       at::Tensor parameter = ddp_.parameters()[first++].detach();

@@ -90,8 +90,9 @@ class ChunkOptimizer {
   struct Fragment {
     std::size_t parameter = 0;  ///< in parameters_
     std::size_t reached = 0;    ///< in ddp.parameters()
-    FlatRange range;            ///< in the parameter's arena
-    std::int64_t offset = 0;    ///< in the parameter
+    std::size_t arena = 0;
+    FlatRange range;          ///< in the arena
+    std::int64_t offset = 0;  ///< in the parameter
     Masters master;
     FlatRange stretch() const { return {.offset = offset, .size = range.size}; }  ///< of the parameter
   };
@@ -113,7 +114,6 @@ class ChunkOptimizer {
   Mesh& mesh_;
   Timers& timers_;
   ChunkOptions options_;
-  std::vector<std::size_t> arenas_;  ///< by parameter that trains, in ddp_
   std::vector<UpdateShard> shards_;  ///< under ZeRO, by arena
   std::vector<Fragment> fragments_;
   std::vector<ParameterGroup> groups_;

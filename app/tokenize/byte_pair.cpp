@@ -19,8 +19,6 @@
 namespace accrue::tokenize {
 namespace {
 
-constexpr std::size_t most_tokens = 4'000'000;
-
 /// The letter of each byte in files.
 std::array<std::string, 256> byte_letters() {
   std::array<std::string, 256> letters;

@@ -20,6 +20,9 @@ namespace accrue::tokenize {
 
 using Tokens = std::vector<std::int32_t>;
 
+/// A vocabulary with more is refused as damaged.
+inline constexpr std::size_t most_tokens = 4'000'000;
+
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;

@@ -13,7 +13,6 @@
 namespace accrue::tokenize {
 namespace {
 
-constexpr std::size_t most_tokens = 4'000'000;
 constexpr std::size_t longest_word = 100;  ///< code points; a longer word is unknown as a whole
 
 bool is_control(UChar32 point) {

@@ -12,7 +12,7 @@
 # three seconds a file, is compiled once. Each is still a test of its own, with a process of its own: `program t [function]`; a
 # target t builds it. With a prefix, test_form.cpp is the test PREFIXform.
 set(accrue_sanitized core_data core_events core_record core_spec test_accelerate_config test_tokenizers engine_models engine_memory engine_systems engine_accelerate engine_states test_rank_channel
-  ranks_parallel ranks_training ui_model_curves ui_model_runs ui_drawing ui_panels ui_whole ui_cli_options ui_log_out ui_demo realx_studio)
+  ranks_parallel ranks_training ui_model_curves ui_model_runs ui_drawing ui_panels ui_whole ui_cli_options ui_program realx_studio)
 add_custom_target(sanitized)
 
 # A test is compiled far more often than its own code is waited for: what it calls computes.

@@ -290,10 +290,10 @@ class TestAccelerateAccumulation : public QObject {
   /// The numbers are those of accelerate 1.15.0 over torch 2.11.0, with the same loop.
   void unused_parameters_end_where_the_originals_do() {
     const auto axis = alone();
-    Line always(1.0), twice(1.0), never(1.0);
+    OriginLine always(1.0), twice(1.0), never(1.0);
     torch::optim::AdamW adamw({always.w, twice.w, never.w}, torch::optim::AdamWOptions(0.1).weight_decay(0.1));
     Accelerator accelerator({.gradient_accumulation_steps = 2}, *axis);
-    for (Line* each : {&always, &twice, &never}) accelerator.prepare(*each);
+    for (OriginLine* each : {&always, &twice, &never}) accelerator.prepare(*each);
     auto& optimizer = accelerator.prepare(adamw);
     for (int m = 1; m <= 6; ++m) {
       const auto scope = accelerator.accumulate(always, twice, never);
@@ -364,7 +364,7 @@ class TestAccelerateAccumulation : public QObject {
 
   void gradients_made_by_hand_belong_to_the_window() {
     const auto axis = alone();
-    Line model;
+    OriginLine model;
     torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(1.0));
     Accelerator accelerator({.gradient_accumulation_steps = 2}, *axis);
     auto& optimizer = accelerator.prepare(sgd);  // the model itself is not prepared

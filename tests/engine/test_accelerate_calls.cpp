@@ -79,8 +79,8 @@ class TestAccelerateCalls : public QObject {
 
   void the_rates_are_printed_one_a_group() {
     const auto axis = single_communicator();
-    Line one;
-    Line two;
+    OriginLine one;
+    OriginLine two;
     torch::optim::SGD sgd(
         {torch::optim::OptimizerParamGroup(one.parameters()),
          torch::optim::OptimizerParamGroup(two.parameters(), std::make_unique<torch::optim::SGDOptions>(0.25))},

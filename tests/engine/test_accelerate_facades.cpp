@@ -183,7 +183,7 @@ class TestAccelerateFacades : public QObject {
 
   void a_scope_that_an_exception_leaves_lets_the_model_reduce_again() {
     TrainedLine t({.gradient_accumulation_steps = 4});
-    auto other = std::make_unique<Line>();
+    auto other = std::make_unique<OriginLine>();
     auto& ddp = t.accelerator.prepare(*other);
     QVERIFY_THROWS_EXCEPTION(std::runtime_error, [&] {
       const auto scope = t.accelerator.accumulate(t.model, ddp, *other);
@@ -197,7 +197,7 @@ class TestAccelerateFacades : public QObject {
     TrainedLine t({.gradient_accumulation_steps = 2}, 1.0);
     torch::optim::StepLR step_lr(t.sgd, 1, 0.5);
     auto& scheduler = t.accelerator.prepare(step_lr, t.optimizer);
-    Line twin;
+    OriginLine twin;
     torch::optim::SGD twin_sgd(twin.parameters(), torch::optim::SGDOptions(1.0));
     torch::optim::StepLR by_hand(twin_sgd, 1, 0.5);
     for (int m = 1; m <= 8; ++m) {
@@ -304,7 +304,7 @@ class TestAccelerateFacades : public QObject {
     Accelerator accelerator({.mixed_precision = MixedPrecision::fp16}, *axis);
     int attempts = 0;
     accelerator.find_executable_batch_size(2, [&](const BatchAttempt&) {
-      Line line;
+      OriginLine line;
       torch::optim::SGD sgd(line.parameters(), torch::optim::SGDOptions(0.1));
       accelerator.prepare(line);
       auto& optimizer = accelerator.prepare(sgd);
@@ -396,7 +396,7 @@ class TestAccelerateFacades : public QObject {
 
   void models_that_were_not_prepared_are_refused() {
     TrainedLine t({});
-    Line stranger;
+    OriginLine stranger;
     QVERIFY(error_of([&] { (void)t.accelerator.accumulate(stranger); }).find("was not prepared") != std::string::npos);
     QVERIFY(!error_of([&] { t.accelerator.backward(points({1.0})); }).empty());
   }
@@ -503,7 +503,7 @@ class TestAccelerateFacades : public QObject {
 
   void scopes_may_outlive_what_was_prepared() {
     TrainedLine t({.gradient_accumulation_steps = 2});
-    auto other = std::make_unique<Line>();
+    auto other = std::make_unique<OriginLine>();
     t.accelerator.prepare(*other);
     std::optional<AccumulateScope> open(t.accelerator.accumulate(t.model, *other));
     std::optional<accelerate::NoSyncScope> quiet(t.accelerator.no_sync(t.model, *other));

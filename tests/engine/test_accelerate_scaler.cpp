@@ -46,7 +46,7 @@ at::Tensor sample(int round) {
 
 Trained run_critic(bool fp16, bool clip_all, double first_factor = 1.0) {
   Pair two(fp16, 1);
-  const auto update = [&](Line& line, AcceleratedOptimizer& optimizer, const at::Tensor& loss) {
+  const auto update = [&](OriginLine& line, AcceleratedOptimizer& optimizer, const at::Tensor& loss) {
     two.accelerator.backward(loss);
     std::vector<at::Tensor> clipped = {line.w};
     if (clip_all) clipped = {two.a.w, two.b.w};

@@ -47,7 +47,7 @@ constexpr int save_failed = 7;
 /// Saves 2 into the folder that is named.
 int saves(RankContext& rank) {
   const auto axis = single_communicator();
-  Line model(2.0);
+  OriginLine model(2.0);
   Accelerator accelerator({}, *axis);
   accelerator.prepare(model);
   const auto saved = accelerator.save_state(rank.arguments.at(0));
@@ -65,7 +65,7 @@ class TestAccelerateState : public QObject {
     QTemporaryDir folder;
     const std::string path = folder.filePath(QStringLiteral("state")).toStdString();
     const auto axis = single_communicator();
-    Line model;
+    OriginLine model;
     torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.1));
     const auto optimizer = std::make_shared<FailsToSave>(sgd);
     Accelerator accelerator({}, *axis);
@@ -112,7 +112,7 @@ class TestAccelerateState : public QObject {
     QTemporaryDir logs;
     const fs::path path = folder.filePath(QStringLiteral("state")).toStdString();
     const auto axis = single_communicator();
-    Line model;
+    OriginLine model;
     Accelerator accelerator({}, *axis);
     accelerator.prepare(model);
     const auto save = [&](double value) {
@@ -175,7 +175,7 @@ class TestAccelerateState : public QObject {
     QTemporaryDir folder;
     const std::string path = folder.filePath(QStringLiteral("state")).toStdString();
     const auto axis = single_communicator();
-    Line model(1.0);
+    OriginLine model(1.0);
     Accelerator accelerator({}, *axis);
     accelerator.prepare(model);
     accelerator.save_state(path).value();
@@ -193,7 +193,7 @@ class TestAccelerateState : public QObject {
     QTemporaryDir folder;
     const std::string path = folder.filePath(QStringLiteral("state")).toStdString();
     const auto axis = single_communicator();
-    Line model;
+    OriginLine model;
     torch::optim::SGD first(model.parameters(), torch::optim::SGDOptions(0.1));
     torch::optim::SGD second(model.parameters(), torch::optim::SGDOptions(0.2));
     const auto refusing = std::make_shared<FailsToSave>(second);
@@ -218,7 +218,7 @@ class TestAccelerateState : public QObject {
     QTemporaryDir folder;
     const std::string path = folder.filePath(QStringLiteral("state")).toStdString();
     const auto axis = single_communicator();
-    Line model;
+    OriginLine model;
     torch::optim::SGD first(model.parameters(), torch::optim::SGDOptions(0.5));
     torch::optim::SGD second(model.parameters(), torch::optim::SGDOptions(0.0));
     const auto refusing = std::make_shared<FailsToSave>(second);
@@ -237,7 +237,7 @@ class TestAccelerateState : public QObject {
   }
 
   void an_archive_where_the_state_should_be_is_not_read() {
-    Line model;
+    OriginLine model;
     torch::optim::SGD sgd(model.parameters(), torch::optim::SGDOptions(0.1));
     const auto optimizer = wrap(sgd);
     const std::string zip("PK\003\004 data.pkl");

@@ -11,6 +11,8 @@
 #include "accrue/run/record/run_store.h"
 #include "support/test_program.h"
 
+namespace test_run_record_loop {
+
 using namespace accrue;
 namespace fs = std::filesystem;
 
@@ -160,4 +162,6 @@ class TestRunRecordLoop : public QObject {
 };
 
 ACCRUE_TEST_MAIN(TestRunRecordLoop)
+
+}  // namespace test_run_record_loop
 #include "test_run_record_loop.moc"

@@ -115,7 +115,7 @@ int gradients_in_sync(RankContext& rank) {
 
 int trigger_sync(RankContext& rank) {
   auto axis = join_ranks(rank);
-  Line model;
+  OriginLine model;
   Accelerator accelerator({}, *axis.data);
   auto& ddp = accelerator.prepare(model);
   std::vector<at::Tensor> losses;

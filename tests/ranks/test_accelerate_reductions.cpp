@@ -67,7 +67,7 @@ int plain_backward_under_no_sync(RankContext& rank) {
 int model_that_the_boundary_does_not_reach(RankContext& rank) {
   auto axis = join_ranks(rank);
   for (const bool one_optimizer : {false, true}) {
-    Line a, b;
+    OriginLine a, b;
     std::vector<at::Tensor> both = {a.w, b.w};
     torch::optim::SGD sgd_a(one_optimizer ? both : a.parameters(), torch::optim::SGDOptions(0.01));
     torch::optim::SGD sgd_b(b.parameters(), torch::optim::SGDOptions(0.01));
@@ -122,7 +122,7 @@ int uneven_ranks_with_a_plain_backward(RankContext& rank) {
   for (const UnevenRanks uneven : {UnevenRanks::join, UnevenRanks::empty_micro_steps}) {
     for (const std::int64_t samples : {21, 15, 27}) {
       const auto run = [&](bool plain) {
-        Line model, other;
+        OriginLine model, other;
         torch::optim::SGD sgd({model.w, other.w}, torch::optim::SGDOptions(0.001));
         Accelerator accelerator({.gradient_accumulation_steps = 2}, *axis.data);
         auto& ddp = accelerator.prepare(model);
@@ -162,7 +162,7 @@ int model_that_was_not_prepared(RankContext& rank) {
   } noted;
   const c10::WarningUtils::WarningHandlerGuard guard(&noted);
   for (const bool several : {false, true}) {
-    Line a, b, unused, added;
+    OriginLine a, b, unused, added;
     torch::optim::SGD sgd({a.w, b.w, unused.w}, torch::optim::SGDOptions(0.01));
     Accelerator accelerator({.gradient_accumulation_steps = 2}, several ? *axis.data : *alone);
     accelerator.prepare(a);

@@ -13,6 +13,8 @@
 #include "support/table.h"
 #include "support/test_program.h"
 
+namespace test_own_models {
+
 using namespace accrue::test;
 
 class TestOwnModels : public QObject {
@@ -289,4 +291,6 @@ class TestOwnModels : public QObject {
 };
 
 ACCRUE_TEST_MAIN(TestOwnModels)
+
+}  // namespace test_own_models
 #include "test_own_models.moc"

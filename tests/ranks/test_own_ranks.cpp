@@ -25,6 +25,8 @@
 #include "support/programs.h"
 #include "support/test_program.h"
 
+namespace test_own_ranks {
+
 using namespace accrue;
 using namespace accrue_test;
 namespace fs = std::filesystem;
@@ -168,7 +170,6 @@ Record record_of(const QString& dir) {
 }
 
 }  // namespace
-Q_DECLARE_METATYPE(Launcher)
 
 class TestOwnRanks : public QObject {
   Q_OBJECT
@@ -246,11 +247,12 @@ class TestOwnRanks : public QObject {
   }
 
   void two_ranks_leave_the_record_that_a_supervisor_leaves_data() {
-    QTest::addColumn<Launcher>("launcher");
-    for (const auto& [name, launcher] : launchers()) QTest::newRow(name) << launcher;
+    QTest::addColumn<int>("place");
+    for (int place = 0; const auto& [name, launcher] : launchers()) QTest::newRow(name) << place++;
   }
   void two_ranks_leave_the_record_that_a_supervisor_leaves() {
-    QFETCH(Launcher, launcher);
+    QFETCH(int, place);
+    const Launcher launcher = launchers().at(static_cast<std::size_t>(place)).second;
     const QString dir = fresh(), file = spec({.updates = 6, .checkpoint_every = 4, .join_timeout_s = 60.0});
     TwoRanks ranks(launcher, file, dir);
     for (const int rank : {0, 1}) QVERIFY2(ranks[rank].finish(60000).status == 0, ranks[rank].errors());
@@ -348,7 +350,8 @@ class TestOwnRanks : public QObject {
     two_ranks_leave_the_record_that_a_supervisor_leaves_data();
   }
   void a_loop_of_ones_own_is_held_and_stopped_under_any_launcher() {
-    QFETCH(Launcher, launcher);
+    QFETCH(int, place);
+    const Launcher launcher = launchers().at(static_cast<std::size_t>(place)).second;
     const QString dir = fresh();
     TwoRanks ranks(launcher, own_loop, {"--out", dir, "--updates", "100000000"});
     QVERIFY2(eventually([&] { return !record_of(dir).losses.empty(); }, std::chrono::seconds(60)), ranks[0].errors());
@@ -442,4 +445,6 @@ class TestOwnRanks : public QObject {
 };
 
 ACCRUE_TEST_MAIN(TestOwnRanks)
+
+}  // namespace test_own_ranks
 #include "test_own_ranks.moc"

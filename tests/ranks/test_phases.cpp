@@ -12,6 +12,8 @@
 #include "support/programs.h"
 #include "support/test_program.h"
 
+namespace test_phases {
+
 using namespace accrue;
 using namespace accrue_test;
 namespace fs = std::filesystem;
@@ -202,4 +204,6 @@ class TestPhases : public QObject {
 };
 
 ACCRUE_TEST_MAIN(TestPhases)
+
+}  // namespace test_phases
 #include "test_phases.moc"

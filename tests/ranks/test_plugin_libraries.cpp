@@ -15,6 +15,8 @@
 #include "support/table.h"
 #include "support/test_program.h"
 
+namespace test_plugin_libraries {
+
 using namespace accrue::test;
 
 class TestPluginLibraries : public QObject {
@@ -322,4 +324,6 @@ class TestPluginLibraries : public QObject {
 };
 
 ACCRUE_TEST_MAIN(TestPluginLibraries)
+
+}  // namespace test_plugin_libraries
 #include "test_plugin_libraries.moc"

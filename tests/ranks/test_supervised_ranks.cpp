@@ -19,6 +19,8 @@
 #include "support/programs.h"
 #include "support/test_program.h"
 
+namespace test_supervised_ranks {
+
 using namespace accrue;
 using namespace accrue_test;
 using namespace std::chrono_literals;
@@ -350,4 +352,6 @@ class TestSupervisedRanks : public QObject {
 };
 
 ACCRUE_TEST_MAIN(TestSupervisedRanks)
+
+}  // namespace test_supervised_ranks
 #include "test_supervised_ranks.moc"

@@ -20,6 +20,8 @@
 #include "support/table.h"
 #include "support/test_program.h"
 
+namespace test_cli {
+
 using namespace accrue::test;
 
 namespace {
@@ -670,4 +672,6 @@ class TestCli : public QObject {
 };
 
 ACCRUE_TEST_MAIN(TestCli)
+
+}  // namespace test_cli
 #include "test_cli.moc"

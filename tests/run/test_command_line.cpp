@@ -7,6 +7,8 @@
 #include "support/table.h"
 #include "support/test_program.h"
 
+namespace test_command_line {
+
 using namespace accrue::test;
 
 class TestCommandLine : public QObject {
@@ -160,4 +162,6 @@ class TestCommandLine : public QObject {
 };
 
 ACCRUE_TEST_MAIN(TestCommandLine)
+
+}  // namespace test_command_line
 #include "test_command_line.moc"

@@ -9,6 +9,8 @@
 #include "support/programs.h"
 #include "support/test_program.h"
 
+namespace test_import {
+
 using namespace accrue::test;
 
 class TestImport : public QObject {
@@ -149,4 +151,6 @@ class TestImport : public QObject {
 };
 
 ACCRUE_TEST_MAIN(TestImport)
+
+}  // namespace test_import
 #include "test_import.moc"

@@ -9,6 +9,8 @@
 #include "support/table.h"
 #include "support/test_program.h"
 
+namespace test_launch {
+
 using namespace accrue::test;
 
 namespace {
@@ -296,4 +298,6 @@ class TestLaunch : public QObject {
 };
 
 ACCRUE_TEST_MAIN(TestLaunch)
+
+}  // namespace test_launch
 #include "test_launch.moc"

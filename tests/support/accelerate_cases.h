@@ -21,18 +21,15 @@
 
 #include "accrue/accumulation/accelerate/accelerator.h"
 #include "accrue/comm/rendezvous.h"
+#include "support/near.h"
 
 namespace accrue::test {
 
 using namespace accrue::accelerate;
 
-inline bool near(double value, double expected, double tolerance = 1e-12) {
-  return std::abs(value - expected) <= tolerance;
-}
-
 /// y = w x.
-struct Line : torch::nn::Module {
-  explicit Line(double start = 0.0) { w = register_parameter("w", at::full({1}, start, at::kDouble)); }
+struct OriginLine : torch::nn::Module {
+  explicit OriginLine(double start = 0.0) { w = register_parameter("w", at::full({1}, start, at::kDouble)); }
   at::Tensor loss(const at::Tensor& x) { return at::mse_loss(x * w, 2 * x); }
   double value() const { return w.item<double>(); }
   double gradient() const { return w.grad().defined() ? w.grad().item<double>() : 0.0; }
@@ -78,7 +75,7 @@ struct TrainedLine {
   }
 
   std::unique_ptr<Communicator> alone = single_communicator();
-  Line model;
+  OriginLine model;
   torch::optim::SGD sgd;
   Accelerator accelerator;
   DistributedDataParallel& ddp = accelerator.prepare(model);
@@ -93,7 +90,7 @@ struct TwoLines {
         accelerator(std::move(options), axis != nullptr ? *axis : *alone) {}
 
   std::unique_ptr<Communicator> alone = single_communicator();
-  Line a, b;
+  OriginLine a, b;
   torch::optim::SGD sgd_a, sgd_b;
   Accelerator accelerator;
   DistributedDataParallel& ddp_a = accelerator.prepare(a);
@@ -148,7 +145,7 @@ struct TenBatches {
 inline TenBatches run_ten_batches(AcceleratorOptions options, Communicator& axis, int epochs, std::int64_t batches = 10,
                                   ClearAt clear = ClearAt::after_step) {
   TrainedLine t(std::move(options), 0.005, 0.0, &axis);
-  Line& model = t.model;
+  OriginLine& model = t.model;
   auto constant = std::make_shared<LambdaLR>(t.sgd, [](std::int64_t) { return 1.0; });
   auto& scheduler = t.accelerator.prepare(constant);
   const std::int64_t batch = t.accelerator.state().options().split_batches ? axis.size() : 1;

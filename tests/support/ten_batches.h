@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "accrue/accumulation/base_scheduler.h"
+#include "support/near.h"
 
 namespace accrue::test {
 
@@ -69,10 +70,6 @@ inline double weight_after(std::initializer_list<double> factors) {
   double d = -2.0;
   for (const double each : factors) d *= each;
   return 2.0 + d;
-}
-
-inline bool near(double value, double expected, double tolerance = 1e-12) {
-  return std::abs(value - expected) <= tolerance;
 }
 
 }  // namespace accrue::test

@@ -8,6 +8,8 @@
 #include "support/programs.h"
 #include "support/test_program.h"
 
+namespace test_demo {
+
 class TestDemo : public QObject {
   Q_OBJECT
 
@@ -34,4 +36,6 @@ class TestDemo : public QObject {
 };
 
 ACCRUE_TEST_MAIN(TestDemo)
+
+}  // namespace test_demo
 #include "test_demo.moc"

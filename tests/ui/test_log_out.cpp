@@ -18,6 +18,8 @@
 #include "support/programs.h"
 #include "support/test_program.h"
 
+namespace test_log_out {
+
 using namespace accrue;
 using namespace accrue_test;
 using namespace std::chrono_literals;
@@ -118,4 +120,6 @@ class TestLogOut : public QObject {
 };
 
 ACCRUE_TEST_MAIN(TestLogOut)
+
+}  // namespace test_log_out
 #include "test_log_out.moc"

@@ -13,6 +13,8 @@
 #include "support/table.h"
 #include "support/test_program.h"
 
+namespace test_failing_exchange {
+
 using namespace accrue;
 using namespace accrue::test;
 namespace fs = std::filesystem;
@@ -102,4 +104,6 @@ class TestFailingExchange : public QObject {
 };
 
 ACCRUE_TEST_MAIN(TestFailingExchange)
+
+}  // namespace test_failing_exchange
 #include "test_failing_exchange.moc"

@@ -20,7 +20,7 @@ void check(const at::Tensor& tensor, const char* op) {
 }
 
 /// Whether `whole` is `ranks` tensors like `piece`, joined along the first dimension.
-bool joined(const at::Tensor& whole, const at::Tensor& piece, std::int64_t ranks) {
+bool is_joined(const at::Tensor& whole, const at::Tensor& piece, std::int64_t ranks) {
   return whole.scalar_type() == piece.scalar_type() && whole.dim() == piece.dim() && piece.dim() > 0 &&
          whole.size(0) == ranks * piece.size(0) && whole.sizes().slice(1) == piece.sizes().slice(1);
 }
@@ -130,7 +130,7 @@ Work Communicator::start_all_reduce(at::Tensor& tensor, Reduce op, Waits waits, 
 Work Communicator::start_reduce_scatter(at::Tensor& out, const at::Tensor& in, Waits waits, CollectivePurpose purpose) {
   check(out, "reduce_scatter");
   check(in, "reduce_scatter");
-  if (!joined(in, out, size())) {
+  if (!is_joined(in, out, size())) {
     throw std::invalid_argument("reduce_scatter: in must be [size * D, ...] of out's dtype, where out is [D, ...]");
   }
   return begin("reduce_scatter", &in, purpose, [&] { return do_reduce_scatter(out, in, waits); });
@@ -139,7 +139,7 @@ Work Communicator::start_reduce_scatter(at::Tensor& out, const at::Tensor& in, W
 Work Communicator::start_all_gather(at::Tensor& out, const at::Tensor& in, Waits waits, CollectivePurpose purpose) {
   check(in, "all_gather");
   check(out, "all_gather");
-  if (!stacked(out, in, size()) && !joined(out, in, size())) {
+  if (!stacked(out, in, size()) && !is_joined(out, in, size())) {
     throw std::invalid_argument(
         "all_gather: out must be [size, *in.shape] or, where in is [D, ...], [size * D, ...] of in's dtype");
   }

@@ -213,17 +213,20 @@ void add_control(Verbs& verbs) {
   steps->add_option("N", change->steps, "Micro-steps per window")->required()->check(whole(1, 1 << 20));
 }
 
-/// Verbs for other tools.
-void add_exchange(Verbs& verbs) {
+void add_export(Verbs& verbs) {
   const auto [exported, exports] =
       verbs.add("export", "Write a spec as code for another tool, or a run's record for one", export_to);
-  exported->add_option("SPEC", exports->from, "The run spec (*.accrue); for tensorboard and chrome-trace a run folder")
+  exported
+      ->add_option("SPEC", exports->from,
+                   "The run spec (*.accrue); for huggingface, tensorboard and chrome-trace a run folder")
       ->required();
   exported->add_option("--to", exports->to, "The other tool")
       ->required()
-      ->check(CLI::IsMember(
-          {"accelerate", "lightning", "deepspeed", "megatron", "pytorch", "tensorboard", "chrome-trace"}));
-  exported->add_option("--out", exports->out, "File to write (default: standard output); for tensorboard a folder")
+      ->check(CLI::IsMember({"accelerate", "lightning", "deepspeed", "megatron", "pytorch", "huggingface",
+                             "tensorboard", "chrome-trace"}));
+  exported
+      ->add_option("--out", exports->out,
+                   "File to write (default: standard output); for huggingface and tensorboard a folder")
       ->type_name("PATH");
   exported->add_option("--set", exports->sets, "Change one key: --set accumulation.steps=16")
       ->type_name("KEY=VALUE")
@@ -232,11 +235,17 @@ void add_exchange(Verbs& verbs) {
   exported->footer(
       "A script for accelerate, lightning or pytorch trains the same model from the same weights on the same samples;\n"
       "deepspeed is a configuration, megatron a shell script. What could not be carried over stands in the text and\n"
-      "goes to standard error. tensorboard: the run's scalars as event files, without\n"
+      "goes to standard error. huggingface: the run's final weights with their config.json, which transformers opens\n"
+      "with from_pretrained; models of GPT-2's, Llama's and Qwen2's form. tensorboard: the run's scalars as event "
+      "files, without\n"
       "the throughput and the timers, which run.tensorboard_dir writes while it trains. chrome-trace: what each rank "
       "did and\n"
       "when, for Perfetto and chrome://tracing.");
+}
 
+/// Verbs for other tools.
+void add_exchange(Verbs& verbs) {
+  add_export(verbs);
   const auto [bundle, bundled] =
       verbs.add("bundle", "Write runs into one file, to be imported on another machine", bundle_runs);
   bundle->add_option("DIR", bundled->dirs, "Run folders")->required();

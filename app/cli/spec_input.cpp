@@ -14,6 +14,7 @@
 #include "accrue/run/host/rank_program.h"
 #include "accrue/run/megatron/plugin_facts.h"
 #include "accrue/run/preflight/preflight.h"
+#include "accrue/run/weights/start_weights.h"
 #include "print.h"
 #include "verbs.h"
 
@@ -203,13 +204,14 @@ std::optional<DialectComparison> comparison_from(const SpecInput& input) {
   const SpecReading reading = reading_of(input, libraries);
   print(reading.findings);
   if (!reading.ok()) return std::nullopt;
-  const auto data = scan_data(lower_megatron(reading.spec, environment, libraries).spec, base_dir(input));
+  const RunSpec spec = with_weights(reading.spec, base_dir(input)).spec;
+  const auto data = scan_data(lower_megatron(spec, environment, libraries).spec, base_dir(input));
   if (!data) {
     say("accrue-run: %s\n", data.error().text().c_str());
     return std::nullopt;
   }
   DialectComparison comparison =
-      compare_dialects(reading.spec, facts_for(reading.spec), *data, base_dir(input), compared_steps, libraries);
+      compare_dialects(spec, facts_for(spec), *data, base_dir(input), compared_steps, libraries);
   for (const DialectPlan& answer : comparison.dialects)
     if (answer.plan) return comparison;
   print(comparison.of(reading.spec.accumulation.dialect)->findings);

@@ -3,10 +3,12 @@
 // Settings that cannot be exported are listed in the text and on standard error.
 #include <cstdio>
 
+#include "accrue/run/base/number_text.h"
 #include "accrue/run/export/chrome_trace.h"
 #include "accrue/run/export/code_export.h"
 #include "accrue/run/export/export_file.h"
 #include "accrue/run/export/tensorboard_export.h"
+#include "accrue/run/weights/huggingface_export.h"
 #include "print.h"
 #include "verbs.h"
 
@@ -48,6 +50,15 @@ int export_scalars(const ExportOptions& options) {
   return status_done;
 }
 
+int export_weights(const ExportOptions& options) {
+  const auto written = export_huggingface(options.from, options.out);
+  if (!written) return report(written.error());
+  say("%zu files, %s of weights; no tokenizer: copy the one that made the run's tokens\n", written->files.size(),
+      format_bytes(static_cast<double>(written->bytes)).c_str());
+  put_data(options.out + "\n");
+  return status_done;
+}
+
 /// A record goes into a file or a folder, and has no key for --set to change.
 bool fits_record(const ExportOptions& options) {
   const char* const wrong = options.out.empty()     ? "--out is required: where the record goes"
@@ -63,6 +74,7 @@ bool fits_record(const ExportOptions& options) {
 int export_to(const ExportOptions& options) {
   if (options.to == "chrome-trace") return fits_record(options) ? export_trace(options) : status_refused;
   if (options.to == "tensorboard") return fits_record(options) ? export_scalars(options) : status_refused;
+  if (options.to == "huggingface") return fits_record(options) ? export_weights(options) : status_refused;
   const auto targets = code_targets();
   for (std::size_t i = 0; i < targets.size(); ++i)
     if (options.to == targets[i]) return export_spec(options, static_cast<CodeTarget>(i));

@@ -14,9 +14,10 @@
 #include <utility>
 
 #include "accrue/run/base/number_text.h"
-#include "checkpoint/archive_file.h"
+#include "accrue/run/weights/archive_file.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/shard_file.h"
+#include "checkpoint/archive_types.h"
 
 namespace accrue {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "accrue/checkpoint/checkpoint.h"
 #include "accrue/checkpoint/tensor_archive.h"
-#include "checkpoint/tensor_archive_header.h"
+#include "accrue/run/weights/archive_header.h"
 
 namespace accrue {
 

@@ -21,8 +21,9 @@
 #include "accrue/run/base/counted.h"
 #include "accrue/run/base/sha256.h"
 #include "accrue/run/base/system_error.h"
-#include "checkpoint/archive_file.h"
-#include "checkpoint/tensor_archive_header.h"
+#include "accrue/run/weights/archive_file.h"
+#include "accrue/run/weights/archive_header.h"
+#include "checkpoint/archive_types.h"
 
 namespace accrue {
 

@@ -67,7 +67,7 @@ Result<std::unique_ptr<DataSource>> open_inline(const RunSpec& spec, const DataF
 
 Result<std::unique_ptr<DataSource>> open_synthetic(const RunSpec& spec, const DataFacts& facts) {
   const auto seed = static_cast<std::uint64_t>(spec.run.seed);
-  if (spec.model.kind == ModelKind::gpt)
+  if (is_decoder_only(spec.model.kind))
     return make_token_windows(make_markov_language(seed, spec.model.vocabulary), spec.model.context, facts);
   if (is_transformer(spec.model.kind)) return make_synthetic_sentences(seed, spec.model, facts);
   return make_table_source(make_linear_teacher(seed, facts.samples + facts.validation_samples, spec.model), spec.model,

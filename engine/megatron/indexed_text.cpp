@@ -104,7 +104,7 @@ DatasetIdentity identity_of(const std::string& prefix, const Request& request,
 
 std::optional<MaskingIdentity> masking_identity(const Request& request) {
   const ModelSpec& model = request.model;
-  if (model.kind == ModelKind::gpt) return std::nullopt;
+  if (is_decoder_only(model.kind)) return std::nullopt;
   MaskingIdentity masking{.rule = masking_of(model.kind == ModelKind::bert ? bert_masking : t5_masking, request.loader),
                           .short_probability = request.loader.short_seq_prob,
                           .decoder_sequence_length = {},
@@ -167,7 +167,7 @@ Samples sentences(const std::string& prefix, std::shared_ptr<const IndexedDatase
 Samples samples_of(const std::string& prefix, const SplitBounds& bounds, const Request& request) {
   auto dataset = std::make_shared<const IndexedDataset>(taken(IndexedDataset::open(prefix)));
   const ModelSpec& model = request.model;
-  if (model.kind == ModelKind::gpt) return gpt(prefix, std::move(dataset), bounds, request);
+  if (is_decoder_only(model.kind)) return gpt(prefix, std::move(dataset), bounds, request);
   if (model.kind == ModelKind::bert)
     return sentences<BertDataset>(prefix, std::move(dataset), bounds,
                                   BertRequest{.sequence_length = model.context,

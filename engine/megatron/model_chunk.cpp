@@ -45,6 +45,7 @@ accrue::Batch own_batch(const Batch& batch, ModelKind kind) {
   own.targets = find_tensor(batch, "labels");
   switch (kind) {
     case ModelKind::gpt:
+    case ModelKind::llama:
       own.inputs = needed(batch, "tokens");
       own.positions = find_tensor(batch, "positions");
       own.document_starts = find_tensor(batch, "document_starts");
@@ -122,7 +123,7 @@ class OwnChunk final : public ModelChunk {
   }
 
   ParameterPlace place_of(const std::string& name) const override {
-    return place_in(shares_, bare(name), share_.parts > 1);
+    return place_in(shares_, bare(name), share_.parts > 1 && block_form(model_).tied_head);
   }
 
  private:
@@ -188,7 +189,7 @@ ParameterPlace ModelChunk::place_of(const std::string& /*name*/) const {
 Batch named_batch(const accrue::Batch& batch, ModelKind kind) {
   if (!is_transformer(kind)) return {{"inputs", batch.inputs}, {"targets", batch.targets}};
   Batch named{{"loss_mask", (batch.targets != -100).to(at::kFloat)}};
-  if (kind == ModelKind::gpt) {
+  if (is_decoder_only(kind)) {
     // A target of -100 is no token. The text has 0 in its place, and loss_mask leaves it out.
     const at::Tensor last = batch.targets.narrow(1, batch.targets.size(1) - 1, 1).clamp_min(0);
     // [B, T + 1]: the inputs and the last target, from which a train step takes tokens and labels again.
@@ -228,7 +229,7 @@ std::shared_ptr<ModelChunk> model_chunk(const ModelSpec& model, std::uint64_t se
 
 std::shared_ptr<ModelChunk> gpt_chunk(const ModelSpec& model, std::uint64_t seed, const ModelShare& share,
                                       const TensorAxis& axis, const ParallelSpec& parallel) {
-  if (model.kind != ModelKind::gpt) throw std::invalid_argument("gpt_chunk() makes parts of a GPT");
+  if (!is_decoder_only(model.kind)) throw std::invalid_argument("gpt_chunk() makes parts of a GPT");
   return model_chunk(model, seed, share, axis, parallel);
 }
 

@@ -24,10 +24,11 @@
 #include "accrue/run/base/number_text.h"
 #include "accrue/run/fields/spec_io.h"
 #include "accrue/run/record/leftovers.h"
+#include "accrue/run/weights/archive_file.h"
 #include "accumulation/accelerate/state_folder.h"
 #include "accumulation/optimizer_state.h"
-#include "checkpoint/archive_file.h"
 #include "megatron/accelerator_impl.h"
+#include "checkpoint/archive_types.h"
 
 namespace accrue::megatron {
 namespace {

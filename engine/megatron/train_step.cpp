@@ -284,7 +284,7 @@ LossOut T5TrainStep::loss_func(const Batch& batch, const Tensors& outputs) {
 }
 
 std::shared_ptr<AbstractTrainStep> built_in_step(ModelKind model, const TrainStepArgs& args) {
-  if (model == ModelKind::gpt) return std::make_shared<GPTTrainStep>(args);
+  if (is_decoder_only(model)) return std::make_shared<GPTTrainStep>(args);
   if (model == ModelKind::bert) return std::make_shared<BertTrainStep>(args);
   return model == ModelKind::t5 ? std::make_shared<T5TrainStep>(args) : nullptr;
 }

@@ -25,11 +25,11 @@ struct Embedding : torch::nn::Module {
   at::Tensor weight;
 };
 
-/// weight [width] of ones and bias [width] of zeros.
+/// weight [width] of ones and bias [width] of zeros, which an RMS norm does not have.
 struct Norm : torch::nn::Module {
-  explicit Norm(std::int64_t width) {
+  explicit Norm(std::int64_t width, bool with_bias = true) {
     weight = register_parameter("weight", at::ones({width}));
-    bias = register_parameter("bias", at::zeros({width}));
+    if (with_bias) bias = register_parameter("bias", at::zeros({width}));
   }
   at::Tensor weight;
   at::Tensor bias;

@@ -44,7 +44,8 @@ BertModel::BertModel(const ModelSpec& spec, WeightSource& source, const ModelSha
   }
   auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());
   const auto [first, last] = blocks_of(spec, share);
-  for (std::int64_t i = first; i < last; ++i) blocks_.push_back(add_block(*blocks, i, width, share.tensor_ranks));
+  for (std::int64_t i = first; i < last; ++i)
+    blocks_.push_back(add_block(*blocks, i, block_form(spec), share.tensor_ranks));
   recomputed_ = recomputed_blocks(parallel, last - first);
   if (share.last()) {
     final_norm_ = register_module("final_norm", std::make_shared<Norm>(width));

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "accrue/parallel/tensor_layers.h"
+#include "accrue/run/fields/block_form.h"
 #include "models/losses.h"
 
 namespace accrue {
@@ -30,6 +31,9 @@ at::Tensor activate(Activation activation, const at::Tensor& x) {
       return at::gelu(x);
     case Activation::tanh:
       return at::tanh(x);
+    case Activation::gelu_tanh:
+    case Activation::swiglu:
+      break;  // of blocks
   }
   return x;
 }
@@ -48,7 +52,7 @@ at::Tensor normalize_batch(const at::Tensor& x) {
 // weight [O, I], bias [O].
 LinearModel::LinearModel(const ModelSpec& spec, WeightSource& source) : kind_(spec.loss.value_or(LossKind::mse)) {
   weight_ = register_parameter("weight", at::zeros({spec.outputs, spec.inputs}));
-  if (spec.bias) bias_ = register_parameter("bias", at::zeros({spec.outputs}));
+  if (layers_have_bias(spec)) bias_ = register_parameter("bias", at::zeros({spec.outputs}));
   init_linear(source, spec.init, weight_, bias_);
 }
 
@@ -63,13 +67,13 @@ LossSum LinearModel::loss(const at::Tensor& outputs, const Batch& batch) {
 
 // Layer i maps widths[i] to widths[i + 1]: weight [widths[i + 1], widths[i]].
 MlpModel::MlpModel(const ModelSpec& spec, WeightSource& source)
-    : kind_(spec.loss.value_or(LossKind::mse)), activation_(spec.activation), batch_norm_(spec.batch_norm) {
+    : kind_(spec.loss.value_or(LossKind::mse)), activation_(hidden_activation(spec)), batch_norm_(spec.batch_norm) {
   std::vector<std::int64_t> widths{spec.inputs};
   widths.insert(widths.end(), spec.hidden.begin(), spec.hidden.end());
   widths.push_back(spec.outputs);
   auto layers = register_module("layers", std::make_shared<torch::nn::Module>());
   for (std::size_t i = 0; i + 1 < widths.size(); ++i) {
-    auto layer = std::make_shared<Affine>(widths[i], widths[i + 1], spec.bias);
+    auto layer = std::make_shared<Affine>(widths[i], widths[i + 1], layers_have_bias(spec));
     init_linear(source, spec.init, layer->weight, layer->bias);
     layers_.push_back(layers->register_module(std::to_string(i), layer));
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/gpt_operators.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
@@ -12,14 +13,11 @@
 #include "accrue/parallel/random_streams.h"
 #include "accrue/parallel/recompute.h"
 #include "accrue/parallel/tensor_layers.h"
+#include "models/llama_functions.h"
 
 namespace accrue {
 
 namespace {
-
-at::Tensor normed(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  return at::layer_norm(x, {x.size(-1)}, weight, bias, norm_eps);
-}
 
 /// Operands of one attention. With cross attention S is the number of the encoder's positions.
 struct Looks {
@@ -30,8 +28,37 @@ struct Looks {
 /// only without a mask.
 at::Tensor looked_up(const Looks& looks, const at::Tensor& mask, double dropout, bool causal) {
   const c10::optional<at::Tensor> added = mask.defined() ? c10::optional<at::Tensor>(mask) : c10::nullopt;
+  const bool groups = looks.keys.size(1) != looks.queries.size(1);
   return at::scaled_dot_product_attention(looks.queries, looks.keys, looks.values, added, dropout,
-                                          causal && !mask.defined());
+                                          causal && !mask.defined(), c10::nullopt, groups);
+}
+
+/// Turns each pair (i, i + E / 2) of a head's numbers by its position's angle. Shapes: x [B, T, H, E]. Source: Su et
+/// al., arXiv:2104.09864; the pairs are those of Hugging Face's Llama.
+at::Tensor rotated(const at::Tensor& x, const Rotation& by) {
+  if (!by.cos.defined()) return x;
+  const std::int64_t half = x.size(-1) / 2;
+  const at::Tensor a = x.narrow(-1, 0, half), b = x.narrow(-1, half, half);
+  return at::cat({a * by.cos - b * by.sin, b * by.cos + a * by.sin}, -1);
+}
+
+/// Queries, keys and values [B, T, (H + 2 G) E] of this rank as the columns of the product stand: by kind, or by group.
+/// They are turned as they stand, so that attention's result stands like them and is joined without a copy.
+Looks unpacked(const at::Tensor& qkv, const BlockShape& shape) {
+  const auto looks = [&shape](const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values) {
+    return Looks{rotated(queries, shape.rotation).transpose(1, 2), rotated(keys, shape.rotation).transpose(1, 2),
+                 values.transpose(1, 2)};
+  };
+  if (!shape.form.has_groups()) {
+    const std::int64_t each = qkv.size(-1) / (3 * shape.heads);
+    const at::Tensor split = qkv.reshape({-1, shape.positions, 3, shape.heads, each});
+    return looks(split.select(2, 0), split.select(2, 1), split.select(2, 2));
+  }
+  const std::int64_t queries = shape.form.heads_of_group(), each = shape.form.head_width;
+  // [B, T, G, H / G + 2, E]
+  const at::Tensor split = qkv.reshape({-1, shape.positions, shape.heads / queries, queries + 2, each});
+  return looks(split.narrow(3, 0, queries).reshape({-1, shape.positions, shape.heads, each}), split.select(3, queries),
+               split.select(3, queries + 1));
 }
 
 /// Attention over the result of unpack(packed), from which backward can recompute it. Its probabilities are those of
@@ -49,6 +76,11 @@ at::Tensor attended(const at::Tensor& packed, const Unpack& unpack, const BlockS
 
 }  // namespace
 
+at::Tensor normed(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, const BlockForm& form) {
+  if (form.norm == NormKind::layer) return at::layer_norm(x, {x.size(-1)}, weight, bias, form.norm_eps);
+  return rms_norm(x, weight, form.norm_eps);
+}
+
 at::Tensor document_mask(const at::Tensor& starts) {
   const at::Tensor place = at::arange(starts.size(1), starts.options());
   const at::Tensor seen = place.unsqueeze(0).le(place.unsqueeze(1));  // columns up to the row
@@ -63,22 +95,16 @@ at::Tensor dropped(const at::Tensor& x, double dropout, const TensorAxis& axis) 
   return at::dropout(x, dropout, /*train=*/true);
 }
 
-// Shapes, with H heads of this rank and E numbers per head: qkv [B, T, 3 H E], split [3, B, H, T, E],
-// mixed [B, H, T, E]. The row-parallel product takes [B, T, H E] and returns [B, T, D].
+// Shapes, with H heads of this rank: qkv [B, T, (H + 2 G) E], mixed [B, H, T, E]. The row-parallel product takes
+// [B, T, H E] and returns [B, T, D].
 at::Tensor attention_half(const at::Tensor& x, const GptBlockWeights& weights, const BlockShape& shape,
                           double dropout) {
-  const at::Tensor qkv = column_parallel_linear(normed(x, weights.norm_1_weight, weights.norm_1_bias),
+  const at::Tensor qkv = column_parallel_linear(normed(x, weights.norm_1_weight, weights.norm_1_bias, shape.form),
                                                 weights.qkv_weight, weights.qkv_bias, shape.axis);
-  const at::Tensor split =
-      qkv.reshape({-1, shape.positions, 3, shape.heads, qkv.size(-1) / (3 * shape.heads)}).permute({2, 0, 3, 1, 4});
   const at::Tensor mixed = attended(
-      split,
-      [](const at::Tensor& all) {
-        return Looks{all[0], all[1], all[2]};
-      },
-      shape, dropout);
+      qkv, [shape](const at::Tensor& all) { return unpacked(all, shape); }, shape, dropout);
   auto joined = qkv.sizes().vec();
-  joined.back() /= 3;
+  joined.back() = weights.output_weight.size(1);
   const at::Tensor out = row_parallel_linear(mixed.transpose(1, 2).reshape(joined), weights.output_weight,
                                              weights.output_bias, shape.axis);
   return at::add(x, dropped(out, dropout, shape.axis));
@@ -88,7 +114,7 @@ at::Tensor attention_half(const at::Tensor& x, const GptBlockWeights& weights, c
 // one tensor, so queries, keys and values then travel as one flat row.
 at::Tensor cross_half(const at::Tensor& x, const at::Tensor& encoder, const CrossWeights& weights,
                       const BlockShape& shape, std::int64_t encoder_positions, double dropout) {
-  const at::Tensor query = column_parallel_linear(normed(x, weights.norm_weight, weights.norm_bias),
+  const at::Tensor query = column_parallel_linear(normed(x, weights.norm_weight, weights.norm_bias, shape.form),
                                                   weights.query_weight, weights.query_bias, shape.axis);
   const at::Tensor key_value =
       column_parallel_linear(encoder, weights.key_value_weight, weights.key_value_bias, shape.axis);
@@ -116,12 +142,22 @@ at::Tensor cross_half(const at::Tensor& x, const at::Tensor& encoder, const Cros
   return at::add(x, dropped(out, dropout, shape.axis));
 }
 
-// [B, T, D] -> up [B, T, 4 D / t] -> GELU -> down [B, T, D], added to x.
+namespace {
+
+/// The inner layer's numbers after its function. Shapes: [B, T, I / t], or gated [B, T, 2 I / t] -> [B, T, I / t].
+at::Tensor active(const at::Tensor& hidden, const BlockForm& form) {
+  if (form.gated()) return swiglu(hidden);
+  return at::gelu(hidden, form.activation == Activation::gelu_tanh ? "tanh" : "none");
+}
+
+}  // namespace
+
+// [B, T, D] -> up [B, T, I / t] -> its function -> down [B, T, D], added to x.
 at::Tensor mlp_half(const at::Tensor& x, const GptBlockWeights& weights, const BlockShape& shape, double dropout) {
-  const at::Tensor hidden = column_parallel_linear(normed(x, weights.norm_2_weight, weights.norm_2_bias),
+  const at::Tensor hidden = column_parallel_linear(normed(x, weights.norm_2_weight, weights.norm_2_bias, shape.form),
                                                    weights.up_weight, weights.up_bias, shape.axis);
   const at::Tensor down =
-      row_parallel_linear(at::gelu(hidden, "tanh"), weights.down_weight, weights.down_bias, shape.axis);
+      row_parallel_linear(active(hidden, shape.form), weights.down_weight, weights.down_bias, shape.axis);
   return at::add(x, dropped(down, dropout, shape.axis));
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPT block in plain operators, for every dtype and device and for dropout; the reference for the fused CPU path.
-// Shapes: B sequences, T positions, D width, H heads.
+// A decoder's block in plain operators, for every form, dtype and device and for dropout; the reference for the fused
+// CPU path, which knows GPT-2's form alone.
+// Shapes: B sequences, T positions, D width, H heads of E numbers, G groups of heads that share keys and values, I
+// inner width. In GPT-2's form G = H, E = D / H, I = 4 D.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,19 +10,32 @@
 #include <cstdint>
 
 #include "accrue/parallel/tensor_axis.h"
+#include "accrue/run/fields/block_form.h"
 
 namespace accrue {
 
-constexpr double norm_eps = 1e-5;
+constexpr double norm_eps = 1e-5;  ///< of the fused functions
 
-/// Parameters of one block, in module order. With t tensor-parallel ranks, the dims of heads and of the MLP are D / t.
+/// Parameters of one block, in module order; biases that the form does not have are undefined. With t tensor-parallel
+/// ranks, the dims of heads and of the inner layer are divided by t.
 struct GptBlockWeights {
   at::Tensor norm_1_weight, norm_1_bias;  // [D]
-  at::Tensor qkv_weight, qkv_bias;        // [3D, D], [3D]: rows of queries, keys, values
-  at::Tensor output_weight, output_bias;  // [D, D], [D]
+  /// [(H + 2 G) E, D] and its first dim: rows of queries, keys, values; with groups, of each group its own.
+  at::Tensor qkv_weight, qkv_bias;
+  at::Tensor output_weight, output_bias;  // [D, H E], [D]
   at::Tensor norm_2_weight, norm_2_bias;  // [D]
-  at::Tensor up_weight, up_bias;          // [4D, D], [4D]
-  at::Tensor down_weight, down_bias;      // [D, 4D], [D]
+  at::Tensor up_weight, up_bias;          // [I, D], [I]; gated [2 I, D], [2 I]: rows of the gate, then of the other
+  at::Tensor down_weight, down_bias;      // [D, I], [D]
+
+  /// The last parameter of the block.
+  const at::Tensor& last() const { return down_bias.defined() ? down_bias : down_weight; }
+};
+
+/// Angles by which rotary positions turn, as cosines and sines in the model's type: [T, 1, E / 2], or [B, T, 1, E / 2]
+/// where samples have positions of their own. Undefined: no rotation.
+struct Rotation {
+  at::Tensor cos;
+  at::Tensor sin;
 };
 
 /// Parameters of a decoder block's attention to the encoder's output.
@@ -34,14 +49,19 @@ struct CrossWeights {
 /// Shape options that the weights do not determine.
 struct BlockShape {
   std::int64_t heads = 1;      ///< heads of this rank
+  BlockForm form = {};         ///< of the undivided block; its numbers of heads and widths are not read
   std::int64_t positions = 1;  ///< T
   TensorAxis axis = {};
   /// In plain operators: the attention mask, bool or numbers that are added to the scores, [B, 1, 1 or T, T]. If
   /// defined, it replaces `causal`.
   at::Tensor mask = {};
+  Rotation rotation = {};
   bool recompute_attention = false;  ///< in plain operators; the fused functions always recompute
   bool causal = true;                ///< a position attends to itself and earlier ones; else to all
 };
+
+/// The norm of a form over the last dim. bias: undefined for an RMS norm.
+at::Tensor normed(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, const BlockForm& form);
 
 /// Returns the tokens that each token sees if documents restart attention. Shapes: starts [B, T] int64 -> [B, 1, T, T]
 /// bool.

@@ -5,6 +5,7 @@
 #include "models/bert_model.h"
 #include "models/dense_models.h"
 #include "models/gpt_model.h"
+#include "models/load_weights.h"
 #include "models/t5_model.h"
 #include "models/weight_init.h"
 
@@ -22,6 +23,7 @@ std::shared_ptr<ModelPart> build(const ModelSpec& spec, WeightSource& source, co
     case ModelKind::mlp:
       return std::make_shared<MlpModel>(spec, source);
     case ModelKind::gpt:
+    case ModelKind::llama:
       return std::make_shared<GptModel>(spec, source, share, axis, parallel);
     case ModelKind::bert:
       return std::make_shared<BertModel>(spec, source, share, axis, parallel);
@@ -56,6 +58,7 @@ std::shared_ptr<ModelPart> make_model_part(const ModelSpec& spec, std::uint64_t 
   if (spec.dtype != Dtype::float32) part->to(scalar_type(spec.dtype));
   // After the conversion, so that given values keep every digit of a float64 model.
   if (spec.init == WeightInit::values) fill_with_values(spec, share, part->parameters());
+  if (spec.init == WeightInit::checkpoint) load_weights(spec, share, part->parameters());
   return part;
 }
 

@@ -48,14 +48,15 @@ T5Model::T5Model(const ModelSpec& spec, WeightSource& source, const ModelShare& 
     position_embedding_ = register_module("position_embedding", std::make_shared<Embedding>(positions, width));
   }
   auto encoder = register_module("encoder", std::make_shared<torch::nn::Module>());
-  for (std::int64_t i = encodes.first; i < encodes.last; ++i) encoder_.push_back(add_block(*encoder, i, width, ranks));
+  for (std::int64_t i = encodes.first; i < encodes.last; ++i)
+    encoder_.push_back(add_block(*encoder, i, block_form(spec), ranks));
   encoder_again_ = recomputed_blocks(parallel, std::ssize(encoder_));
   if (share.parts == 1 || share.part == split_part(spec, share.parts, share.split) - 1)
     encoder_norm_ = register_module("encoder_norm", std::make_shared<Norm>(width));
   auto decoder = register_module("decoder", std::make_shared<torch::nn::Module>());
   for (std::int64_t i = decodes.first; i < decodes.last; ++i) {
     DecoderBlock& block = decoder_.emplace_back();
-    block.block = add_block(*decoder, i, width, ranks, &block.cross);
+    block.block = add_block(*decoder, i, block_form(spec), ranks, &block.cross);
   }
   decoder_again_ = recomputed_blocks(parallel, std::ssize(decoder_));
   if (share.last()) {

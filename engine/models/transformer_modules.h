@@ -16,11 +16,11 @@
 
 namespace accrue {
 
-/// Registers norm_1, attention.qkv, attention.output, norm_2, mlp.up and mlp.down under `blocks`, as one rank of the
-/// tensor axis holds them; shapes as in GptBlockWeights and CrossWeights. `cross`: receives norm_cross, cross.query,
-/// cross.key_value and cross.output, which a decoder block has before norm_2.
-GptBlockWeights add_block(torch::nn::Module& blocks, std::int64_t index, std::int64_t width, std::int64_t tensor_ranks,
-                          CrossWeights* cross = nullptr);
+/// Registers norm_1, attention.qkv (or grouped_qkv), attention.output, norm_2, mlp.up (or gate_up) and mlp.down under
+/// `blocks`, as one rank of the tensor axis holds them; shapes as in GptBlockWeights and CrossWeights. `cross`:
+/// receives norm_cross, cross.query, cross.key_value and cross.output, which a T5's decoder block has before norm_2.
+GptBlockWeights add_block(torch::nn::Module& blocks, std::int64_t index, const BlockForm& form,
+                          std::int64_t tensor_ranks, CrossWeights* cross = nullptr);
 
 /// Runs run(x, range) over all blocks of `part`. Shapes: x [B, T, D] or rows [N, D] -> the same. Backward runs those of
 /// `again` a second time, so their graph keeps `part` alive by shared pointers.

@@ -114,7 +114,7 @@ Result<ModelSpec> model_of(const fs::path& dir) {
   const SpecReading reading = read_spec(file);
   if (!reading.ok())
     return fail(ErrorCode::config, reading.findings.front().text(), file.string(), "Name a run's folder.");
-  if (reading.spec.model.kind != ModelKind::gpt)
+  if (!is_decoder_only(reading.spec.model.kind))
     return fail(ErrorCode::config, "the run trained no GPT: only a GPT continues a text", file.string());
   return reading.spec.model;
 }

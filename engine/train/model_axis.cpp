@@ -14,6 +14,7 @@
 
 #include "accrue/run/cost/model_share.h"
 #include "accrue/run/cost/shard_layout.h"
+#include "accrue/run/fields/block_form.h"
 #include "comm/gathered.h"
 #include "optim/flat_base.h"
 #include "train/step_timer.h"
@@ -78,6 +79,7 @@ std::vector<ParameterShare> owned_by(const Training& training, std::int64_t stag
 }  // namespace
 
 std::optional<std::size_t> tied_parameter(const Training& training) {
+  if (!block_form(training.spec().model).tied_head) return std::nullopt;
   return shared_parameter(training, tied_embedding, Axis::embedding);
 }
 

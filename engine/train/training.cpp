@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "accrue/run/facts/host_facts.h"
+#include "accrue/run/fields/block_form.h"
 #include "accrue/run/plan/overlap.h"
 #include "train/compute_device.h"
 #include "train/model_axis.h"
@@ -49,7 +50,7 @@ std::int64_t shards_of(const RunPlan& plan) {
 /// A tied embedding whose two copies are updated by different ranks: both are divided alike, so that the owners on the
 /// first and on the last stage sum the same elements.
 std::optional<std::size_t> alone_in(const RunPlan& plan, const std::vector<ParameterShare>& shares) {
-  if (!is_sharded(plan) || plan.grid.pipeline == 1) return std::nullopt;
+  if (!is_sharded(plan) || plan.grid.pipeline == 1 || !block_form(plan.spec.model).tied_head) return std::nullopt;
   const auto tied = std::ranges::find(shares, tied_embedding, &ParameterShare::name);
   if (tied == shares.end()) return std::nullopt;
   return static_cast<std::size_t>(tied - shares.begin());

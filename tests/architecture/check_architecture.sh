@@ -55,7 +55,7 @@ parallel: comm
 checkpoint: comm
 accumulation: comm parallel checkpoint optim update
 kernels:
-models: kernels comm parallel
+models: kernels comm parallel checkpoint
 pipeline: comm models
 optim: kernels comm
 update: comm optim

@@ -66,6 +66,8 @@ class TestModels : public QObject {
     const QList<int> gpt{26, 14, 2, 2, 0};
     QTest::newRow("fused") << int(ModelKind::gpt) << false << gpt;
     QTest::newRow("plain operators") << int(ModelKind::gpt) << true << gpt;
+    // One embedding, blocks of six, the last norm and the head.
+    QTest::newRow("llama") << int(ModelKind::llama) << true << QList<int>{14, 8, 2, 0};
     // The same with types among the embeddings, and with the heads the last norm, its bias, two layers and a norm.
     QTest::newRow("bert") << int(ModelKind::bert) << true << QList<int>{35, 23, 11, 11, 0};
     // Embeddings, two blocks, the norm between; embeddings, two blocks of twenty; table, norm and bias.
@@ -117,7 +119,8 @@ class TestModels : public QObject {
     QTest::newRow("linear without bias") << static_cast<int>(ModelKind::linear) << false;
     QTest::newRow("mlp") << static_cast<int>(ModelKind::mlp) << true;
     QTest::newRow("mlp without bias") << static_cast<int>(ModelKind::mlp) << false;
-    QTest::newRow("gpt") << static_cast<int>(ModelKind::gpt) << true;
+    for (const auto& [name, kind] : {std::pair("gpt", ModelKind::gpt), std::pair("llama", ModelKind::llama)})
+      for (const bool bias : {true, false}) QTest::addRow("%s, bias %d", name, bias) << static_cast<int>(kind) << bias;
   }
   void parameters_are_those_of_the_plan() {
     QFETCH(int, kind);
@@ -136,6 +139,25 @@ class TestModels : public QObject {
       QCOMPARE(named[i].key(), planned[i].name);
       QCOMPARE(named[i].value().sizes().vec(), planned[i].shape);
       QVERIFY(named[i].value().requires_grad());
+    }
+  }
+
+  void parameters_of_other_forms_are_those_of_the_plan() {
+    for (int form = 0; form < 6; ++form) {
+      ModelSpec spec = tiny_gpt();
+      spec.kind = form % 2 == 0 ? ModelKind::llama : ModelKind::gpt;
+      if (form < 2) spec.kv_heads = 1;
+      if (form == 2 || form == 3) spec.head_width = 6;
+      if (form > 2) spec.mlp_width = 20;
+      if (form == 4) spec.tied_head = true;
+      if (form == 5) spec.positions = PositionKind::rotary;
+      const auto named = make_model(spec, 0)->named_parameters();
+      const auto planned = parameter_shapes(spec);
+      QCOMPARE(named.size(), planned.size());
+      for (std::size_t i = 0; i < planned.size(); ++i) {
+        QCOMPARE(named[i].key(), planned[i].name);
+        QCOMPARE(named[i].value().sizes().vec(), planned[i].shape);
+      }
     }
   }
 

@@ -66,6 +66,20 @@ class TestMeasured : public QObject {
       sentences(kind, "two sharded replicas of two stages", 4, "data = 2\nzero = 1\npipeline = 2\n");
       sentences(kind, "blocks again on two ranks", 2, "tensor = 2\nrecompute = \"full\"\n");
     }
+    const char* groups = "kv_heads = 2\n";
+    sentences("llama", "one rank", 1, "");
+    sentences("llama", "one rank, groups", 1, "", groups);
+    sentences("llama", "one rank, groups, learned positions", 1, "", "kv_heads = 2\npositions = \"learned\"\n");
+    sentences("llama", "one rank, groups, dropout", 1, "", "kv_heads = 2\ndropout = 0.1\n");
+    sentences("llama", "one rank, bfloat16", 1, "", "dtype = \"bfloat16\"\n");
+    sentences("llama", "one rank, tied head", 1, "", "tied_head = true\n");
+    sentences("llama", "two ranks", 2, "tensor = 2\n", groups);
+    sentences("llama", "two ranks by rows", 2, "tensor = 2\nsequence = true\n", groups);
+    sentences("llama", "two stages", 2, "pipeline = 2\n", groups);
+    sentences("llama", "two stages of two chunks", 2, "pipeline = 2\nvirtual_pipeline = 2\n", groups);
+    sentences("llama", "two sharded replicas of two stages", 4, "data = 2\nzero = 1\npipeline = 2\n", groups);
+    sentences("llama", "attention again", 1, "recompute = \"selective\"\n", groups);
+    sentences("llama", "blocks again on two ranks", 2, "tensor = 2\nrecompute = \"full\"\n", groups);
     sentences("bert", "no second loss", 1, "", "binary_head = false\n");
     sentences("bert", "two replicas", 2, "data = 2\n");
     sentences("t5", "three stages, two of the decoder", 3, "pipeline = 3\nsplit_stage = 1\n");

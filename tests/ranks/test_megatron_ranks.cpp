@@ -539,7 +539,7 @@ class TestMegatronRanks : public QObject {
     for (const char* tag : {"forward-compute-time", "forward-recv-time", "params-norm", "num-zeros", "update-norm"})
       QVERIFY2(!has(few, tag), tag);
     // By hand: 72 * 4 positions * 4 * (1 + 4 / 24) + 6 * 4 * 2 * 3.
-    const ModelSpec small{.kind = ModelKind::gpt, .layers = 1, .width = 2, .context = 4, .vocabulary = 3};
+    const ModelSpec small{.kind = ModelKind::gpt, .layers = 1, .width = 2, .heads = 1, .context = 4, .vocabulary = 3};
     QVERIFY(near(model_flops(small, 1), 1488.0, 1e-9));
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A BERT and a T5 learn the licence text, from an indexed dataset, on every kind of layout: 30 updates have the losses
-// of one rank, the weights do not depend on the layout, and a checkpoint continues in any other.
+// A BERT, a T5 and a Llama whose heads share keys and values learn the licence text, from an indexed dataset, on every
+// kind of layout: 30 updates have the losses of one rank, the weights do not depend on the layout, and a checkpoint
+// continues in any other.
 #include <QFile>
 #include <QTemporaryDir>
 #include <QTest>
@@ -39,8 +40,9 @@ TrainingScript script_of(const std::string& kind, const Layout& layout, const st
                          std::vector<std::string> more = {}) {
   TrainingScript script{
       .spec =
-          "accrue = 1\n[model]\nkind = \"" + kind + "\"\nlayers = " + (kind == "bert" ? "4" : "2") +
+          "accrue = 1\n[model]\nkind = \"" + kind + "\"\nlayers = " + (kind == "t5" ? "2" : "4") +
           "\nwidth = 32\nheads = 4\ncontext = 64\nvocabulary = 288\n" + (kind == "t5" ? "decoder_context = 48\n" : "") +
+          (kind == "llama" ? "kv_heads = 2\n" : "") +
           "[data]\nkind = \"indexed\"\npaths = [\"licence\"]\nsplit = \"1\"\n[optimizer]\nkind = \"adamw\"\n"
           "lr = 3e-3\nclip_norm = 1.0\n[accumulation]\nsteps = 4\n[launch]\nthreads_per_rank = 1\n[run]\nseed = 3\n",
       .set = settings_of(layout, {"model.dtype=" + dtype, setting("accumulation.micro_batch", 2 / layout.data),
@@ -78,7 +80,7 @@ class TestTransformerLayouts : public QObject {
       const bool two = layout.world() == 2 && !layout.sequence;
       if (two) QTest::addRow("%s, %s, float32", kind, name) << QString(kind) << layout << "float32" << 1e-5;
     };
-    for (const char* kind : {"bert", "t5"}) {
+    for (const char* kind : {"bert", "t5", "llama"}) {
       rows(kind, "two ranks", {.tensor = 2});
       rows(kind, "two ranks by rows", {.tensor = 2, .sequence = true});
       rows(kind, "two stages", {.pipeline = 2});
@@ -86,6 +88,7 @@ class TestTransformerLayouts : public QObject {
       rows(kind, "four stages", {.pipeline = 4});
       rows(kind, "two sharded replicas of two stages", {.data = 2, .pipeline = 2, .zero = 1});
     }
+    rows("llama", "two stages of two chunks", {.pipeline = 2, .chunks = 2});
     rows("bert", "two stages of two chunks", {.pipeline = 2, .chunks = 2});
     rows("t5", "three stages, two of the decoder", {.pipeline = 3, .split = 1});
   }
@@ -105,7 +108,7 @@ class TestTransformerLayouts : public QObject {
   void a_checkpoint_goes_on_in_any_layout_data() {
     QTest::addColumn<QString>("kind");
     QTest::addColumn<Layout>("layout");
-    for (const char* kind : {"bert", "t5"}) {
+    for (const char* kind : {"bert", "t5", "llama"}) {
       QTest::addRow("%s, two sharded replicas", kind) << QString(kind) << Layout{.data = 2, .zero = 1};
       QTest::addRow("%s, one rank", kind) << QString(kind) << Layout{};
     }

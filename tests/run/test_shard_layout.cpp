@@ -91,7 +91,8 @@ class TestShardLayout : public QObject {
     for (const std::int64_t layers : {1, 2, 3, 7}) {
       ModelSpec model = gpt(layers, 24, 5, 11);
       model.decoder_layers = 8 - layers;
-      for (const ModelKind kind : {ModelKind::gpt, ModelKind::bert, ModelKind::t5, ModelKind::mlp, ModelKind::linear}) {
+      for (const ModelKind kind :
+           {ModelKind::gpt, ModelKind::llama, ModelKind::bert, ModelKind::t5, ModelKind::mlp, ModelKind::linear}) {
         model.kind = kind;
         model.hidden = {3, 17, 5};
         std::vector<std::int64_t> numels;

@@ -32,7 +32,7 @@ void PlanFollower::start() {
   if (!preflight_->isCurrent()) return;
   asked_ = false;
   auto job = [request = ++request_, revision = document_->revision(), work = work_,
-              question = Question{document_->spec(), preflight_->hostFacts(), preflight_->dataFacts(),
+              question = Question{preflight_->spec(), preflight_->hostFacts(), preflight_->dataFacts(),
                                   document_->baseDir(), preflight_->libraries()}] {
     return Answer{request, revision, work(question)};
   };

@@ -8,6 +8,7 @@
 
 #include "accrue/run/facts/data_facts.h"
 #include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/weights/start_weights.h"
 #include "library_probe.h"
 #include "series/engine_bridge.h"
 #include "spec_document.h"
@@ -164,17 +165,21 @@ void PreflightRunner::start() {
   const quint64 revision = document_->revision();
   auto work = [cache = cache_, probe = probe_, chosen = chosen_, host = host_, spec = document_->spec(),
                base_dir = document_->baseDir(), request, revision] {
-    Answer answer{request, revision, {}, std::nullopt, std::nullopt, {}};
+    Answer answer{request, revision, {}, std::nullopt, std::nullopt, {}, {}};
+    const SpecWithWeights start = with_weights(spec, base_dir);
+    answer.spec = start.spec;
     if (namesLibraries(spec)) answer.libraries = probe->describe(chosen);
-    const RunSpec effective = lower_megatron(spec, environment_of(host), answer.libraries).spec;
+    const RunSpec effective = lower_megatron(start.spec, environment_of(host), answer.libraries).spec;
     const Result<DataFacts>& facts = cache->scan(effective, base_dir);
     if (facts) answer.data = *facts;
-    answer.result = preflight(spec, host, facts ? *facts : standInFacts(effective), base_dir, answer.libraries);
+    answer.result = preflight(start.spec, host, facts ? *facts : standInFacts(effective), base_dir, answer.libraries);
     if (!facts) {
       answer.result.plan.reset();
       std::erase_if(answer.result.findings, [](const Finding& finding) { return finding.key.starts_with("data."); });
       answer.result.findings.insert(answer.result.findings.begin(), dataFinding(effective.data, facts.error()));
     }
+    answer.result.findings.insert(answer.result.findings.begin(), start.findings.begin(), start.findings.end());
+    if (has_errors(start.findings)) answer.result.plan.reset();
     if (answer.result.plan) answer.sketch = sketchOf(*answer.result.plan);
     return answer;
   };
@@ -186,6 +191,7 @@ void PreflightRunner::take(Answer answer) {
   result_ = std::move(answer.result);
   data_ = std::move(answer.data);
   sketch_ = std::move(answer.sketch);
+  spec_ = std::move(answer.spec);
   if (libraries_ != answer.libraries) lowered_revision_.reset();
   libraries_ = std::move(answer.libraries);
   result_revision_ = answer.revision;

@@ -39,6 +39,8 @@ class PreflightRunner : public QObject {
   const std::optional<PlanSketch>& sketch() const { return sketch_; }
   /// Data facts of the newest result; empty if the data could not be read.
   const std::optional<DataFacts>& dataFacts() const { return data_; }
+  /// The document's spec with the keys that the weights it starts from set.
+  const RunSpec& spec() const { return spec_; }
   /// The document as it runs: fields of the Megatron-LM plug-in are converted to ordinary keys. Use this to display a
   /// run, and the document for editing.
   const LoweredMegatron& lowered() const;
@@ -68,6 +70,7 @@ class PreflightRunner : public QObject {
     std::optional<DataFacts> data;
     std::optional<PlanSketch> sketch;
     std::vector<PluginFacts> libraries;
+    RunSpec spec;
   };
   void start();
   void take(Answer answer);
@@ -82,6 +85,7 @@ class PreflightRunner : public QObject {
   Preflight result_;
   std::optional<DataFacts> data_;
   std::optional<PlanSketch> sketch_;
+  RunSpec spec_;
   mutable LoweredMegatron lowered_;
   mutable std::optional<quint64> lowered_revision_;
   quint64 request_ = 0;

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPT block keeps, per row between the layers (R rows of D numbers) and per token (N tokens):
+// A block keeps, per row between the layers (R rows of D numbers) and per token (N tokens), in GPT-2's form:
 //
 //                          rows            tokens, each 1 / t of it
 //   fused functions        2 D + 4         8 D + H          inputs, statistics; q k v, attention, hidden row; log-sums
 //   operators              4 D + 4         12 D + H         also the norms' outputs and GELU's output
 //   operators, dropout     6 D + 4         12 D + 3 H T     two masks of D; softmax, its mask and their product
+//
+// In other forms (BlockForm) the 12 D are those of q k v (Q + 2 K for widths Q of queries and K of keys), attention (Q)
+// and the inner layer (2 I, or gated 3 I: both layers and their product). Rotated queries and keys add Q + K, and
+// groups without rotation Q, because their queries are copied. An RMS norm has one statistic per row.
 //
 // The causal attention keeps no T x T matrix unless dropout needs one. Selective recomputation saves H T, and H with
 // operators: the attention core is recomputed from q, k and v. Full recomputation keeps the input of each group of
@@ -18,6 +22,7 @@
 #include <cmath>
 
 #include "accrue/run/cost/model_share.h"
+#include "accrue/run/fields/block_form.h"
 #include "memory_estimate.h"
 
 namespace accrue {
@@ -32,7 +37,8 @@ double classes_of_rank(const RunSpec& spec) {
 }
 
 bool has_fused_functions(const RunSpec& spec, double element) {
-  return spec.model.kind == ModelKind::gpt && spec.launch.device == DeviceKind::cpu && element >= 4;
+  return is_decoder_only(spec.model.kind) && is_gpt2_form(block_form(spec.model)) &&
+         spec.launch.device == DeviceKind::cpu && element >= 4;
 }
 
 /// Of a divided cross entropy, per token.
@@ -44,8 +50,17 @@ double label_bytes(double tokens) {
 /// number and the columns of the table above. `core`: includes what attention keeps beside q, k and v.
 double block_bytes(const ModelSpec& model, const MicroBatchShape& shape, bool core) {
   const double heads = number(model.heads);
+  const BlockForm form = block_form(model);
+  const double queries = number(form.query_width()), inner = number(form.mlp_width);
   // The table at the head of this file, before dropout.
-  double rows = 4 * shape.width + 4, tokens = 12 * shape.width;
+  double rows = 4 * shape.width + (form.norm == NormKind::rms ? 2 : 4);
+  const bool draws = model.dropout > 0 && core;
+  // With dropout of the probabilities attention keeps scaled copies of queries, keys and values, of every head.
+  double tokens = (draws ? 3 * queries : number(form.qkv_width())) + queries + (form.gated() ? 3 : 2) * inner;
+  if (form.positions == PositionKind::rotary && core && !draws)
+    tokens += queries + number(form.kv_width());
+  else if (form.has_groups() && core && !draws)
+    tokens += queries;
   double attention = shape.element * heads;
   if (shape.fused) {
     rows = 2 * shape.width + 4;
@@ -103,7 +118,9 @@ double cross_bytes(const RunSpec& spec, const MicroBatchShape& shape, const Micr
 /// Bytes of a head in plain operators; `transforms`: with a layer and its norm before the table.
 double head_bytes(const RunSpec& spec, const MicroBatchShape& shape, bool transforms) {
   // The norm's output and statistics; in the type of sums the log-softmax [N, V / t] and the loss.
-  double kept = shape.element * (shape.hidden + 2 * shape.rows) + shape.sum * (shape.tokens * shape.classes + 1);
+  const double statistics = block_form(spec.model).norm == NormKind::rms ? 1 : 2;
+  double kept =
+      shape.element * (shape.hidden + statistics * shape.rows) + shape.sum * (shape.tokens * shape.classes + 1);
   if (transforms) kept += shape.element * (3 * shape.hidden + 2 * shape.rows);
   if (shape.tensor > 1 || spec.model.label_smoothing > 0) kept += label_bytes(shape.tokens);
   return kept;
@@ -129,6 +146,8 @@ KeptByChunk gpt_bytes(const RunSpec& spec, std::int64_t blocks) {
   const ModelSpec& model = spec.model;
   const MicroBatchShape shape(spec);
   KeptByChunk kept{.blocks = blocks_bytes(spec, shape, number(blocks))};
+  if (const BlockForm form = block_form(model); form.positions == PositionKind::rotary && blocks > 0)
+    kept.blocks += shape.element * number(model.context) * number(form.head_width);
   const bool split = shape.tensor > 1;
   if (split) kept.first += label_bytes(shape.tokens);
   if (recomputed_of_chunk(spec.parallel, number(blocks)).shared) kept.first -= shape.hidden * shape.element;
@@ -150,7 +169,7 @@ KeptByChunk dense_bytes(const RunSpec& spec) {
   double numbers = 0;
   if (model.kind == ModelKind::mlp)
     for (const std::int64_t width : model.hidden)
-      numbers += number(width) * (1 + (model.activation == Activation::gelu) + model.batch_norm);
+      numbers += number(width) * (1 + (hidden_activation(model) == Activation::gelu) + model.batch_norm);
   return {.blocks = samples * numbers * element,
           .last = (samples * number(model.outputs) + 2) * std::max(element, 4.0)};
 }
@@ -179,7 +198,7 @@ RecomputedBlocks recomputed_of_chunk(const ParallelSpec& parallel, double blocks
 }
 
 KeptByChunk kept_by_chunk(const RunSpec& spec, std::int64_t blocks) {
-  if (spec.model.kind == ModelKind::gpt) return gpt_bytes(spec, blocks);
+  if (is_decoder_only(spec.model.kind)) return gpt_bytes(spec, blocks);
   return spec.model.kind == ModelKind::bert ? bert_bytes(spec, blocks) : dense_bytes(spec);
 }
 
@@ -230,9 +249,11 @@ double working_bytes(const RunSpec& spec) {
   if (!is_transformer(model.kind)) return kept_by_chunk(spec, 0).last;
   const bool t5 = model.kind == ModelKind::t5;
   const MicroBatchShape shape(spec, t5 ? std::max(model.context, model.tokens_of_decoder()) : model.context);
-  // A block's backward: the hidden row's gradient and its recomputed activation, [N, 4 D / t] each; rows of all ranks,
-  // [N, D]; and three gradients of rows, [R, D].
-  double block = shape.element * (shape.tokens * shape.width * (1 + 8 / shape.tensor) + 3 * shape.hidden);
+  // A block's backward: the hidden row's gradient and its recomputed activation, [N, 4 D / t] each in GPT-2's form;
+  // rows of all ranks, [N, D]; and three gradients of rows, [R, D].
+  const BlockForm form = block_form(model);
+  const double hidden = number(form.mlp_width) * (form.gated() ? 2 : 1);
+  double block = shape.element * (shape.tokens * (shape.width + 2 * hidden / shape.tensor) + 3 * shape.hidden);
   if (!shape.fused && model.dropout > 0)
     block += 2 * shape.element * shape.tokens * number(model.heads) * number(model.context) / shape.tensor;
   const double one = block_bytes(model, shape, true);

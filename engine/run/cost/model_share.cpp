@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "accrue/run/cost/shard_layout.h"
+#include "accrue/run/fields/block_form.h"
 #include "accrue/run/fields/choice_names.h"
 
 namespace accrue {
@@ -164,11 +165,13 @@ std::vector<ParameterShare> parameter_shares(const ModelSpec& model, const Model
   const BlockRange blocks = blocks_of(model, share);
   const DecoderShare decoder{decoder_blocks_of(model, share), split_part(model, share.parts, share.split)};
   const bool at_split = decoder.part > 0 && share.part == decoder.part;
+  const bool tied = block_form(model).tied_head;
   std::vector<ParameterShare> own;
   for (const ParameterShape& parameter : parameter_shapes(model, share.tensor_ranks)) {
     const bool embeds = is_transformer(model.kind) && parameter.place == ParameterPlace::first_part;
-    // The last part needs the table for its logits, and the part at a split both embeddings for the decoder's tokens.
-    const bool copied = embeds && (at_split || (parameter.by_token && share.last()));
+    // The last part needs a tied table for its logits, and the part at a split both embeddings for the decoder's
+    // tokens.
+    const bool copied = embeds && (at_split || (parameter.by_token && tied && share.last()));
     if (!holds(share, blocks, decoder, parameter) && !copied) continue;
     own.push_back(share_of(parameter, share));
     own.back().shared = !share.first() && copied;
@@ -180,9 +183,13 @@ std::vector<ParameterShare> parameter_shares(const ModelSpec& model, const Model
 std::string check_share(const ModelSpec& model, std::int64_t tensor_ranks, std::int64_t parts, std::int64_t split) {
   if (tensor_ranks == 1 && parts == 1) return {};
   if (!is_transformer(model.kind))
-    return "model.kind \"" + std::string(to_name(model.kind)) +
-           "\" is not divided: only \"gpt\", \"bert\" and \"t5\" are";
+    return "model.kind \"" + std::string(to_name(model.kind)) + "\" is not divided: only models of tokens are";
   if (model.heads % tensor_ranks != 0) return uneven("model.heads", model.heads, "parallel.tensor", tensor_ranks);
+  const BlockForm form = block_form(model);
+  if (form.kv_heads % tensor_ranks != 0)
+    return uneven("model.kv_heads", form.kv_heads, "parallel.tensor", tensor_ranks);
+  if (form.mlp_width % tensor_ranks != 0)
+    return uneven("model.mlp_width", form.mlp_width, "parallel.tensor", tensor_ranks);
   if (const std::int64_t rows = padded_vocabulary(model, tensor_ranks); rows % tensor_ranks != 0)
     return uneven("model.vocabulary", rows, "parallel.tensor", tensor_ranks);
   if (model.kind == ModelKind::t5 && parts > 1) {

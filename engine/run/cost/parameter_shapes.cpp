@@ -7,6 +7,7 @@
 
 #include "accrue/run/cost/model_share.h"
 #include "accrue/run/cost/shard_layout.h"
+#include "accrue/run/fields/block_form.h"
 #include "parameter_totals.h"
 
 namespace accrue {
@@ -31,9 +32,9 @@ class ShapeList {
     matrix(name, outputs, inputs, division);
     if (bias) add(name + ".bias", {outputs}, division == columns ? none : division);
   }
-  void norm(const std::string& name, std::int64_t size) {
+  void norm(const std::string& name, std::int64_t size, NormKind kind = NormKind::layer) {
     add(name + ".weight", {size}, none);
-    add(name + ".bias", {size}, none);
+    if (kind == NormKind::layer) add(name + ".bias", {size}, none);
   }
   /// A table with a row for each token.
   void table(const std::string& name, std::int64_t tokens, std::int64_t width) {
@@ -63,37 +64,47 @@ class ShapeList {
   std::int64_t block_ = 0;
 };
 
-/// norm_1 2 D, qkv 3 D^2 + 3 D, output D^2 + D.
-void add_self_attention(ShapeList& list, const std::string& block, std::int64_t width) {
-  list.norm(block + ".norm_1", width);
-  list.linear(block + ".attention.qkv", width, 3 * width, true, packed_rows);
-  list.linear(block + ".attention.output", width, width, true, columns);
+/// In GPT-2's form norm_1 2 D, qkv 3 D^2 + 3 D, output D^2 + D.
+void add_self_attention(ShapeList& list, const std::string& block, const BlockForm& form) {
+  list.norm(block + ".norm_1", form.width, form.norm);
+  if (form.has_groups())
+    list.linear(block + ".attention.grouped_qkv", form.width, form.qkv_width(), form.qkv_bias, rows);
+  else
+    list.linear(block + ".attention.qkv", form.width, form.qkv_width(), form.qkv_bias, packed_rows);
+  list.linear(block + ".attention.output", form.query_width(), form.width, form.bias, columns);
 }
 
-/// norm_2 2 D, up 4 D^2 + 4 D, down 4 D^2 + D. With attention 12 D^2 + 13 D per block.
-void add_mlp(ShapeList& list, const std::string& block, std::int64_t width) {
-  list.norm(block + ".norm_2", width);
-  list.linear(block + ".mlp.up", width, 4 * width, true, rows);
-  list.linear(block + ".mlp.down", 4 * width, width, true, columns);
+/// In GPT-2's form norm_2 2 D, up 4 D^2 + 4 D, down 4 D^2 + D. With attention 12 D^2 + 13 D per block.
+void add_mlp(ShapeList& list, const std::string& block, const BlockForm& form) {
+  list.norm(block + ".norm_2", form.width, form.norm);
+  if (form.gated())
+    list.linear(block + ".mlp.gate_up", form.width, 2 * form.mlp_width, form.bias, packed_halves);
+  else
+    list.linear(block + ".mlp.up", form.width, form.mlp_width, form.bias, rows);
+  list.linear(block + ".mlp.down", form.mlp_width, form.width, form.bias, columns);
 }
 
 void add_blocks(ShapeList& list, const std::string& stack, const ModelSpec& model) {
+  const BlockForm form = block_form(model);
   for (std::int64_t i = 0; i < model.layers; ++i) {
     const std::string block = stack + "." + std::to_string(i);
     list.place(ParameterPlace::block, i);
-    add_self_attention(list, block, model.width);
-    add_mlp(list, block, model.width);
+    add_self_attention(list, block, form);
+    add_mlp(list, block, form);
   }
 }
 
-// In all V D + T D + L (12 D^2 + 13 D) + 2 D numbers, for L blocks, T positions and V rows of the table.
-std::vector<ParameterShape> gpt_shapes(const ModelSpec& model, std::int64_t tensor_ranks) {
+// In GPT-2's form in all V D + T D + L (12 D^2 + 13 D) + 2 D numbers, for L blocks, T positions and V rows of the
+// table.
+std::vector<ParameterShape> decoder_shapes(const ModelSpec& model, std::int64_t tensor_ranks) {
+  const BlockForm form = block_form(model);
   ShapeList list;
   list.table("token_embedding", classes_of(model, tensor_ranks), model.width);
-  list.matrix("position_embedding", model.context, model.width);
+  if (form.positions == PositionKind::learned) list.matrix("position_embedding", model.context, model.width);
   add_blocks(list, "blocks", model);
   list.place(ParameterPlace::last_part);
-  list.norm("final_norm", model.width);  // the head is the token embedding
+  list.norm("final_norm", model.width, form.norm);
+  if (!form.tied_head) list.table("head", classes_of(model, tensor_ranks), model.width);
   return std::move(list.shapes);
 }
 
@@ -122,18 +133,19 @@ std::vector<ParameterShape> t5_shapes(const ModelSpec& model, std::int64_t tenso
   ShapeList list;
   list.table("token_embedding", tokens, width);
   list.matrix("position_embedding", std::max(model.context, model.tokens_of_decoder()), width);
+  const BlockForm form = block_form(model);
   add_blocks(list, "encoder", model);
   list.place(ParameterPlace::encoder_end);
   list.norm("encoder_norm", width);
   for (std::int64_t i = 0; i < model.blocks_of_decoder(); ++i) {
     const std::string block = "decoder." + std::to_string(i);
     list.place(ParameterPlace::decoder_block, i);
-    add_self_attention(list, block, width);
+    add_self_attention(list, block, form);
     list.norm(block + ".norm_cross", width);
     list.linear(block + ".cross.query", width, width, true, rows);
     list.linear(block + ".cross.key_value", width, 2 * width, true, packed_halves);
     list.linear(block + ".cross.output", width, width, true, columns);
-    add_mlp(list, block, width);
+    add_mlp(list, block, form);
   }
   list.place(ParameterPlace::last_part);
   list.norm("final_norm", width);
@@ -143,7 +155,7 @@ std::vector<ParameterShape> t5_shapes(const ModelSpec& model, std::int64_t tenso
 
 std::vector<ParameterShape> linear_shapes(const ModelSpec& model) {
   std::vector<ParameterShape> shapes = {{.name = "weight", .shape = {model.outputs, model.inputs}}};
-  if (model.bias) shapes.push_back({.name = "bias", .shape = {model.outputs}, .decays = false});
+  if (layers_have_bias(model)) shapes.push_back({.name = "bias", .shape = {model.outputs}, .decays = false});
   return shapes;
 }
 
@@ -152,7 +164,7 @@ std::vector<ParameterShape> mlp_shapes(const ModelSpec& model) {
   std::int64_t inputs = model.inputs;
   for (std::size_t i = 0; i <= model.hidden.size(); ++i) {
     const std::int64_t outputs = i < model.hidden.size() ? model.hidden[i] : model.outputs;
-    list.linear("layers." + std::to_string(i), inputs, outputs, model.bias);
+    list.linear("layers." + std::to_string(i), inputs, outputs, layers_have_bias(model));
     inputs = outputs;
   }
   return std::move(list.shapes);
@@ -268,7 +280,8 @@ std::int64_t ParameterShape::numel() const {
 std::vector<ParameterShape> parameter_shapes(const ModelSpec& model, std::int64_t tensor_ranks) {
   switch (model.kind) {
     case ModelKind::gpt:
-      return gpt_shapes(model, tensor_ranks);
+    case ModelKind::llama:
+      return decoder_shapes(model, tensor_ranks);
     case ModelKind::bert:
       return bert_shapes(model, tensor_ranks);
     case ModelKind::t5:

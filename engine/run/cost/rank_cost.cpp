@@ -6,6 +6,7 @@
 
 #include "accrue/run/cost/model_share.h"
 #include "accrue/run/cost/shard_layout.h"
+#include "accrue/run/fields/block_form.h"
 #include "accrue/run/window/pipeline_schedule.h"
 #include "kept_activations.h"
 #include "memory_estimate.h"
@@ -111,6 +112,7 @@ class Stages {
       : spec_(spec),
         knobs_(resolve_knobs(spec)),
         grid_(make_grid(spec)),
+        tied_(block_form(spec.model).tied_head),
         pieces_(pieces_of(spec.model, spec.parallel.tensor)),
         blocks_(is_transformer(spec.model.kind) ? spec.model.layers / spec.parallel.pipeline : 0),
         shape_(
@@ -158,10 +160,10 @@ class Stages {
     const bool at_split = grid_.split > 0 && stage == grid_.split;
     if (stage == 0 || at_split) held.add(pieces_.first);
     if (stage == grid_.pipeline - 1) held.add(pieces_.last);
-    if (stage == grid_.pipeline - 1 && stage > 0 && !at_split) held.add(pieces_.table);
+    if (stage == grid_.pipeline - 1 && stage > 0 && !at_split && tied_) held.add(pieces_.table);
     // Under ZeRO a tied embedding has its own buckets, and its holders sum their own shares. Either part of the layout
     // is rounded up to a multiple of 16 elements per shard, as flat_layout() does.
-    const bool tied = grid_.pipeline > 1 && embeds(stage);
+    const bool tied = tied_ && grid_.pipeline > 1 && embeds(stage);
     const double shards = static_cast<double>(sharded() ? grid_.data : 1), step = 16 * shards;
     const double alone = tied && sharded() ? pieces_.table.padded : 0;
     return {.numel = (std::ceil(alone / step) + std::ceil((held.padded - alone) / step)) * step,
@@ -266,6 +268,7 @@ class Stages {
   const RunSpec& spec_;
   AccumulationKnobs knobs_;
   RankGrid grid_;
+  bool tied_;
   ModelPieces pieces_;
   std::int64_t blocks_;  ///< of a stage
   PipelineShape shape_;

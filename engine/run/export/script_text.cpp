@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "accrue/run/cost/parameter_groups.h"
+#include "accrue/run/fields/block_form.h"
 #include "accrue/run/fields/choice_names.h"
 #include "accrue/run/fields/model_loss.h"
 #include "export_rules.h"
@@ -65,9 +66,9 @@ void add_model(ScriptText& text, const ModelSpec& model) {
   if (model.kind == ModelKind::mlp)
     set(text, "hidden",
         fmt::format("{}{}", model.batch_norm ? "normed" : "plain",
-                    model.activation == Activation::tanh ? "-tanh" : ""));
-  text.values["ACTIVATION"] = to_name(model.activation);
-  text.values["BIAS"] = python(model.bias);
+                    hidden_activation(model) == Activation::tanh ? "-tanh" : ""));
+  text.values["ACTIVATION"] = to_name(hidden_activation(model));
+  text.values["BIAS"] = python(layers_have_bias(model));
   text.values["VALUES"] = python_list(model.values);
 }
 

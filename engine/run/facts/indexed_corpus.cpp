@@ -66,7 +66,7 @@ class Planner {
   }
 
  private:
-  bool gpt() const { return spec_.model.kind == ModelKind::gpt; }
+  bool gpt() const { return is_decoder_only(spec_.model.kind); }
   const char* element() const { return gpt() ? "sequence" : "document"; }
   std::filesystem::path path_of(const std::string& name) const {
     const std::filesystem::path path(name);

@@ -67,7 +67,7 @@ TokenizerIdentity tokenizer_of(const std::optional<DatasetSidecar>& sidecar, con
     identity.class_name = "_BertWordPieceTokenizer";
     identity.options = {{"lower_case", sidecar->keep_case ? "False" : "True"}, {"vocab_extra_ids", extra_ids}};
   } else if (sidecar->tokenizer == "sentencepiece") {
-    identity.class_name = model.kind == ModelKind::gpt ? "_GPTSentencePieceTokenizer" : "_SentencePieceTokenizer";
+    identity.class_name = is_decoder_only(model.kind) ? "_GPTSentencePieceTokenizer" : "_SentencePieceTokenizer";
     identity.options = {{"vocab_extra_ids", extra_ids}};
   } else {
     return null_tokenizer(sidecar->special.vocabulary);

@@ -19,11 +19,13 @@ using Name = std::string_view;
     return names;                                                                                    \
   }
 
-ACCRUE_CHOICES(ModelKind, t5, "linear", "mlp", "gpt", "bert", "t5")
+ACCRUE_CHOICES(ModelKind, llama, "linear", "mlp", "gpt", "bert", "t5", "llama")
 ACCRUE_CHOICES(Dtype, float16, "float32", "float64", "bfloat16", "float16")
-ACCRUE_CHOICES(WeightInit, values, "torch", "zeros", "normal", "values")
+ACCRUE_CHOICES(WeightInit, checkpoint, "torch", "zeros", "normal", "values", "checkpoint")
 ACCRUE_CHOICES(LossKind, cross_entropy, "mse", "cross_entropy")
-ACCRUE_CHOICES(Activation, tanh, "relu", "gelu", "tanh")
+ACCRUE_CHOICES(Activation, swiglu, "relu", "gelu", "tanh", "gelu_tanh", "swiglu")
+ACCRUE_CHOICES(NormKind, rms, "layer", "rms")
+ACCRUE_CHOICES(PositionKind, rotary, "learned", "rotary")
 ACCRUE_CHOICES(DataKind, synthetic, "text", "tokens", "indexed", "csv", "inline", "synthetic")
 ACCRUE_CHOICES(OptimizerKind, lars, "sgd", "adam", "adamw", "CPUAdam", "FusedAdam", "FusedLAMB", "FusedSGD",
                "HybridAdam", "Lamb", "Lars")

@@ -19,7 +19,7 @@ bool is_indexed(const RunSpec& spec) {
   return spec.data.kind == DataKind::indexed;
 }
 bool is_indexed_gpt(const RunSpec& spec) {
-  return is_indexed(spec) && spec.model.kind == ModelKind::gpt;
+  return is_indexed(spec) && is_decoder_only(spec.model.kind);
 }
 bool is_masked(const RunSpec& spec) {
   return is_indexed(spec) && (spec.model.kind == ModelKind::bert || spec.model.kind == ModelKind::t5);

@@ -487,7 +487,7 @@ class Lowering {
         nothing("consumed_samples", "all three are 0, where reading starts in any case");
     }
     const ModelKind model = result_.spec.model.kind;
-    const bool has_sequences = model == ModelKind::gpt || model == ModelKind::bert || model == ModelKind::t5;
+    const bool has_sequences = is_transformer(model);
     for (const std::string_view name : {"seq_length", "encoder_seq_length", "decoder_seq_length"}) {
       const auto* length = std::get_if<Integer>(&row(name).value.value);
       if (length == nullptr) continue;
@@ -496,7 +496,7 @@ class Lowering {
         nothing(name, "the model has no sequences");
       else if (row(name).value.origin == FieldOrigin::derived)
         nothing(name, "it is " + row(name).value.from);
-      else if (model == ModelKind::gpt && name == "encoder_seq_length")
+      else if (is_decoder_only(model) && name == "encoder_seq_length")
         nothing(name, "a GPT has no encoder");
       else if (model == ModelKind::bert && name == "decoder_seq_length")
         nothing(name, "a BERT has no decoder");

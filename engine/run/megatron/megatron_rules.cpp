@@ -205,8 +205,8 @@ class Rules {
                shown("seq_length") + ", " + shown(alias), "one of them, or equal values");
     };
     if (facts_.model == ModelKind::bert || t5) same("encoder_seq_length", value_.encoder_seq_length);
-    if (facts_.model == ModelKind::gpt) same("decoder_seq_length", value_.decoder_seq_length);
-    if (facts_.model == ModelKind::gpt && counts("encoder_seq_length"))
+    if (facts_.model && is_decoder_only(*facts_.model)) same("decoder_seq_length", value_.decoder_seq_length);
+    if (facts_.model && is_decoder_only(*facts_.model) && counts("encoder_seq_length"))
       warn("encoder_seq_length", "changes nothing: a GPT has no encoder");
     if (facts_.model == ModelKind::bert && counts("decoder_seq_length"))
       warn("decoder_seq_length", "changes nothing: a BERT has no decoder");
@@ -225,7 +225,7 @@ class Rules {
   void check_reports() {
     if (*value_.set_all_logging_options && !value_.tensorboard_dir)
       refuse("set_all_logging_options", "needs tensorboard_dir", "no tensorboard_dir", "a folder for the event files");
-    if (*value_.return_logits && facts_.model && facts_.model != ModelKind::gpt)
+    if (*value_.return_logits && facts_.model && !is_decoder_only(*facts_.model))
       refuse("return_logits", "is for a GPT alone", "model.kind = " + spec_detail::in_quotes(to_name(*facts_.model)),
              "false");
   }

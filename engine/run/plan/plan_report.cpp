@@ -5,6 +5,7 @@
 #include "accrue/run/base/counted.h"
 #include "accrue/run/base/number_text.h"
 #include "accrue/run/cost/parameter_groups.h"
+#include "accrue/run/fields/block_form.h"
 #include "accrue/run/fields/choice_names.h"
 #include "accrue/run/plan/forecast.h"
 #include "accrue/run/plan/overlap.h"
@@ -133,7 +134,7 @@ void add_ranks(Report& report, const RunPlan& plan) {
 /// Whether the published table has this case: blocks that are all kept, or each recomputed.
 bool has_published_form(const RunSpec& spec) {
   const ParallelSpec& parallel = spec.parallel;
-  if (spec.model.kind != ModelKind::gpt || spec.model.layers < 1) return false;
+  if (spec.model.kind != ModelKind::gpt || !is_gpt2_form(block_form(spec.model)) || spec.model.layers < 1) return false;
   return parallel.recompute != RecomputeKind::full ||
          (parallel.recompute_method == RecomputeMethod::uniform && parallel.recompute_layers == 1);
 }

@@ -9,6 +9,7 @@
 
 #include "accrue/run/fields/spec_fields.h"
 #include "accrue/run/megatron/megatron_lowering.h"
+#include "accrue/run/weights/start_weights.h"
 #include "plan_derivation.h"
 #include "preflight_checks.h"
 #include "spec_text.h"
@@ -144,8 +145,12 @@ Preflight preflight_files(const RunSpec& spec, const HostFacts& host, const std:
   preflight_detail::Findings values;
   preflight_detail::check_values(spec, values);
   if (has_errors(values.all)) return {std::nullopt, std::move(values.all)};
-  const RunSpec lowered = lower_megatron(spec, environment_of(host), libraries).spec;
-  return preflight_detail::check(spec, host, scan_data(lowered, base_dir), base_dir, libraries);
+  const SpecWithWeights start = with_weights(spec, base_dir);
+  const RunSpec lowered = lower_megatron(start.spec, environment_of(host), libraries).spec;
+  Preflight result = preflight_detail::check(start.spec, host, scan_data(lowered, base_dir), base_dir, libraries);
+  result.findings.insert(result.findings.begin(), start.findings.begin(), start.findings.end());
+  if (has_errors(start.findings)) result.plan.reset();
+  return result;
 }
 
 }  // namespace accrue

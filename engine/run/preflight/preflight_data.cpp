@@ -278,7 +278,7 @@ bool check_sentences(const RunSpec& spec, Findings& findings) {
 bool check_kinds(const RunSpec& spec, Findings& findings) {
   const DataKind kind = spec.data.kind;
   if (spec.model.kind == ModelKind::bert || spec.model.kind == ModelKind::t5) return check_sentences(spec, findings);
-  const bool gpt = spec.model.kind == ModelKind::gpt;
+  const bool gpt = is_decoder_only(spec.model.kind);
   const bool tokens = kind == DataKind::text || kind == DataKind::tokens || kind == DataKind::indexed;
   if (kind == DataKind::synthetic || gpt == tokens) return true;
   findings.error(

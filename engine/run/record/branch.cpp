@@ -174,7 +174,7 @@ std::optional<std::int64_t> sentence_samples(const RunSpec& spec, const CorpusSe
 /// A GPT's index shuffles whole passes. So does that of a BERT or a T5, which is built to count them.
 std::optional<OtherOrder> other_index(const RunSpec& from, const CorpusSet& first, const RunSpec& to,
                                       const CorpusSet& second) {
-  if (to.model.kind == ModelKind::gpt) {
+  if (is_decoder_only(to.model.kind)) {
     const auto one = gpt_index_shape(first.tokens, gpt_request(from, first));
     const auto other = gpt_index_shape(second.tokens, gpt_request(to, second));
     if (!one || !other || *one == *other) return std::nullopt;

@@ -59,7 +59,7 @@ const PluginRow& row_of(Capability plugin) {
 
 constexpr std::string_view undivided = "needs an undivided model: parallel.tensor and parallel.pipeline must be 1";
 constexpr std::string_view unsharded = "needs the whole gradient on every rank: parallel.zero must be 0";
-constexpr std::string_view transformers_only = "\"mlp\" is not divided: only \"gpt\", \"bert\" and \"t5\" are";
+constexpr std::string_view transformers_only = "\"mlp\" is not divided: only models of tokens are";
 
 constexpr CapabilityRule rules[] = {
     {sequence, needs, tensor, "parallel.sequence", "does nothing without tensor-parallel ranks"},

@@ -15,15 +15,33 @@ namespace accrue {
 
 using Matrix = std::vector<std::vector<double>>;  ///< rows may differ in length
 
-enum class ModelKind { linear, mlp, gpt, bert, t5 };
+enum class ModelKind { linear, mlp, gpt, bert, t5, llama };
+/// Whether a model predicts the next token of a text from those before it.
+constexpr bool is_decoder_only(ModelKind kind) {
+  return kind == ModelKind::gpt || kind == ModelKind::llama;
+}
 /// Whether a model consists of tokens and blocks, which ranks can divide.
 constexpr bool is_transformer(ModelKind kind) {
-  return kind == ModelKind::gpt || kind == ModelKind::bert || kind == ModelKind::t5;
+  return is_decoder_only(kind) || kind == ModelKind::bert || kind == ModelKind::t5;
 }
 enum class Dtype { float32, float64, bfloat16, float16 };
-enum class WeightInit { torch, zeros, normal, values };
+enum class WeightInit { torch, zeros, normal, values, checkpoint };
 enum class LossKind { mse, cross_entropy };
-enum class Activation { relu, gelu, tanh };
+enum class Activation {
+  relu,
+  gelu,  ///< x P(X <= x) of a standard normal X
+  tanh,
+  gelu_tanh,  ///< GELU by its approximation with tanh
+  swiglu      ///< silu(gate) * up, of two layers
+};
+enum class NormKind {
+  layer,  ///< (x - mean) / deviation, with weight and bias
+  rms     ///< x / root of the mean square, with weight
+};
+enum class PositionKind {
+  learned,  ///< a table that is added to the token embedding
+  rotary    ///< queries and keys are rotated by angles that grow with the position
+};
 enum class DataKind { text, tokens, indexed, csv, inline_, synthetic };
 /// The kinds after adamw are Colossal-AI's, with their own names and rules.
 enum class OptimizerKind { sgd, adam, adamw, cpu_adam, fused_adam, fused_lamb, fused_sgd, hybrid_adam, lamb, lars };
@@ -51,7 +69,7 @@ enum class DeviceKind { cpu, cuda };
 struct ModelSpec {
   ModelKind kind = ModelKind::gpt;
   Dtype dtype = Dtype::float32;
-  // gpt
+  // gpt, llama, bert, t5
   std::int64_t layers = 4;
   std::int64_t width = 128;
   std::int64_t heads = 4;
@@ -64,16 +82,28 @@ struct ModelSpec {
   bool binary_head = true;                      ///< bert: a second loss, whether two segments are in order
   std::optional<std::int64_t> decoder_layers;   ///< t5; default layers
   std::optional<std::int64_t> decoder_context;  ///< t5: tokens; default context
+  // gpt, llama; left out: the kind's own (BlockForm)
+  std::optional<std::int64_t> kv_heads;    ///< heads of keys and values; default: as many as heads
+  std::optional<std::int64_t> head_width;  ///< default width / heads
+  std::optional<std::int64_t> mlp_width;
+  std::optional<NormKind> norm;
+  std::optional<double> norm_eps;
+  std::optional<PositionKind> positions;
+  double rotary_base = 10000.0;
+  std::vector<double> rotary_scaling;  ///< Llama 3: factor, low and high frequency factor, original context
+  std::optional<bool> qkv_bias;        ///< default: as bias
+  std::optional<bool> tied_head;       ///< the head's matrix is the token embedding
   // linear, mlp
   std::int64_t inputs = 1;
   std::int64_t outputs = 1;
   std::vector<std::int64_t> hidden = {64, 64};  ///< mlp: widths of the hidden layers
-  Activation activation = Activation::relu;     ///< mlp
+  std::optional<Activation> activation;         ///< mlp, gpt, llama
   bool batch_norm = false;                      ///< mlp: between each hidden layer and its activation
-  bool bias = true;                             ///< linear, mlp
+  std::optional<bool> bias;                     ///< linear, mlp, gpt, llama; default: all but llama
   WeightInit init = WeightInit::torch;
+  std::string weights;           ///< init = "checkpoint": a folder; relative to the spec file
   std::vector<double> values;    ///< init = "values": weight row-major [outputs, inputs], then bias
-  std::optional<LossKind> loss;  ///< default: cross_entropy for gpt, bert and t5; mse otherwise
+  std::optional<LossKind> loss;  ///< default: cross_entropy for models of tokens; mse otherwise
   /// t5: number of blocks and tokens of the decoder.
   std::int64_t blocks_of_decoder() const { return decoder_layers.value_or(layers); }
   std::int64_t tokens_of_decoder() const { return decoder_context.value_or(context); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON header of a safetensors file, parsed without LibTorch: a hostile file is refused here, before any allocation.
+// JSON header of a safetensors file. A hostile file is refused here, before any allocation.
 #pragma once
 
 #include <cstdint>

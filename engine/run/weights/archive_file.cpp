@@ -1,30 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/archive_file.h"
+#include "accrue/run/weights/archive_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
-
-#include "accrue/run/base/counted.h"
 
 namespace accrue {
 namespace {
 
 constexpr const char* damaged_hint = "The file is damaged or incomplete: take another checkpoint, or copy it again.";
-
-constexpr std::array<std::pair<const char*, at::ScalarType>, 8> dtype_names{{{"BOOL", at::kBool},
-                                                                             {"U8", at::kByte},
-                                                                             {"I32", at::kInt},
-                                                                             {"I64", at::kLong},
-                                                                             {"F16", at::kHalf},
-                                                                             {"BF16", at::kBFloat16},
-                                                                             {"F32", at::kFloat},
-                                                                             {"F64", at::kDouble}}};
 
 tl::unexpected<Error> in_file(Error error, const std::string& file) {
   error.where = error.where.empty() ? file : file + ", " + error.where;
@@ -72,18 +60,6 @@ std::string data_size(std::uint64_t bytes) {
   return std::to_string(bytes) + " bytes";
 }
 
-const char* archive_dtype(at::ScalarType type) {
-  for (const auto& [name, known] : dtype_names)
-    if (known == type) return name;
-  return nullptr;
-}
-
-at::ScalarType archive_scalar_type(const std::string& dtype) {
-  for (const auto& [known, type] : dtype_names)
-    if (dtype == known) return type;
-  return at::ScalarType::Undefined;
-}
-
 Result<ArchiveFile> ArchiveFile::open(const std::filesystem::path& file) {
   ArchiveFile archive{.fd = OwnedFd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)),
                       .path = file.string(),
@@ -98,9 +74,14 @@ Result<ArchiveFile> ArchiveFile::open(const std::filesystem::path& file) {
   return archive;
 }
 
+Result<void> ArchiveFile::read_bytes(std::uint64_t offset, void* into, std::uint64_t bytes) const {
+  if (auto done = read_at(fd.get(), head.size() + offset, into, bytes); !done) return in_file(done.error(), path);
+  return {};
+}
+
 Result<void> ArchiveFile::read(const ArchiveEntry& entry, void* into) const {
   const std::uint64_t bytes = entry.end - entry.begin;
-  if (auto done = read_at(fd.get(), head.size() + entry.begin, into, bytes); !done) return in_file(done.error(), path);
+  if (auto done = read_bytes(entry.begin, into, bytes); !done) return done;
   const auto* values = static_cast<const unsigned char*>(into);
   if (entry.dtype == "BOOL" && std::any_of(values, values + bytes, [](unsigned char value) { return value > 1; }))
     return in_file(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A state machine over nlohmann's SAX events: no document tree is built, repeated keys are seen (a tree would hide
 // them), and every number is checked as it arrives. Cost: one pass over at most 8 MB.
-#include "checkpoint/tensor_archive_header.h"
+#include "accrue/run/weights/archive_header.h"
 
 #include <algorithm>
 #include <array>

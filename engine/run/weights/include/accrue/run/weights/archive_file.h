@@ -2,8 +2,6 @@
 // An open safetensors file: its checked header, and its tensors, read one by one into existing memory.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -11,17 +9,12 @@
 
 #include "accrue/run/base/owned_fd.h"
 #include "accrue/run/base/result.h"
-#include "checkpoint/tensor_archive_header.h"
+#include "accrue/run/weights/archive_header.h"
 
 namespace accrue {
 
 /// "9 bytes", for messages.
 std::string data_size(std::uint64_t bytes);
-
-/// Returns the format's name of a type, null if it has none; the second function converts back, Undefined for an
-/// unknown name.
-const char* archive_dtype(at::ScalarType type);
-at::ScalarType archive_scalar_type(const std::string& dtype);
 
 struct ArchiveFile {
   OwnedFd fd;
@@ -34,6 +27,8 @@ struct ArchiveFile {
   /// Reads a tensor's bytes into memory of that size. Errors (protocol): the file is too short, or a BOOL is neither 0
   /// nor 1; (disk).
   Result<void> read(const ArchiveEntry& entry, void* into) const;
+  /// Reads bytes from a place after the header. Errors: as read().
+  Result<void> read_bytes(std::uint64_t offset, void* into, std::uint64_t bytes) const;
 };
 
 }  // namespace accrue

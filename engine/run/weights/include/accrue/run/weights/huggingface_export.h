@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run's final weights in Hugging Face's layout, which transformers opens with from_pretrained.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "accrue/run/base/result.h"
+
+namespace accrue {
+
+struct HuggingFaceExport {
+  std::vector<std::filesystem::path> files;  ///< in the order in which they were written
+  std::uint64_t bytes = 0;                   ///< of all tensors
+};
+
+/// Writes config.json, generation_config.json and model.safetensors, which is cut into files of at most
+/// `most_file_bytes` with an index beside them, into a new folder. The numbers stay as they are, in the model's type.
+/// Errors (config): no such model in transformers, `out` is there already; (data): the run has no final weights;
+/// (disk). On an error nothing is left behind.
+Result<HuggingFaceExport> export_huggingface(const std::filesystem::path& run_dir, const std::filesystem::path& out,
+                                             std::uint64_t most_file_bytes = std::uint64_t{5'000'000'000});
+
+}  // namespace accrue

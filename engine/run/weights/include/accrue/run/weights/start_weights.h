@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// model.init = "checkpoint": the folder that model.weights names, its model, and what of it a spec must not contradict.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "accrue/run/base/result.h"
+#include "accrue/run/fields/findings.h"
+#include "accrue/run/fields/spec.h"
+#include "accrue/run/weights/weight_names.h"
+#include "accrue/run/weights/weights_folder.h"
+
+namespace accrue {
+
+struct StartWeights {
+  WeightsFolder folder;
+  WeightNames names = WeightNames::accrue;
+
+  /// Takes Hugging Face's folders by their config.json, and a run's folder or its final weights. Errors (data).
+  static Result<StartWeights> open(const std::filesystem::path& folder);
+  /// Their tensor of this name, with or without the prefix of the whole model ("transformer.", "model.").
+  const WeightsFolder::Place* find(const std::string& tensor) const;
+};
+
+struct SpecWithWeights {
+  RunSpec spec;  ///< with the keys that the weights set, and model.weights as an absolute path
+  std::vector<Finding> findings;
+};
+
+/// Fills the model's keys from the folder. Findings: a key that is set otherwise, a tensor that is missing, misshapen
+/// or no part of the model, a folder that cannot be read. Specs that start otherwise are returned as they are.
+SpecWithWeights with_weights(const RunSpec& spec, const std::filesystem::path& base_dir);
+
+}  // namespace accrue

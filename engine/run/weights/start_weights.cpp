@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accrue/run/weights/start_weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "accrue/run/fields/block_form.h"
+#include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/weights/huggingface_config.h"
+
+namespace accrue {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What the weights say of a model, whoever wrote them.
+struct SavedModel {
+  ModelSpec model;
+  std::vector<std::string> keys;
+  std::int64_t positions = 0;  ///< 0: any number
+  std::optional<std::int64_t> window;
+};
+
+/// The run folder that a folder of weights belongs to; empty if it belongs to none.
+fs::path run_of(const fs::path& folder) {
+  std::error_code ignored;
+  for (const fs::path& each : {folder, folder.parent_path()})
+    if (fs::exists(each / "spec.toml", ignored)) return each;
+  return {};
+}
+
+/// Keys of [model] that are a choice of each training, not a property of the weights.
+bool is_free(std::string_view key) {
+  constexpr std::string_view free[] = {"model.init",    "model.values",  "model.weights",
+                                       "model.dropout", "model.context", "model.label_smoothing",
+                                       "model.dtype",   "model.loss",    "model.decoder_context"};
+  return std::ranges::find(free, key) != std::end(free);
+}
+
+Result<SavedModel> model_of(const StartWeights& weights) {
+  SavedModel saved;
+  if (weights.names != WeightNames::accrue) {
+    const std::string file = (weights.folder.folder / "config.json").string();
+    auto config = read_huggingface_config(weights.folder.config, file);
+    if (!config) return tl::unexpected(config.error());
+    return SavedModel{std::move(config->model), std::move(config->keys), config->positions, config->window};
+  }
+  const fs::path file = run_of(weights.folder.folder) / "spec.toml";
+  const SpecReading reading = read_spec(file);
+  if (!reading.ok()) return fail(ErrorCode::data, reading.findings.front().text(), file.string());
+  saved.model = reading.spec.model;
+  for (const SpecField& field : spec_fields())
+    if (field.section() == "model" && !is_free(field.key)) saved.keys.emplace_back(field.key);
+  if (block_form(saved.model).positions == PositionKind::learned) saved.positions = saved.model.context;
+  return saved;
+}
+
+Finding about(std::string key, std::string message, std::string found = {}, std::string expected = {},
+              std::optional<std::string> fix = {}) {
+  return {.key = std::move(key),
+          .message = std::move(message),
+          .found = std::move(found),
+          .expected = std::move(expected),
+          .fix_value = std::move(fix)};
+}
+
+/// Sets what the weights say, unless the spec says something else.
+void fill(const SavedModel& saved, SpecWithWeights& result) {
+  RunSpec theirs;
+  theirs.model = saved.model;
+  const RunSpec untouched;
+  for (const std::string& key : saved.keys) {
+    const SpecField& field = *find_field(key);
+    const SpecValue mine = field.get(result.spec), wanted = field.get(theirs);
+    if (mine == wanted) continue;
+    if (mine == field.get(untouched)) {
+      field.set(result.spec, wanted);
+      continue;
+    }
+    const std::string value = format_value(wanted);
+    result.findings.push_back(about(key, "is not what the weights were trained with", format_value(mine),
+                                    value.empty() ? "the key left out" : value, value));
+  }
+  const std::int64_t context = result.spec.model.context;
+  if (saved.positions > 0 && context > saved.positions)
+    result.findings.push_back(about("model.context", "is longer than the texts that the weights were trained with",
+                                    fmt::format("{}", context), fmt::format("at most {}", saved.positions),
+                                    fmt::format("{}", saved.positions)));
+  if (saved.positions > context && block_form(result.spec.model).positions == PositionKind::learned) {
+    result.findings.push_back(about("model.context", fmt::format("leaves out the weights' positions from {} to {}: the "
+                                                                 "model that is saved has none for them",
+                                                                 context, saved.positions - 1)));
+    result.findings.back().severity = Severity::note;
+  }
+  if (saved.window && context > *saved.window)
+    result.findings.push_back(
+        about("model.context", "is longer than the window in which the model's tokens see each other",
+              fmt::format("{}", context), fmt::format("at most {}", *saved.window), fmt::format("{}", *saved.window)));
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+/// Tensors that are in such files without being parameters.
+bool is_ignored(std::string_view name, const ModelSpec& model) {
+  for (const std::string_view ending : {".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq"})
+    if (name.ends_with(ending)) return true;
+  return name == "lm_head.weight" && block_form(model).tied_head;
+}
+
+/// The first three of several names, and how many there are.
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t shown = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), shown); ++i)
+    text += (i > 0 ? ", " : "") + printable_name(names[i]);
+  return names.size() > shown ? fmt::format("{} and {} more", text, names.size() - shown) : text;
+}
+
+void check_tensors(const StartWeights& weights, const ModelSpec& model, std::vector<Finding>& findings) {
+  std::vector<std::string> missing, extra, misshapen;
+  std::set<std::string> used;
+  std::string first_shape;
+  for (const NeededTensor& needed : needed_tensors(weights.names, model)) {
+    const WeightsFolder::Place* place = weights.find(needed.name);
+    if (place == nullptr) {
+      missing.push_back(needed.name);
+      continue;
+    }
+    const ArchiveEntry& entry = weights.folder.files[place->file].header.entries[place->entry];
+    used.insert(entry.name);
+    const bool floats = entry.dtype.find('F') != std::string::npos;
+    bool fits = floats && entry.shape.size() == needed.shape.size();
+    for (std::size_t dim = 0; fits && dim < entry.shape.size(); ++dim)
+      fits = entry.shape[dim] == needed.shape[dim] ||
+             (dim == 0 && needed.more_rows && entry.shape[dim] > needed.shape[dim]);
+    if (fits) continue;
+    if (misshapen.empty())
+      first_shape = fmt::format("{} {} instead of {}", entry.dtype, shape_text(entry.shape), shape_text(needed.shape));
+    misshapen.push_back(needed.name);
+  }
+  for (const auto& [name, place] : weights.folder.tensors)
+    if (!used.contains(name) && !is_ignored(name, model)) extra.push_back(name);
+  if (!missing.empty()) findings.push_back(about("model.weights", "have no tensor for " + some_of(missing)));
+  if (!misshapen.empty())
+    findings.push_back(about("model.weights", "have another shape: " + some_of(misshapen), first_shape));
+  if (!extra.empty())
+    findings.push_back(about("model.weights", "have what is no part of the model: " + some_of(extra)));
+}
+
+}  // namespace
+
+Result<StartWeights> StartWeights::open(const fs::path& folder) {
+  std::error_code ignored;
+  const bool run = fs::exists(folder / "spec.toml", ignored) && !fs::exists(folder / "config.json", ignored);
+  auto opened = WeightsFolder::open(run ? folder / "final" : folder);
+  if (!opened) return tl::unexpected(opened.error());
+  StartWeights weights{.folder = std::move(*opened)};
+  if (weights.folder.config.empty()) {
+    if (run_of(weights.folder.folder).empty())
+      return fail(ErrorCode::data, "there is no config.json, which says what model the weights are of", folder.string(),
+                  "Name a folder in Hugging Face's layout, or the folder of a run.");
+    return weights;
+  }
+  const auto config = read_huggingface_config(weights.folder.config, (weights.folder.folder / "config.json").string());
+  if (!config) return tl::unexpected(config.error());
+  weights.names = config->names;
+  return weights;
+}
+
+const WeightsFolder::Place* StartWeights::find(const std::string& tensor) const {
+  const auto& tensors = folder.tensors;
+  auto found = tensors.find(tensor);
+  for (const std::string_view prefix : {"transformer.", "model."})
+    if (found == tensors.end() && tensor.starts_with(prefix)) found = tensors.find(tensor.substr(prefix.size()));
+  return found == tensors.end() ? nullptr : &found->second;
+}
+
+SpecWithWeights with_weights(const RunSpec& spec, const fs::path& base_dir) {
+  SpecWithWeights result{.spec = spec, .findings = {}};
+  if (spec.model.init != WeightInit::checkpoint) return result;
+  if (spec.model.weights.empty()) {
+    result.findings.push_back(about("model.weights", "names no folder, and model.init is \"checkpoint\""));
+    return result;
+  }
+  const fs::path folder = (base_dir / spec.model.weights).lexically_normal();
+  const auto refuse = [&result](const Error& error) {
+    std::string hint = error.hint;
+    if (!hint.empty()) hint = "; " + std::string(1, static_cast<char>(hint.front() | 0x20)) + hint.substr(1);
+    if (hint.ends_with('.')) hint.pop_back();
+    result.findings.push_back(about("model.weights", error.message + hint, error.where));
+  };
+  const auto weights = StartWeights::open(folder);
+  if (!weights) {
+    refuse(weights.error());
+    return result;
+  }
+  const auto saved = model_of(*weights);
+  if (!saved) {
+    refuse(saved.error());
+    return result;
+  }
+  fill(*saved, result);
+  std::error_code ignored;
+  result.spec.model.weights = fs::absolute(folder, ignored).string();
+  if (!has_errors(result.findings)) check_tensors(*weights, result.spec.model, result.findings);
+  return result;
+}
+
+}  // namespace accrue

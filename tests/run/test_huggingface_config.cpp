@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// config.json of transformers: the keys that follow, what is refused, and what is written. Names and defaults are those
+// of transformers 5.17.
+#include <QTest>
+
+#include "accrue/run/fields/block_form.h"
+#include "accrue/run/weights/huggingface_config.h"
+#include "support/table.h"
+#include "support/test_program.h"
+
+namespace test_huggingface_config {
+
+using namespace accrue;
+using accrue::test::current_row;
+using accrue::test::Rows;
+
+namespace {
+
+const std::string sizes =
+    R"("hidden_size":64,"num_hidden_layers":2,"num_attention_heads":8,"vocab_size":99,"intermediate_size":96)";
+
+std::string llama(const std::string& more) {
+  return R"({"model_type":"llama",)" + sizes + (more.empty() ? "" : ",") + more + "}";
+}
+
+}  // namespace
+
+class TestHuggingfaceConfig : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void a_gpt2_of_defaults_is_the_smallest_gpt2() {
+    const auto read = read_huggingface_config(R"({"model_type":"gpt2"})", "config.json");
+    QVERIFY2(read.has_value(), read ? "" : read.error().text().c_str());
+    const ModelSpec expected{.kind = ModelKind::gpt, .layers = 12, .width = 768, .heads = 12, .vocabulary = 50257};
+    QVERIFY(read->model == expected);
+    QVERIFY(is_gpt2_form(block_form(read->model)));
+    QCOMPARE(read->positions, std::int64_t{1024});
+  }
+
+  void settings_become_keys_data() {
+    const Rows<QString, QString> row;
+    row("as many key heads as heads", "", "kv 8 head 8 eps 1e-06 base 10000 bias 0 0 tied 0");
+    row("groups", R"("num_key_value_heads":2,"rms_norm_eps":1e-05)",
+        "kv 2 head 8 eps 1e-05 base 10000 bias 0 0 tied 0");
+    row("a head of its own width", R"("head_dim":16)", "kv 8 head 16 eps 1e-06 base 10000 bias 0 0 tied 0");
+    row("biases and a tied head", R"("attention_bias":true,"mlp_bias":true,"tie_word_embeddings":true)",
+        "kv 8 head 8 eps 1e-06 base 10000 bias 1 1 tied 1");
+    row("rotary positions as transformers 4 says them", R"("rope_theta":500000.0,"rope_scaling":null)",
+        "kv 8 head 8 eps 1e-06 base 500000 bias 0 0 tied 0");
+    row("and as transformers 5 does", R"("rope_parameters":{"rope_theta":500000.0,"rope_type":"default"})",
+        "kv 8 head 8 eps 1e-06 base 500000 bias 0 0 tied 0");
+    row("Llama 3's scaling",
+        R"("rope_theta":5e5,"rope_scaling":{"rope_type":"llama3","factor":8.0,"low_freq_factor":1.0,)"
+        R"("high_freq_factor":4.0,"original_max_position_embeddings":8192})",
+        "kv 8 head 8 eps 1e-06 base 500000 bias 0 0 tied 0 scaled 8 1 4 8192");
+  }
+  void settings_become_keys() {
+    const auto [more, expected] = current_row<QString, QString>();
+    const auto read = read_huggingface_config(llama(more.toStdString()), "config.json");
+    QVERIFY2(read.has_value(), read ? "" : read.error().text().c_str());
+    const BlockForm form = block_form(read->model);
+    QString got = QStringLiteral("kv %1 head %2 eps %3 base %4 bias %5 %6 tied %7")
+                      .arg(form.kv_heads)
+                      .arg(form.head_width)
+                      .arg(form.norm_eps)
+                      .arg(read->model.rotary_base)
+                      .arg(form.bias)
+                      .arg(form.qkv_bias)
+                      .arg(form.tied_head);
+    if (!read->model.rotary_scaling.empty()) got += QStringLiteral(" scaled");
+    for (const double each : read->model.rotary_scaling) got += QStringLiteral(" %1").arg(each);
+    QCOMPARE(got, expected);
+  }
+
+  void what_no_block_has_is_refused_by_name_data() {
+    const Rows<QString, QString> row;
+    const auto said = [&row](const char* name, const std::string& config, const char* message) {
+      row(name, QString::fromStdString(config), message);
+    };
+    said("no JSON", "{", "this is no JSON object");
+    said("a list", "[]", "this is no JSON object");
+    said("no type", "{}", "there is no model_type");
+    said("another type", R"({"model_type":"mamba"})", "model_type is \"mamba\"");
+    said("a missing size", R"({"model_type":"llama"})", "there is no num_hidden_layers");
+    said("a size that is a text", R"({"model_type":"gpt2","n_layer":"12"})", "n_layer is not a whole number");
+    said("a size below zero", R"({"model_type":"gpt2","n_layer":-1})", "n_layer is not a whole number");
+    said("a size beyond any", R"({"model_type":"gpt2","n_layer":1e300})", "n_layer is not a whole number");
+    said("no layers", R"({"model_type":"gpt2","n_layer":0})", "model.layers");
+    said("another activation", llama(R"("hidden_act":"gelu")"), "hidden_act is \"gelu\"");
+    said("half of the biases", llama(R"("attention_bias":true)"), "attention_bias and mlp_bias differ");
+    said("other rotary positions", llama(R"("rope_scaling":{"type":"yarn","factor":2.0})"),
+         "rotary positions of type \"yarn\"");
+    said("scores by layer", R"({"model_type":"gpt2","scale_attn_by_inverse_layer_idx":true})",
+         "scale_attn_by_inverse_layer_idx = true");
+  }
+  void what_no_block_has_is_refused_by_name() {
+    const auto [config, message] = current_row<QString, QString>();
+    const auto read = read_huggingface_config(config.toStdString(), "DIR/config.json");
+    QVERIFY(!read.has_value());
+    QCOMPARE(read.error().code, ErrorCode::data);
+    const QString text = QString::fromStdString(read.error().text());
+    QVERIFY2(text.contains(message) && text.contains(QStringLiteral("DIR/config.json")), qPrintable(text));
+  }
+
+  void what_is_written_is_read_again_data() {
+    const Rows<QString> row;
+    for (const char* each : {"gpt2", "llama", "grouped", "qwen2", "scaled", "tied"}) row(each, each);
+  }
+  void what_is_written_is_read_again() {
+    const auto [name] = current_row<QString>();
+    ModelSpec model{.kind = name == QStringLiteral("gpt2") ? ModelKind::gpt : ModelKind::llama,
+                    .layers = 3,
+                    .width = 32,
+                    .heads = 4,
+                    .context = 20,
+                    .vocabulary = 77};
+    if (name == QStringLiteral("grouped")) model.kv_heads = 2;
+    if (name == QStringLiteral("qwen2")) model.qkv_bias = true;
+    if (name == QStringLiteral("scaled")) model.rotary_scaling = {8, 1, 4, 16};
+    if (name == QStringLiteral("tied")) model.tied_head = true;
+    const auto text = write_huggingface_config(model);
+    QVERIFY2(text.has_value(), text ? "" : text.error().text().c_str());
+    const auto read = read_huggingface_config(*text, "config.json");
+    QVERIFY2(read.has_value(), read ? "" : read.error().text().c_str());
+    QVERIFY(block_form(read->model) == block_form(model));
+    QCOMPARE(read->model.layers, model.layers);
+    QCOMPARE(read->model.vocabulary, model.vocabulary);
+    QCOMPARE(read->positions, model.context);
+    QVERIFY(read->model.rotary_scaling == model.rotary_scaling);
+  }
+
+  void a_form_that_transformers_lacks_is_not_written() {
+    ModelSpec model{.kind = ModelKind::gpt};
+    model.positions = PositionKind::rotary;
+    const auto text = write_huggingface_config(model);
+    QVERIFY(!text.has_value());
+    QVERIFY(text.error().message.find("model.norm and model.positions") != std::string::npos);
+  }
+};
+
+ACCRUE_TEST_MAIN(TestHuggingfaceConfig)
+
+}  // namespace test_huggingface_config
+#include "test_huggingface_config.moc"

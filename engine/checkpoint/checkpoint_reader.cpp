@@ -15,9 +15,9 @@
 
 #include "accrue/run/base/number_text.h"
 #include "accrue/run/weights/archive_file.h"
+#include "checkpoint/archive_types.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/shard_file.h"
-#include "checkpoint/archive_types.h"
 
 namespace accrue {
 namespace {

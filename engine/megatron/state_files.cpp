@@ -27,8 +27,8 @@
 #include "accrue/run/weights/archive_file.h"
 #include "accumulation/accelerate/state_folder.h"
 #include "accumulation/optimizer_state.h"
-#include "megatron/accelerator_impl.h"
 #include "checkpoint/archive_types.h"
+#include "megatron/accelerator_impl.h"
 
 namespace accrue::megatron {
 namespace {

@@ -21,6 +21,7 @@
 #include "setup/window_preview.h"
 #include "support/table.h"
 #include "support/test_program.h"
+#include "support/zero_weights.h"
 #include "widgets/fold_button.h"
 #include "widgets/number_edit.h"
 
@@ -59,6 +60,26 @@ class TestForm : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(line->text().contains(QStringLiteral("64 samples per update")), patience_ms);
     studio.press(Qt::Key_Z, Qt::ControlModifier);
     QTRY_COMPARE_WITH_TIMEOUT(line->text(), before, patience_ms);
+  }
+
+  void weights_to_start_from_fill_the_form() {
+    const QTemporaryDir folder;
+    test::write_zero_weights(folder.path().toStdString(),
+                             R"({"model_type":"llama","hidden_size":24,"num_hidden_layers":3,"num_attention_heads":4,)"
+                             R"("num_key_value_heads":2,"intermediate_size":32,"vocab_size":256})");
+    OpenStudio studio(RunSpec{});
+    studio.document.setField(*find_field("model.weights"), folder.path().toStdString());
+    studio.document.setField(*find_field("model.init"), std::string("checkpoint"));
+    FieldRow* layers = formOf(studio)->row(QStringLiteral("model.layers"));
+    const auto* number = qobject_cast<QAbstractSpinBox*>(layers->editorWidget());
+    QVERIFY(number);
+    QTRY_VERIFY_WITH_TIMEOUT(number->text() == QStringLiteral("3") && !number->isEnabled(), patience_ms);
+    QVERIFY(layers->isVisible());
+    QCOMPARE(studio.document.spec().model.layers, RunSpec().model.layers);  // the file stays short
+    // Without the weights the form is as it was.
+    studio.document.setField(*find_field("model.init"), std::string("torch"));
+    QTRY_VERIFY_WITH_TIMEOUT(number->text() == QString::number(RunSpec().model.layers) && number->isEnabled(),
+                             patience_ms);
   }
 
   void a_spec_that_was_opened_after_a_run_counts_no_edits() {

@@ -131,7 +131,7 @@ bool PreflightRunner::isCurrent() const {
 
 const LoweredMegatron& PreflightRunner::lowered() const {
   if (lowered_revision_ != document_->revision()) {
-    lowered_ = lower_megatron(document_->spec(), environment_of(host_), libraries_);
+    lowered_ = lower_megatron(with_keys_of(document_->spec(), spec_), environment_of(host_), libraries_);
     lowered_revision_ = document_->revision();
   }
   return lowered_;
@@ -191,9 +191,9 @@ void PreflightRunner::take(Answer answer) {
   result_ = std::move(answer.result);
   data_ = std::move(answer.data);
   sketch_ = std::move(answer.sketch);
-  spec_ = std::move(answer.spec);
-  if (libraries_ != answer.libraries) lowered_revision_.reset();
+  if (libraries_ != answer.libraries || spec_ != answer.spec) lowered_revision_.reset();
   libraries_ = std::move(answer.libraries);
+  spec_ = std::move(answer.spec);
   result_revision_ = answer.revision;
   Q_EMIT finished();
 }

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "accrue/run/base/program.h"
+#include "accrue/run/weights/start_weights.h"
 #include "document/spec_document.h"
 #include "field_row.h"
 #include "field_section.h"
@@ -218,15 +219,22 @@ void FieldForm::setLibraries(const std::vector<PluginFacts>& libraries) {
   showDocument();
 }
 
+void FieldForm::setStart(const RunSpec& filled) {
+  if (filled == start_) return;
+  start_ = filled;
+  showDocument();
+}
+
 void FieldForm::showDocument() {
   place_->hold();
-  const LoweredMegatron lowered = lower_megatron(document_->spec(), environment, libraries_);
+  const LoweredMegatron lowered = lower_megatron(with_keys_of(document_->spec(), start_), environment, libraries_);
   lowered_ = lowered.spec;
   showPlugin(lowered);
   arrange();
 }
 
-/// A field of the plug-in shows its result; a key that a field sets names it, and is edited there.
+/// A field of the plug-in shows its result; a key that a field sets names it, and is edited there. So does a key that
+/// the weights set.
 void FieldForm::showPlugin(const LoweredMegatron& lowered) {
   const RunSpec defaults;
   const auto& locked = document_->lockedKeys().why;
@@ -234,7 +242,9 @@ void FieldForm::showPlugin(const LoweredMegatron& lowered) {
     const SpecField& field = row->field();
     const bool own = field.section() == "megatron";
     const LoweredKey* setter = own ? nullptr : lowered.setter_of(field.key);
-    const bool follows = setter && field.get(document_->spec()) == field.get(defaults);
+    const bool untouched = field.get(document_->spec()) == field.get(defaults);
+    const bool of_weights = !own && !setter && untouched && field.get(lowered.spec) != field.get(defaults);
+    const bool follows = of_weights || (setter && untouched);
     row->showSpec(follows ? lowered.spec : document_->spec());
     const auto lock = locked.find(key);
     row->setFixed(follows || lock != locked.end());
@@ -248,9 +258,10 @@ void FieldForm::showPlugin(const LoweredMegatron& lowered) {
     if (effect != lowered.fields.end())
       row->setRemark(remarkText(*effect), !effect->nothing.empty());
     else
-      row->setRemark(
-          setter ? tr("Set by %1 of the Megatron-LM plug-in").arg(QString::fromStdString(setter->by)) : QString(),
-          false);
+      row->setRemark(setter       ? tr("Set by %1 of the Megatron-LM plug-in").arg(QString::fromStdString(setter->by))
+                     : of_weights ? tr("Set by the weights to start from")
+                                  : QString(),
+                     false);
   }
 }
 

@@ -32,6 +32,8 @@ class FieldForm : public QScrollArea {
   void setFindings(const std::vector<Finding>& findings);
   /// Sets the libraries with parts that the spec names; they also set keys.
   void setLibraries(const std::vector<PluginFacts>& libraries);
+  /// Sets the document's spec as the weights that it starts from fill it; the keys that they set are shown and fixed.
+  void setStart(const RunSpec& filled);
   /// Marks the fields with edits for the next run, and their sections.
   void setEditsWaiting(const std::vector<SpecDifference>& edits);
   /// Shows only fields that match the text by label, key, help or another tool's name. Empty shows all.
@@ -113,7 +115,8 @@ class FieldForm : public QScrollArea {
   std::vector<const SpecField*> only_;
   QStringList folds_before_;  ///< folding before the form was restricted
   std::vector<PluginFacts> libraries_;
-  RunSpec lowered_;                 ///< the document's spec with the keys that the Megatron-LM plug-in sets
+  RunSpec start_;
+  RunSpec lowered_;                 ///< the document's spec with the keys that weights and the Megatron-LM plug-in set
   QPointer<QWidget> focus_before_;  ///< had the focus when the form was disabled
   QPointer<QWidget> focus_meanwhile_;
 };

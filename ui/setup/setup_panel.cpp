@@ -100,6 +100,7 @@ void SetupPanel::connectSignals() {
 
 void SetupPanel::showPreflight() {
   form_->setLibraries(preflight_->libraries());
+  form_->setStart(preflight_->spec());
   form_->setFindings(preflight_->result().findings);
   arithmetic_->showResult(preflight_->result(), preflight_->sketch());
   arithmetic_->setLibrariesAtFault(!check_plugins(document_->spec().megatron, preflight_->libraries()).empty());

@@ -44,7 +44,7 @@ class Members {
     if (!json_.at(name).is_boolean()) refuse(name, "true or false");
     return json_.at(name).get<bool>();
   }
-  std::string word(std::string_view name, std::optional<std::string> otherwise = {}) const {
+  std::string word(std::string_view name, const std::optional<std::string>& otherwise = {}) const {
     if (!has(name)) return needed(name, otherwise);
     if (!json_.at(name).is_string()) refuse(name, "a text");
     return json_.at(name).get<std::string>();

@@ -215,4 +215,14 @@ SpecWithWeights with_weights(const RunSpec& spec, const fs::path& base_dir) {
   return result;
 }
 
+RunSpec with_keys_of(const RunSpec& spec, const RunSpec& filled) {
+  RunSpec result = spec;
+  if (spec.model.init != WeightInit::checkpoint || filled.model.init != WeightInit::checkpoint) return result;
+  const RunSpec untouched;
+  for (const SpecField& field : spec_fields())
+    if (field.section() == "model" && !is_free(field.key) && field.get(spec) == field.get(untouched))
+      field.set(result, field.get(filled));
+  return result;
+}
+
 }  // namespace accrue

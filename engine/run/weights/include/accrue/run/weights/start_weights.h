@@ -33,4 +33,8 @@ struct SpecWithWeights {
 /// or no part of the model, a folder that cannot be read. Specs that start otherwise are returned as they are.
 SpecWithWeights with_weights(const RunSpec& spec, const std::filesystem::path& base_dir);
 
+/// The same from an earlier answer, without reading a file: keys of the model that the spec leaves at their defaults
+/// are those of `filled`, if both start from weights.
+RunSpec with_keys_of(const RunSpec& spec, const RunSpec& filled);
+
 }  // namespace accrue

@@ -116,7 +116,9 @@ Result<ModelSpec> model_of(const fs::path& dir) {
     return fail(ErrorCode::config, reading.findings.front().text(), file.string(), "Name a run's folder.");
   if (!is_decoder_only(reading.spec.model.kind))
     return fail(ErrorCode::config, "the run trained no GPT: only a GPT continues a text", file.string());
-  return reading.spec.model;
+  ModelSpec model = reading.spec.model;
+  if (model.init == WeightInit::checkpoint) model.init = WeightInit::zeros;  // the run's own weights replace them
+  return model;
 }
 
 Result<void> load(ModelPart& model, const fs::path& file) {

@@ -45,6 +45,7 @@ void demand_own_tensors(const std::vector<at::Tensor>& copies, const std::vector
 Float64Copy::Float64Copy(Training& training) : training_(training) {
   ModelSpec model = Faults::model(training.spec());
   model.dtype = Dtype::float64;
+  if (model.init == WeightInit::checkpoint) model.init = WeightInit::zeros;  // the trained values replace them
   const RunSpec& spec = training.spec();
   part_ = training.hooks.part(model, static_cast<std::uint64_t>(spec.run.seed), {}, training.tensor, spec.parallel);
   demand_own_tensors(part_->parameters(), training.model.module().parameters());

@@ -10,6 +10,7 @@
 #include "accrue/run/facts/host_facts.h"
 #include "accrue/run/fields/block_form.h"
 #include "accrue/run/plan/overlap.h"
+#include "checkpoint/checkpoint_folders.h"
 #include "train/compute_device.h"
 #include "train/model_axis.h"
 #include "train/parameter_norms.h"
@@ -81,6 +82,15 @@ std::vector<ModelShare> shares_of(const RunSpec& spec, const Mesh& mesh) {
   return shares;
 }
 
+/// The model to build. A run that goes on takes its weights from its own checkpoint, so it does not need the folder
+/// that it started from.
+ModelSpec started(const RunOrder& order) {
+  ModelSpec model = Faults::model(order.plan.spec);
+  if (model.init != WeightInit::checkpoint || order.resume_from.empty()) return model;
+  if (const auto saved = committed_checkpoints(order.run_dir); saved && !saved->empty()) model.init = WeightInit::zeros;
+  return model;
+}
+
 std::uint64_t seed_of(const RunSpec& spec) {
   return static_cast<std::uint64_t>(spec.run.seed);
 }
@@ -103,7 +113,7 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
       model(
           Faults::model(run.plan.spec), shares_of(run.plan.spec, ranks),
           [this, &spec = run.plan.spec](const ModelShare& share) {
-            return hooks.part(Faults::model(spec), seed_of(spec), share, tensor, spec.parallel);
+            return hooks.part(started(order), seed_of(spec), share, tensor, spec.parallel);
           },
           computes_on,
           [&run](at::ScalarType own, const std::vector<ParameterShare>& shares) {

@@ -147,6 +147,30 @@ class TestEngineHost : public QObject {
     const auto run = read_run(dir);
     QCOMPARE(run->last_checkpoint, "step-" + std::to_string(run->updates));
   }
+  void an_update_means_that_all_have_joined_even_if_one_has_not_said_so() {
+    const auto dir = fresh();
+    WatchedHost host("micro_ms=10,late=1:700", dir, {.updates = 1000});
+    VERIFY_STORY(host.wait_for<Update>());
+    VERIFY_STORY(host.all_of<RankReady>().size() == 1);
+    VERIFY_STORY(host.wait_for_state("running", 0ms));
+    host.pause();
+    VERIFY_STORY(host.wait_for_state("paused"));
+    host.proceed();
+    host.checkpoint_and_stop();
+    VERIFY_STORY(host.ends("stopped", 130));
+    QCOMPARE(read_run(dir)->last_checkpoint, "step-" + std::to_string(host.end->updates));
+  }
+  void a_stop_before_all_have_said_that_they_joined_kills_no_rank_that_trains() {
+    const auto dir = fresh();
+    for (const bool saves : {false, true}) {
+      WatchedHost host("micro_ms=10,late=1:700", dir / (saves ? "saves" : "stops"), {.updates = 1000});
+      VERIFY_STORY(host.wait_for<Update>());
+      saves ? host.checkpoint_and_stop() : host.stop();
+      VERIFY_STORY(host.ends("stopped", 130));
+      QCOMPARE(host.all_of<RankReady>().size(), std::size_t{2});  // a killed rank would not have got to it
+      QCOMPARE(host.all_of<CheckpointDone>().size(), std::size_t{saves});
+    }
+  }
   void a_stop_says_what_it_still_waits_for() {
     EngineHostOptions options = fake_options();
     options.stop_grace = 400ms;

@@ -101,6 +101,7 @@ class RunSession {
   bool lets_ranks_go() const { return own_loop_ && ladder_.ending() != Ending::kill; }
   bool all_gone() const;
   std::size_t ready_count() const;
+  bool all_joined() const { return updates_came_ || ready_count() == ranks_.size(); }
   ControlAnswer answer_control(const HostCommand& command);
 
   // session_clocks.cpp: what is due
@@ -134,6 +135,7 @@ class RunSession {
   void take_event(std::size_t rank, RunEvent event, std::string_view line);
   void take_failure_report(std::size_t rank, RunEvent event);
   void note_ready(std::size_t rank);
+  void note_joining();
   void note_steps(const RunEvent& event);
   void check_updates(const Update& next);
   void check_numbering(std::size_t rank, const RunEvent& event);
@@ -187,7 +189,7 @@ class RunSession {
   Clock::time_point last_turn_{};
   std::vector<std::size_t> blamed_;  ///< ranks named in the last stall warning
   bool slow_write_told_ = false;
-  bool updates_came_ = false;
+  bool updates_came_ = false;  ///< an update proves that all ranks joined, even if word of some is still on its way
   std::optional<RunFinished> reported_end_;
 
   // The run so far.

@@ -43,7 +43,7 @@ void RunSession::forgive_gap(Clock::duration gap) {
 }
 
 void RunSession::check_join(Clock::time_point now) {
-  if (ladder_.ending() != Ending::none || ready_count() == ranks_.size() || now < join_ends_) return;
+  if (ladder_.ending() != Ending::none || all_joined() || now < join_ends_) return;
   std::vector<std::size_t> missing;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
     if (!ranks_[rank].ready) missing.push_back(rank);

@@ -109,10 +109,9 @@ Result<void> RunSession::stop() {
     return {};
   }
   blamed_.clear();
-  const bool all_joined = ready_count() == ranks_.size();
-  ladder_.stop(Clock::now(), all_joined);
+  ladder_.stop(Clock::now(), all_joined());
   set_state(RunState::stopping, fmt::format("Stopping after this {}", stretch_of(order_.plan.spec)));
-  if (all_joined) apply(agreement_.begin(HoldAgreement::Goal::stop));
+  if (all_joined()) apply(agreement_.begin(HoldAgreement::Goal::stop));
   return {};
 }
 
@@ -125,7 +124,7 @@ Result<void> RunSession::checkpoint() {
 Result<void> RunSession::checkpoint_and_stop() {
   if (ladder_.failed()) return stop();  // no rank is left to save; this cancels the restart
   if (ladder_.ending() != Ending::none) return refused("the run is ending already");
-  if (ready_count() < ranks_.size()) return stop();  // nothing has been trained yet
+  if (!all_joined()) return stop();  // nothing has been trained yet
   ladder_.save(Ending::save, Clock::now());
   set_state(RunState::stopping, "Stopping after this update, with a checkpoint");
   broadcast({RankCommandKind::checkpoint_and_stop, 0});

@@ -51,6 +51,7 @@ void RunSession::take_event(std::size_t rank, RunEvent event, std::string_view l
   const bool is_commit = std::holds_alternative<CheckpointDone>(event.body);
   if (const auto* update = std::get_if<Update>(&event.body); update != nullptr && rank == 0) {
     check_updates(*update);
+    note_joining();
     last_update_ = *update;
     last_update_->weights.clear();
   }
@@ -82,12 +83,12 @@ void RunSession::take_failure_report(std::size_t rank, RunEvent event) {
 
 void RunSession::note_ready(std::size_t rank) {
   ranks_[rank].ready = true;
-  const auto ready = ready_count();
+  note_joining();
+}
+
+void RunSession::note_joining() {
   if (state_ != RunState::starting && state_ != RunState::restarting) return;
-  if (ready < ranks_.size()) {
-    set_state(state_, fmt::format("{} of {} ranks joined", ready, ranks_.size()));
-    return;
-  }
+  if (!all_joined()) return set_state(state_, fmt::format("{} of {} ranks joined", ready_count(), ranks_.size()));
   progress_.restart(Clock::now());
   set_state(RunState::running, "Running");
   // These ranks did not receive the commands to the ranks of the failed attempt.

@@ -61,7 +61,7 @@ void RunSession::warn(std::string class_name, std::string message, std::string w
 /// finish_run() reports it.
 void RunSession::disk_trouble(const Error& error) {
   if (!folder_.disk_failed(error)) return;
-  if (ladder_.ending() == Ending::none && ready_count() < ranks_.size())
+  if (ladder_.ending() == Ending::none && !all_joined())
     return fail_run(ErrorCode::disk, error.text(), "Resume the run once its folder can be written again");
   warn("disk", error.text(), "The run is being saved and ended; resume it once its folder can be written again");
   failures_.note(ErrorCode::disk, error.text());

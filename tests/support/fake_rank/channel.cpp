@@ -24,6 +24,7 @@ constexpr int heartbeat_ms = 100;
 Channel::Channel(Settings settings) : settings_(settings), wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   seq_ = settings.first_seq;
   heartbeat_.phase = "join";
+  late_until_ns_ = accrue::monotonic_ns() + settings.late_ms * 1'000'000;
   thread_ = std::thread([this] { run(); });
 }
 
@@ -167,7 +168,7 @@ void Channel::run() {
     {
       const std::lock_guard lock(mutex_);
       if (supervisor_gone_) fds[0].fd = -1;
-      if (!outbox_.empty()) fds[0].events |= POLLOUT;
+      if (!outbox_.empty() && !is_late()) fds[0].events |= POLLOUT;
     }
     ::poll(fds, 2, heartbeat_ms);
     std::uint64_t count = 0;
@@ -185,6 +186,7 @@ void Channel::run() {
 }
 
 bool Channel::flush() {
+  if (is_late()) return false;
   while (!outbox_.empty() && !supervisor_gone_) {
     const auto count = ::send(settings_.fd, outbox_.data(), outbox_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;

@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "accrue/run/base/monotonic_clock.h"
 #include "accrue/run/events/rank_command.h"
 #include "accrue/run/events/run_event.h"
 
@@ -30,6 +31,7 @@ class Channel {
     std::int64_t first_seq = 0;
     std::int64_t origin_ns = 0;
     bool deaf = false;
+    std::int64_t late_ms = 0;  ///< nothing is sent so long
   };
   explicit Channel(Settings settings);
   /// Sends the waiting events, then closes.
@@ -60,9 +62,11 @@ class Channel {
   void obey(const accrue::RankCommand& command);
   void queue_event(accrue::EventBody body);
   bool flush();
+  bool is_late() const { return accrue::monotonic_ns() < late_until_ns_; }
 
   Settings settings_;
   int wake_fd_ = -1;
+  std::int64_t late_until_ns_ = 0;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::string outbox_;

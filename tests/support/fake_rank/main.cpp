@@ -55,9 +55,10 @@ int main(int argc, char** argv) {
   }
   auto script = fake_rank::Script::from_environment(arguments.rank);
   const auto index = static_cast<std::size_t>(arguments.rank);
+  const auto late = script.at("late", 0);
   fake_rank::Channel channel({arguments.events_fd, arguments.rank,
                               index < order->first_seq.size() ? order->first_seq[index] : 0, order->origin_ns,
-                              script.has("deaf")});
+                              script.has("deaf"), late ? std::atoll(late->value.c_str()) : 0});
   fake_rank::World world(arguments.rank, order->plan.grid.world(), arguments.store_fd);
   return fake_rank::Training(*order, arguments.rank, std::move(script), channel, world).run();
 }

@@ -10,9 +10,9 @@
 namespace fake_rank {
 namespace {
 
-constexpr std::array<std::string_view, 17> known = {
-    "micro_ms", "rate",   "join_ms", "absent",  "die",          "exit", "fail",    "stall",    "nan",
-    "flood",    "garble", "gap",     "version", "hang_on_loss", "deaf", "save_ms", "finish_ms"};
+constexpr std::array<std::string_view, 18> known = {
+    "micro_ms", "rate",  "join_ms", "late", "absent",  "die",          "exit", "fail",    "stall",
+    "nan",      "flood", "garble",  "gap",  "version", "hang_on_loss", "deaf", "save_ms", "finish_ms"};
 
 std::int64_t to_number(std::string_view text) {
   std::int64_t value = 0;

@@ -7,6 +7,7 @@
 //   join_ms=T          it takes T milliseconds to join
 //   save_ms=T          rank 0 writes T milliseconds at a checkpoint, while the others wait
 //   finish_ms=T        likewise the final model
+//   late=R:T           what rank R sends is held back for T milliseconds, while it trains
 //   absent=R           rank R never joins
 //   die=R@M:S          signal S kills rank R
 //   exit=R@M:S         rank R exits with status S

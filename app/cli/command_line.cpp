@@ -311,10 +311,11 @@ void add_records(Verbs& verbs) {
       [](const std::string& given) { return std::string(given.empty() ? "the prompt is empty" : ""); }, ""));
   generate->add_option("--tokens", text->tokens, "Tokens in place of a text: 12,7,3")->excludes(prompt);
   generate
-      ->add_option("--tokenizer", text->tokenizer,
-                   "Of the text: bpe:VOCAB.json, wordpiece:VOCAB.txt or sentencepiece:MODEL (default: that of the "
-                   "run's dataset; without one a token is a byte)")
-      ->type_name("KIND:FILE")
+      ->add_option(
+          "--tokenizer", text->tokenizer,
+          "Of the text: a tokenizer.json, bpe:VOCAB.json, wordpiece:VOCAB.txt or sentencepiece:MODEL (default: "
+          "that of the run's dataset; without one a token is a byte)")
+      ->type_name("[KIND:]FILE")
       ->needs(prompt);
   generate
       ->add_option("--length", text->length,
@@ -375,10 +376,11 @@ void add_data(CLI::App& app, int& status) {
           "under KEY (default for .jsonl, .ndjson and .json: text)")
       ->type_name("KEY");
   build
-      ->add_option("--tokenizer", built->tokenizer,
-                   "bytes (a token a byte), bpe:VOCAB.json (GPT-2's, with merges.txt beside it), wordpiece:VOCAB.txt "
-                   "(BERT's), either by tokenizer.json, or sentencepiece:MODEL")
-      ->type_name("KIND:FILE")
+      ->add_option(
+          "--tokenizer", built->tokenizer,
+          "bytes (a token a byte), a tokenizer.json or the folder that holds it, bpe:VOCAB.json (GPT-2's, with "
+          "merges.txt beside it), wordpiece:VOCAB.txt (BERT's) or sentencepiece:MODEL")
+      ->type_name("[KIND:]FILE")
       ->capture_default_str();
   build->add_flag("--keep-case", built->keep_case, "For wordpiece: letters keep their case and their accents");
   build->add_flag(

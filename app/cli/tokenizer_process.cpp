@@ -6,10 +6,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "accrue/run/base/utf8.h"
 
@@ -39,22 +42,35 @@ Result<std::string> program_path() {
   return program.string();
 }
 
+/// The kind and the file of a choice; a file without a kind, or the folder that holds it, is a tokenizer.json.
+Result<std::pair<std::string, std::string>> chosen_file(const std::string& choice) {
+  constexpr std::array kinds = {"bpe", "wordpiece", "sentencepiece", "unigram", "wordlevel", "json"};
+  const auto colon = choice.find(':');
+  if (colon != std::string::npos && colon + 1 < choice.size() &&
+      std::ranges::find(kinds, choice.substr(0, colon)) != kinds.end())
+    return std::pair(choice.substr(0, colon), choice.substr(colon + 1));
+  std::error_code error;
+  std::filesystem::path path = choice;
+  if (std::filesystem::is_directory(path, error)) path /= "tokenizer.json";
+  if (std::filesystem::exists(path, error)) return std::pair(std::string("json"), path.string());
+  return fail(
+      ErrorCode::config, fmt::format("\"{}\" is no tokenizer", choice), "--tokenizer",
+      "Give bytes, the path of a tokenizer.json or of its folder, bpe:FILE, wordpiece:FILE or sentencepiece:MODEL");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<TokenizerProcess>> TokenizerProcess::start(const std::string& choice, bool keep_case) {
-  const auto colon = choice.find(':');
-  std::string kind = choice.substr(0, colon);
-  if (colon == std::string::npos || colon + 1 == choice.size() ||
-      (kind != "bpe" && kind != "wordpiece" && kind != "sentencepiece"))
-    return fail(ErrorCode::config, fmt::format("\"{}\" is no tokenizer", choice), "--tokenizer",
-                "Give bytes, bpe:FILE, wordpiece:FILE or sentencepiece:MODEL");
-  if (keep_case && kind != "wordpiece")
+  const auto chosen = chosen_file(choice);
+  if (!chosen) return tl::unexpected(chosen.error());
+  const auto& [kind, file] = *chosen;
+  if (keep_case && kind != "wordpiece" && kind != "json")
     return fail(ErrorCode::config,
                 "applies to wordpiece only; other tokenizers keep the case that they were trained with", "--keep-case");
   auto program = program_path();
   if (!program) return tl::unexpected(program.error());
   std::unique_ptr<TokenizerProcess> process(new TokenizerProcess());
-  process->file_ = choice.substr(colon + 1);
+  process->file_ = file;
   auto socket = socket_pair("no socket can be made");
   if (!socket) return tl::unexpected(socket.error());
   // A separate group: Ctrl+C first ends the build with a checkpoint.

@@ -13,8 +13,8 @@ namespace accrue::cli {
 
 class TokenizerProcess final : public TextTokenizer {
  public:
-  /// choice: bpe:FILE, wordpiece:FILE or sentencepiece:FILE. keep_case: for a wordpiece. Errors: config for another
-  /// choice; data for a file that is not such a tokenizer; device if the program is missing; protocol.
+  /// choice: KIND:FILE, or the path of a tokenizer.json or of its folder. keep_case: for a wordpiece. Errors: config
+  /// for another choice; data for a file that is not such a tokenizer; device if the program is missing; protocol.
   static Result<std::unique_ptr<TokenizerProcess>> start(const std::string& choice, bool keep_case);
 
   const DatasetSidecar& facts() const override { return facts_; }

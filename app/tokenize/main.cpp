@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// accrue-tokenize KIND FILE [keep-case]: started by accrue-run, one for each build, with a socket as its standard input
-// and output. It answers first with a line: the facts of the tokenizer as a sidecar, or an error as JSON. A request is
-// a letter and a count in 8 bytes; the answer begins with a count in 8 bytes:
+// accrue-tokenize KIND FILE [keep-case] (open_tokenizer() has the kinds): started by accrue-run, one for each build,
+// with a socket as its standard input and output. It answers first with a line: the facts of the tokenizer as a
+// sidecar, or an error as JSON. A request is a letter and a count in 8 bytes; the answer begins with a count in 8
+// bytes:
 //   e  so many bytes of text; answered by the tokens, of 4 bytes
 //   c  the same for a text that continues the last one
 //   d  so many tokens of 4 bytes; answered by the bytes of their text
@@ -49,7 +50,7 @@ std::string as_json(const accrue::Error& error) {
 
 int main(int argc, char** argv) {
   const std::string kind = argc > 1 ? argv[1] : "";
-  if (argc < 3 || (kind != "bpe" && kind != "wordpiece" && kind != "sentencepiece")) {
+  if (argc < 3) {
     std::fputs("accrue-tokenize: it is started by accrue-run data build --tokenizer\n", stderr);
     return 2;
   }

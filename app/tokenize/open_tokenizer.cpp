@@ -42,7 +42,11 @@ Result<OpenedTokenizer> open_tokenizer(const std::string& kind, const std::files
   const auto text = read_named(file, files);
   if (!text) return tl::unexpected(text.error());
   const std::string kind_of_json = kind == "sentencepiece" ? std::string() : kind_of_tokenizer_json(*text);
-  if ((kind_of_json == "bpe" || kind_of_json == "wordpiece") && kind_of_json != kind)
+  const bool other = kind == "json" ? kind_of_json.empty() : !kind_of_json.empty() && kind_of_json != kind;
+  if (other && kind_of_json.empty())
+    return fail(ErrorCode::config, "this is no tokenizer.json", file.string(),
+                "Say what it is: bpe:VOCAB.json, wordpiece:VOCAB.txt or sentencepiece:MODEL");
+  if (other && kind_of_json != "another")
     return fail(ErrorCode::config, "the tokenizer.json is one of another kind", file.string(),
                 "Give it as " + kind_of_json + ":" + file.string());
   auto made = kind_of_json.empty() ? make_from_files(kind, file, *text, keep_case, files)

@@ -5,7 +5,7 @@
 
 #include <exception>
 
-#include "tokenizer.h"
+#include "pipeline.h"
 
 namespace accrue::tokenize {
 namespace {
@@ -15,7 +15,7 @@ class SentencePiece final : public Tokenizer {
   Result<void> read(std::string_view model) {
     if (model.starts_with('{'))
       return fail(ErrorCode::data, "this is JSON and no SentencePiece model", {},
-                  "Give the .model file, or a tokenizer.json as bpe:FILE or wordpiece:FILE");
+                  "Give the .model file as sentencepiece:FILE, and a tokenizer.json without a kind before it");
     try {  // it throws if its table of pieces cannot be built
       const auto status = processor_.LoadFromSerializedProto({model.data(), model.size()});
       if (status.ok() && processor_.GetPieceSize() > 0) return {};
@@ -42,19 +42,12 @@ class SentencePiece final : public Tokenizer {
 
   DatasetSidecar facts() const override {
     DatasetSidecar facts{.tokenizer = "sentencepiece", .files = {}, .special = {}};
+    take_special_tokens(facts, [this](const std::string& name) { return find({name}); });
     SpecialTokens& special = facts.special;
     special.vocabulary = processor_.GetPieceSize();
-    special.cls = find({"[CLS]", "<cls>", "<CLS>"});
-    special.sep = find({"[SEP]", "<sep>", "<SEP>"});
-    special.mask = find({"[MASK]", "<mask>", "<MASK>"});
     special.pad = processor_.pad_id();
     special.bos = processor_.bos_id();
     special.eos = processor_.eos_id();
-    for (int i = 0; i < 1000; ++i) {
-      const std::int64_t sentinel = find({"<extra_id_" + std::to_string(i) + ">"});
-      if (sentinel < 0) break;
-      special.sentinels.push_back(sentinel);
-    }
     if (const std::int64_t end = find({"<eod>", "<EOD>", "<|endoftext|>"}); end >= 0)
       facts.end_of_document = end;
     else if (special.eos >= 0)

@@ -1,40 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unicode.h"
 
-#include <unicode/unorm2.h>
-#include <unicode/utf16.h>
 #include <unicode/utf8.h>
 
-#include <algorithm>
-#include <limits>
-
 namespace accrue::tokenize {
-namespace {
 
-constexpr UChar32 replacement = 0xFFFD;
-
-/// Calls see(point, first byte) for each code point; a negative point is not a code point.
-template <typename See>
-void walk(std::string_view text, See see) {
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
+Text to_utf16(std::string_view text) {
+  constexpr UChar32 replacement = 0xFFFD;
+  Text wide;
+  wide.reserve(text.size());
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(text.data());
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t begin = at;
     UChar32 point = 0;
-    U8_NEXT(bytes, at, text.size(), point);
-    if (!see(point, begin)) return;
+    U8_NEXT_OR_FFFD(bytes, at, text.size(), point);
+    append_utf16(wide, point < 0 ? replacement : point);
   }
-}
-
-}  // namespace
-
-CodePoints code_points(std::string_view text) {
-  CodePoints points;
-  points.reserve(text.size());
-  walk(text, [&](UChar32 point, std::size_t) {
-    points.push_back(point < 0 ? replacement : point);
-    return true;
-  });
-  return points;
+  return wide;
 }
 
 void append_utf8(std::string& text, UChar32 point) {
@@ -44,37 +25,25 @@ void append_utf8(std::string& text, UChar32 point) {
   text.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(count));
 }
 
-CodePoints decomposed(const CodePoints& points) {
-  UErrorCode error = U_ZERO_ERROR;
-  const UNormalizer2* form = unorm2_getNFDInstance(&error);
-  if (U_FAILURE(error)) return points;
-  CodePoints result;
-  result.reserve(points.size());
-  for (const UChar32 point : points) {
-    UChar units[32];
-    error = U_ZERO_ERROR;
-    const std::int32_t count = unorm2_getDecomposition(form, point, units, std::size(units), &error);
-    if (count < 0 || U_FAILURE(error)) {
-      result.push_back(point);
-      continue;
-    }
-    for (std::int32_t at = 0; at < count;) {
-      UChar32 part = 0;
-      U16_NEXT(units, at, count, part);
-      result.push_back(part);
-    }
-  }
-  // Marks after a base are ordered by their classes.
-  for (auto at = result.begin(); at != result.end();) {
-    if (u_getCombiningClass(*at) == 0) {
-      ++at;
-      continue;
-    }
-    const auto end = std::find_if(at, result.end(), [](UChar32 point) { return u_getCombiningClass(point) == 0; });
-    std::stable_sort(at, end, [](UChar32 a, UChar32 b) { return u_getCombiningClass(a) < u_getCombiningClass(b); });
-    at = end;
-  }
-  return result;
+std::string to_utf8(std::u16string_view text) {
+  std::string bytes;
+  bytes.reserve(text.size());
+  each_point(text, [&](UChar32 point, std::size_t, std::size_t) { append_utf8(bytes, point); });
+  return bytes;
+}
+
+bool has_category(UChar32 point, std::uint32_t mask, std::uint8_t version) {
+  if ((U_GET_GC_MASK(point) & mask) == 0) return false;
+  UVersionInfo since{};
+  u_charAge(point, since);
+  return since[0] <= version;
+}
+
+bool is_punctuation(UChar32 point) {
+  if ((point >= 33 && point <= 47) || (point >= 58 && point <= 64) || (point >= 91 && point <= 96) ||
+      (point >= 123 && point <= 126))
+    return true;
+  return has_category(point, U_GC_P_MASK, 8);
 }
 
 }  // namespace accrue::tokenize

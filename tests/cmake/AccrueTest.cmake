@@ -11,7 +11,7 @@
 # One executable of several test classes, whose files t.cpp are compiled together, all or n at a time: what they share of LibTorch,
 # three seconds a file, is compiled once. Each is still a test of its own, with a process of its own: `program t [function]`; a
 # target t builds it. With a prefix, test_form.cpp is the test PREFIXform.
-set(accrue_sanitized core_data core_events core_record core_spec test_accelerate_config test_tokenizers engine_models engine_memory engine_systems engine_accelerate engine_states test_rank_channel
+set(accrue_sanitized core_data core_events core_record core_spec core_tokenizers test_accelerate_config engine_models engine_memory engine_systems engine_accelerate engine_states test_rank_channel
   ranks_parallel ranks_training ui_model_curves ui_model_runs ui_drawing ui_panels ui_whole ui_cli_options ui_program realx_studio)
 add_custom_target(sanitized)
 

@@ -93,9 +93,9 @@ DatasetSidecar sidecar_from(const Json& json) {
   whole(member(json, "accrue_dataset"), "accrue_dataset", 1, 1);
   DatasetSidecar sidecar;
   sidecar.tokenizer = text(json, "tokenizer");
-  constexpr std::array names = {"bytes", "bpe", "sentencepiece", "wordpiece"};
+  constexpr std::array names = {"bytes", "bpe", "sentencepiece", "unigram", "wordlevel", "wordpiece"};
   if (std::ranges::find(names, sidecar.tokenizer) == names.end())
-    throw Damage{"\"tokenizer\" is not bytes, bpe, sentencepiece or wordpiece"};
+    throw Damage{"\"tokenizer\" is not bytes, bpe, sentencepiece, unigram, wordlevel or wordpiece"};
   for (const Json& file : list(json, "files", 16)) {
     if (!file.is_object()) throw Damage{"\"files\" has an entry that is not an object"};
     sidecar.files.push_back({text(file, "path"), text(file, "sha256")});

@@ -21,7 +21,7 @@ struct TokenizerFile {
 };
 
 struct DatasetSidecar {
-  std::string tokenizer;             ///< bytes, bpe, sentencepiece or wordpiece
+  std::string tokenizer;             ///< bytes, bpe, sentencepiece, unigram, wordlevel or wordpiece
   std::vector<TokenizerFile> files;  ///< that it reads
   SpecialTokens special;             ///< with the size of the vocabulary
   std::optional<std::int64_t> end_of_document;

@@ -376,6 +376,11 @@ void add_data(CLI::App& app, int& status) {
           "under KEY (default for .jsonl, .ndjson and .json: text)")
       ->type_name("KEY");
   build
+      ->add_option("--prompt-key", built->prompt_key,
+                   "Each object has a prompt under KEY, before its text: the model reads it, and it has no part in the "
+                   "loss")
+      ->type_name("KEY");
+  build
       ->add_option(
           "--tokenizer", built->tokenizer,
           "bytes (a token a byte), a tokenizer.json or the folder that holds it, bpe:VOCAB.json (GPT-2's, with "

@@ -136,6 +136,16 @@ int report_dataset(Error error, const std::string& prefix) {
   return report(error);
 }
 
+Result<std::int64_t> tokens_of_prompts(const IndexedDataset& dataset) {
+  std::int64_t tokens = 0;
+  for (std::int64_t sequence = 0; sequence < dataset.sequences(); ++sequence) {
+    const auto prompt = dataset.prompt_length(sequence);
+    if (!prompt) return prompt;
+    tokens += *prompt;
+  }
+  return tokens;
+}
+
 }  // namespace
 
 int build_data(const DataBuildOptions& options) {
@@ -159,6 +169,7 @@ int build_data(const DataBuildOptions& options) {
                              .append_eod = options.append_eod,
                              .sentences = options.sentences,
                              .json_key = options.json_key,
+                             .prompt_key = options.prompt_key,
                              .tokenizer = tokenizer.get()};
   const auto built = [&request] {
     BuildBar bar;
@@ -191,6 +202,11 @@ int show_data(const DataShowOptions& options) {
                        {"documents", dataset->documents()}, {"sequences", dataset->sequences()},
                        {"tokens", dataset->tokens()},       {"shortest_sequence", *shortest},
                        {"longest_sequence", *longest}};
+  if (dataset->has_prompts()) {
+    const auto prompts = tokens_of_prompts(*dataset);
+    if (!prompts) return report(prompts.error());
+    json["prompt_tokens"] = *prompts;
+  }
   if (*sidecar) {
     auto facts = ordered_json::parse(to_json(**sidecar));
     facts.erase("accrue_dataset");

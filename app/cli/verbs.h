@@ -163,6 +163,7 @@ struct DataBuildOptions {
   std::string prefix;
   std::string documents = "file";
   std::string json_key;
+  std::string prompt_key;
   bool append_eod = false;
   std::string tokenizer = "bytes";
   bool keep_case = false;

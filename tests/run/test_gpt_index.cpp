@@ -203,6 +203,29 @@ class TestGptIndex : public QObject {
     QCOMPARE(total, missing);
     QCOMPARE(seen.size(), std::size_t{907});
   }
+  /// Tokens 10 s to 10 s + 3 are the prompt of sequence s; no others are left out.
+  void prompts_have_no_loss() {
+    const auto prefix = dir_ / "prompts";
+    auto builder = IndexedDatasetBuilder::create(prefix, DType::uint16).value();
+    for (std::int64_t s = 0; s < 20; ++s) {
+      for (std::int64_t token = 10 * s; token < 10 * s + 10; ++token) {
+        builder.append(Numbers{token}).value();
+        if (token == 10 * s + 3) builder.end_prompt();
+      }
+      builder.end_sequence().value();
+      builder.end_document().value();
+    }
+    QVERIFY(builder.finalize());
+    const auto source = std::make_shared<const IndexedDataset>(IndexedDataset::open(prefix).value());
+    const GptIndexRequest request{.sequence_length = 7, .samples = {}, .seed = 3};
+    const GptDataset cut(source, build_gpt_index(*source, {0, 20}, request).value(), request);
+    QVERIFY(cut.size() > 20);
+    for (std::int64_t i = 0; i < cut.size(); ++i) {
+      const GptItem item = cut.item(i).value();
+      for (std::size_t k = 0; k < item.labels.size(); ++k)
+        QCOMPARE(item.loss_mask[k], item.labels[k] % 10 <= 3 ? 0.0F : 1.0F);
+    }
+  }
   void labels_are_the_next_tokens_and_padding_has_no_loss() {
     GptIndexRequest request{.sequence_length = 16, .samples = {}, .seed = 11};
     request.drop_last_partial_sequence = false;

@@ -283,6 +283,29 @@ class TestIndexedCorpus : public QObject {
     QVERIFY2(QString::fromStdString(facts.error().message).contains(words), facts.error().text().c_str());
   }
 
+  /// A lost file would put the prompts into the loss, without a word.
+  void prompts_belong_to_a_dataset() {
+    std::ofstream(dir_ / "asked.jsonl") << "{\"q\": \"what is it? \", \"a\": \"it is a cat\"}\n";
+    QVERIFY(build_text_dataset(
+        {.texts = {dir_ / "asked.jsonl"}, .prefix = dir_ / "asked", .json_key = "a", .prompt_key = "q"}, {}));
+    const RunSpec asked = spec({"asked"});
+    const auto facts = scan_data(asked, dir_);
+    QVERIFY2(facts, facts ? "" : facts.error().text().c_str());
+    const std::int32_t longer = 13;
+    std::ofstream(prompts_path(dir_ / "asked"), std::ios::binary)
+        .write(reinterpret_cast<const char*>(&longer), sizeof longer);
+    QVERIFY(scan_data(asked, dir_).value().fingerprint != facts->fingerprint);
+
+    const auto refusal = [this](const RunSpec& bad) {
+      return QString::fromStdString(scan_data(bad, dir_).error().text());
+    };
+    RunSpec bert = asked;
+    bert.model.kind = ModelKind::bert;
+    QVERIFY2(refusal(bert).contains("was built with prompts, which a GPT alone leaves out"), qPrintable(refusal(bert)));
+    std::filesystem::remove(prompts_path(dir_ / "asked"));
+    QVERIFY2(refusal(asked).contains("asked.prompts is missing"), qPrintable(refusal(asked)));
+  }
+
   /// Before the start, and with the key that mends it.
   void a_bert_of_single_sentences_needs_no_second_head() {
     std::string lines;

@@ -332,6 +332,55 @@ class TestIndexedDataset : public QObject {
     QVERIFY(IndexedDatasetBuilder::resume(prefix).value().finalize());
     QCOMPARE(IndexedDataset::open(prefix).value().get(0).value(), (Tokens{1, 2}));
   }
+  /// The order of the renames: prompts, tokens, index.
+  void prompts_come_and_go_with_their_dataset() {
+    for (const bool tokens_too : {false, true}) {
+      const auto prefix = fresh();
+      {
+        auto builder = IndexedDatasetBuilder::create(prefix, DType::uint16).value();
+        for (const std::int64_t token : {1, 2}) {
+          QVERIFY(builder.append(Tokens{token}));
+          builder.end_prompt();
+          QVERIFY(builder.add_item(Tokens{3, 4}) && builder.end_document());
+        }
+        QVERIFY(builder.checkpoint("all"));
+      }
+      const auto part = [&](const char* ending) {
+        return prefix.parent_path() / ("." + prefix.filename().string() + ending);
+      };
+      std::filesystem::rename(part(".prompts.part"), prompts_path(prefix));
+      if (tokens_too) std::filesystem::rename(part(".bin.part"), bin_path(prefix));
+      auto resumed = IndexedDatasetBuilder::resume(prefix).value();
+      QVERIFY(resumed.add_item(Tokens{5}) && resumed.end_document() && resumed.finalize());
+      const auto copy = fresh();
+      auto builder = IndexedDatasetBuilder::create(copy, DType::uint16).value();
+      QVERIFY(builder.add_index(prefix) && builder.finalize());
+      for (const auto& each : {prefix, copy}) {
+        const auto dataset = IndexedDataset::open(each).value();
+        QCOMPARE((Tokens{dataset.prompt_length(0).value(), dataset.prompt_length(1).value(),
+                         dataset.prompt_length(2).value()}),
+                 (Tokens{1, 1, 0}));
+        QVERIFY(!std::filesystem::exists(part(".prompts.part")));
+      }
+    }
+  }
+  void damaged_prompts_are_refused() {
+    const auto prefix = fresh();
+    write_corpus(prefix, {3, 4});
+    const auto write = [&](const std::vector<std::int32_t>& prompts) {
+      std::ofstream(prompts_path(prefix), std::ios::binary)
+          .write(reinterpret_cast<const char*>(prompts.data()), static_cast<std::streamsize>(4 * prompts.size()));
+    };
+    write({3, 5});
+    const auto dataset = IndexedDataset::open(prefix).value();
+    QCOMPARE(dataset.prompt_length(0).value(), 3);
+    QCOMPARE(QString::fromStdString(dataset.prompt_length(1).error().message),
+             QString("gives sequence 1, of 4 tokens, a prompt of 5"));
+    write({3});
+    const Error short_file = IndexedDataset::open(prefix).error();
+    QCOMPARE(QString::fromStdString(short_file.message), QString("has 4 bytes, and 2 sequences need 8"));
+    QCOMPARE(short_file.where, prompts_path(prefix).string());
+  }
   void nothing_is_left_beside_a_dataset() {
     const auto dir = fresh();
     std::filesystem::create_directory(dir);

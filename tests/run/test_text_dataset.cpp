@@ -2,6 +2,7 @@
 // Indexed datasets from text, by the library and by `accrue-run data`.
 #include "accrue/run/data/text_dataset.h"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <QDir>
@@ -178,6 +179,38 @@ class TestTextDataset : public QObject {
     }
   }
 
+  void prompts_have_their_lengths_beside_the_dataset() {
+    const auto lines = text(
+        "{\"ask\":\"2+2=\",\"say\":\"4\"}\n\n{\"ask\":\"\",\"say\":\"hi\"}\n"
+        "{\"ask\":[\"a \",\"b \"],\"say\":[\"c\",\"d\"]}\n{\"ask\":\"\",\"say\":\"\"}\n");
+    const auto prefix = fresh();
+    TextDatasetRequest request{
+        .texts = {lines}, .prefix = prefix, .append_eod = true, .json_key = "say", .prompt_key = "ask"};
+    const auto built = build_text_dataset(request, {});
+    QVERIFY2(built, built ? "" : built.error().text().c_str());
+    QCOMPARE(documents_of(prefix), QString("2+2=4$|hi$|a b cd$"));
+    const auto dataset = IndexedDataset::open(prefix).value();
+    QCOMPARE(dataset.sequences(), 3);
+    const std::vector<std::int64_t> expected{4, 0, 4};
+    for (std::int64_t i = 0; i < 3; ++i)
+      QCOMPARE(dataset.prompt_length(i).value(), expected[static_cast<std::size_t>(i)]);
+    QVERIFY(read_sidecar(prefix).value().value().prompts);
+
+    const auto refused = [&](const char* words) {
+      request.prefix = fresh();
+      const Error error = build_text_dataset(request, {}).error();
+      QVERIFY2(error.text().find(words) != std::string::npos, error.text().c_str());
+    };
+    request.prompt_key = "query";
+    refused(":1: the object has no key \"query\", but \"ask\", \"say\"");
+    request.json_key.clear();
+    refused("only JSON lines have a key for prompts");
+    request.json_key = "say";
+    request.append_eod = false;
+    request.sentences = true;
+    refused("sentences have no prompt");
+  }
+
   void a_packed_text_is_read_as_the_text() {
     std::string words;
     for (int i = 0; i < 100'000; ++i) words += "line " + std::to_string(i) + "\n\n";
@@ -321,9 +354,26 @@ class TestTextDataset : public QObject {
       QVERIFY(!IndexedDataset::open(prefix));
     }
     QVERIFY(stops >= 2 && stops < 100);
+    QVERIFY(!IndexedDataset::open(prefix).value().has_prompts());
     QCOMPARE(read, static_cast<std::int64_t>(words.size() + 19));
     QCOMPARE(bytes_of(idx_path(prefix)), bytes_of(idx_path(whole)));
     QCOMPARE(bytes_of(bin_path(prefix)), bytes_of(bin_path(whole)));
+  }
+  void a_stopped_build_of_prompts_goes_on_to_the_same_files() {
+    std::string lines;
+    for (int i = 0; i < 40'000; ++i) lines += fmt::format("{{\"q\":\"question {}\",\"a\":\"answer\"}}\n", i);
+    const auto whole = fresh(), prefix = fresh();
+    TextDatasetRequest request{.texts = {text(lines)}, .prefix = whole, .json_key = "a", .prompt_key = "q"};
+    QVERIFY(build_text_dataset(request, {}));
+    request.prefix = prefix;
+    int stops = 0;
+    for (; stops < 100; ++stops) {
+      int parts = 0;
+      if (build_text_dataset(request, [&](const TextProgress&) { return ++parts < 2; })) break;
+    }
+    QVERIFY(stops >= 2 && stops < 100);
+    for (const auto& path : {&idx_path, &bin_path, &prompts_path})
+      QCOMPARE(bytes_of(path(prefix)), bytes_of(path(whole)));
   }
   void what_may_not_be_read_is_not_asked_to_be_written() {
     for (const int denied : {EACCES, EPERM}) {

@@ -112,6 +112,7 @@ DatasetSidecar sidecar_from(const Json& json) {
   sidecar.keep_case = json.contains("keep_case") && truth(json, "keep_case");
   sidecar.largest_token = whole(member(json, "largest_token"), "largest_token", -1, most_tokens);
   sidecar.sentences = truth(json, "sentences");
+  sidecar.prompts = json.contains("prompts") && truth(json, "prompts");
   return sidecar;
 }
 
@@ -134,6 +135,7 @@ std::string to_json(const DatasetSidecar& sidecar) {
   json["continues"] = runs_of(sidecar.special.continues);
   json["largest_token"] = sidecar.largest_token;
   json["sentences"] = sidecar.sentences;
+  if (sidecar.prompts) json["prompts"] = true;
   return json_text(json) + "\n";
 }
 

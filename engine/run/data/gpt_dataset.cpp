@@ -57,9 +57,27 @@ Result<GptItem> GptDataset::item(std::int64_t item) const {
   GptItem sample{
       .tokens = {text->begin(), text->end() - 1}, .labels = {text->begin() + 1, text->end()}, .loss_mask = {}};
   for (const std::int64_t label : sample.labels) sample.loss_mask.push_back(label == pad_ ? 0.0F : 1.0F);
+  if (auto left_out = leave_out_prompts(item, sample.loss_mask); !left_out) return tl::unexpected(left_out.error());
   std::replace(sample.tokens.begin(), sample.tokens.end(), pad_, std::int64_t{0});
   std::replace(sample.labels.begin(), sample.labels.end(), pad_, std::int64_t{0});
   return sample;
+}
+
+/// The label at a place is the token behind it.
+Result<void> GptDataset::leave_out_prompts(std::int64_t item, std::vector<float>& loss_mask) const {
+  if (!dataset_->has_prompts()) return {};
+  const auto pieces = this->pieces(item);
+  if (!pieces) return tl::unexpected(pieces.error());
+  std::int64_t token = 0;
+  for (const TextPiece& piece : *pieces) {
+    const auto prompt = dataset_->prompt_length(piece.sequence);
+    if (!prompt) return tl::unexpected(prompt.error());
+    const std::int64_t end = token + std::clamp<std::int64_t>(*prompt - piece.offset, 0, piece.length);
+    for (std::int64_t each = std::max<std::int64_t>(token, 1); each < end; ++each)
+      loss_mask[static_cast<std::size_t>(each - 1)] = 0.0F;
+    token += piece.length;
+  }
+  return {};
 }
 
 Result<GptItem> GptDataset::padding_item() const {

@@ -13,7 +13,7 @@ namespace accrue {
 namespace {
 
 constexpr std::string_view dtype_names[] = {"uint8", "int8", "int16", "int32", "int64", "float64", "float32", "uint16"};
-constexpr char build_again[] = "Build the dataset again, or copy both files again";
+constexpr char build_again[] = "Build the dataset again, or copy its files again";
 
 std::filesystem::path with_ending(const std::filesystem::path& prefix, const char* ending) {
   auto path = prefix;
@@ -50,6 +50,17 @@ std::filesystem::path bin_path(const std::filesystem::path& prefix) {
   return with_ending(prefix, ".bin");
 }
 
+std::filesystem::path prompts_path(const std::filesystem::path& prefix) {
+  return with_ending(prefix, ".prompts");
+}
+
+std::vector<std::filesystem::path> files_of_dataset(const std::filesystem::path& prefix) {
+  std::vector<std::filesystem::path> files{idx_path(prefix), bin_path(prefix)};
+  std::error_code ignored;
+  if (std::filesystem::exists(prompts_path(prefix), ignored)) files.push_back(prompts_path(prefix));
+  return files;
+}
+
 tl::unexpected<Error> IndexedDataset::damaged(std::string message) const {
   return fail(ErrorCode::protocol, std::move(message), idx_path(prefix_).string(), build_again);
 }
@@ -61,7 +72,33 @@ Result<IndexedDataset> IndexedDataset::open(const std::filesystem::path& prefix)
   if (!bin) return tl::unexpected(bin.error());
   IndexedDataset dataset(prefix, *std::move(idx), *std::move(bin));
   if (auto read = dataset.read_header(); !read) return tl::unexpected(read.error());
+  if (auto opened = dataset.open_prompts(); !opened) return tl::unexpected(opened.error());
   return dataset;
+}
+
+Result<void> IndexedDataset::open_prompts() {
+  const auto path = prompts_path(prefix_);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return {};
+  auto prompts = MappedFile::open(path);
+  if (!prompts) return tl::unexpected(prompts.error());
+  if (prompts->size() != 4 * sequences_)
+    return fail(ErrorCode::protocol,
+                fmt::format("has {}, and {} need {}", counted(prompts->size(), "byte"), counted(sequences_, "sequence"),
+                            4 * sequences_),
+                path.string(), build_again);
+  prompts_ = *std::move(prompts);
+  return {};
+}
+
+Result<std::int64_t> IndexedDataset::prompt_length(std::int64_t sequence) const {
+  const auto whole = length(sequence);
+  if (!whole || !prompts_) return whole ? Result<std::int64_t>(0) : whole;
+  const std::int64_t prompt = load<std::int32_t>(prompts_->data() + 4 * sequence);
+  if (prompt >= 0 && prompt <= *whole) return prompt;
+  return fail(ErrorCode::protocol,
+              fmt::format("gives sequence {}, of {}, a prompt of {}", sequence, counted(*whole, "token"), prompt),
+              prompts_path(prefix_).string(), build_again);
 }
 
 Result<void> IndexedDataset::read_header() {

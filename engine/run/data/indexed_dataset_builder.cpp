@@ -37,19 +37,20 @@ struct IndexedDatasetBuilder::State {
           idx(part_of(idx_path(prefix))),
           lengths(hidden(prefix, ".lengths.part")),
           documents(hidden(prefix, ".documents.part")),
+          prompts(part_of(prompts_path(prefix))),
           checkpoint(hidden(prefix, ".checkpoint.json")) {}
-    std::filesystem::path bin, idx, lengths, documents, checkpoint;
+    std::filesystem::path bin, idx, lengths, documents, prompts, checkpoint;
 
     void remove() const {
-      for (const auto& path : {bin, idx, lengths, documents, checkpoint}) ::unlink(path.c_str());
+      for (const auto& path : {bin, idx, lengths, documents, prompts, checkpoint}) ::unlink(path.c_str());
     }
-    /// Whether the tokens have their final name and the index has not: a build ended between the two renames of
+    /// Takes back the names of files that have theirs while the index has not: a build ended between the renames of
     /// finalize().
-    bool half_named(const std::filesystem::path& prefix) const {
-      return is_there(bin_path(prefix)) && !is_there(idx_path(prefix)) && !is_there(bin) && is_there(lengths);
+    void take_back(const std::filesystem::path& prefix) const {
+      if (is_there(idx_path(prefix)) || !is_there(lengths)) return;
+      for (const auto& [named, part] : {std::pair(bin_path(prefix), bin), std::pair(prompts_path(prefix), prompts)})
+        if (is_there(named) && !is_there(part)) ::rename(named.c_str(), part.c_str());
     }
-    /// Reverts the rename of the tokens.
-    void take_back(const std::filesystem::path& prefix) const { ::rename(bin_path(prefix).c_str(), bin.c_str()); }
 
    private:
     static std::filesystem::path hidden(const std::filesystem::path& prefix, const char* ending) {
@@ -60,8 +61,10 @@ struct IndexedDatasetBuilder::State {
   std::filesystem::path prefix;
   Files files;
   DType dtype;
-  PartFile bin, lengths, documents;
+  PartFile bin, lengths, documents, prompts;
   std::int64_t open_tokens = 0;
+  std::int64_t prompt_tokens = 0;  ///< of the open sequence
+  bool has_prompts = false;
   std::string place;
   std::int64_t documented = 0;  ///< sequences in finished documents
 
@@ -88,25 +91,28 @@ Result<IndexedDatasetBuilder> IndexedDatasetBuilder::create(const std::filesyste
     files.remove();  // of a build that was killed after its dataset was complete
     return taken(idx_path(prefix));
   }
-  if (files.half_named(prefix)) files.take_back(prefix);
-  if (is_there(bin_path(prefix))) return taken(bin_path(prefix));
+  files.take_back(prefix);
+  for (const auto& path : {bin_path(prefix), prompts_path(prefix)})
+    if (is_there(path)) return taken(path);
   auto bin = PartFile::create(files.bin);
   if (!bin) return tl::unexpected(bin.error());
   ::unlink(files.checkpoint.c_str());
   auto lengths = PartFile::create(files.lengths);
   auto documents = PartFile::create(files.documents);
-  if (!lengths || !documents) {
+  auto prompts = PartFile::create(files.prompts);
+  for (const auto* file : {&lengths, &documents, &prompts}) {
+    if (*file) continue;
     files.remove();
-    return tl::unexpected(lengths ? documents.error() : lengths.error());
+    return tl::unexpected(file->error());
   }
-  return IndexedDatasetBuilder(std::unique_ptr<State>(
-      new State{prefix, files, dtype, *std::move(bin), *std::move(lengths), *std::move(documents)}));
+  return IndexedDatasetBuilder(std::unique_ptr<State>(new State{
+      prefix, files, dtype, *std::move(bin), *std::move(lengths), *std::move(documents), *std::move(prompts)}));
 }
 
 Result<IndexedDatasetBuilder> IndexedDatasetBuilder::resume(const std::filesystem::path& prefix) {
   if (is_there(idx_path(prefix))) return taken(idx_path(prefix));
   const State::Files files(prefix);
-  if (files.half_named(prefix)) files.take_back(prefix);
+  files.take_back(prefix);
   const auto text = read_file(files.checkpoint, 1 << 20);
   if (!text) return tl::unexpected(text.error());
   const auto json = parse_json(*text);
@@ -119,8 +125,10 @@ Result<IndexedDatasetBuilder> IndexedDatasetBuilder::resume(const std::filesyste
   const bool readable = json.is_object() && json.contains("place") && json["place"].is_string();
   const std::int64_t code = readable ? number("dtype") : -1, tokens = readable ? number("tokens") : -1,
                      open = readable ? number("open_tokens") : -1, sequences = readable ? number("sequences") : -1,
-                     documents = readable ? number("documents") : -1, documented = readable ? number("documented") : -1;
-  if (code < 1 || code > 8 || tokens < open || open < 0 || documented > sequences || documented < 0 || documents < 0)
+                     documents = readable ? number("documents") : -1, documented = readable ? number("documented") : -1,
+                     prompt = readable ? number("prompt_tokens") : -1;
+  if (prompt < 0 || prompt > open || code < 1 || code > 8 || tokens < open || open < 0 || documented > sequences ||
+      documented < 0 || documents < 0)
     return fail(ErrorCode::protocol, "is damaged", files.checkpoint.string(), "Remove the file and begin again");
   const auto dtype = static_cast<DType>(code);
   auto bin = PartFile::reopen(files.bin, tokens * item_size(dtype));
@@ -129,8 +137,11 @@ Result<IndexedDatasetBuilder> IndexedDatasetBuilder::resume(const std::filesyste
   if (!lengths) return tl::unexpected(lengths.error());
   auto ends = PartFile::reopen(files.documents, 8 * documents);
   if (!ends) return tl::unexpected(ends.error());
-  auto state = std::unique_ptr<State>(new State{prefix, files, dtype, *std::move(bin), *std::move(lengths),
-                                                *std::move(ends), open, json["place"].get<std::string>(), documented});
+  auto prompts = PartFile::reopen(files.prompts, 4 * sequences);
+  if (!prompts) return tl::unexpected(prompts.error());
+  auto state = std::unique_ptr<State>(
+      new State{prefix, files, dtype, *std::move(bin), *std::move(lengths), *std::move(ends), *std::move(prompts), open,
+                prompt, json.value("has_prompts", Json()) == true, json["place"].get<std::string>(), documented});
   return IndexedDatasetBuilder(std::move(state));
 }
 
@@ -161,8 +172,15 @@ Result<void> IndexedDatasetBuilder::append_bytes(std::span<const std::byte> toke
   return state_->bin.append_values(tokens);
 }
 
+void IndexedDatasetBuilder::end_prompt() {
+  state_->prompt_tokens = state_->open_tokens;
+  state_->has_prompts = true;
+}
+
 Result<void> IndexedDatasetBuilder::end_sequence() {
   const auto length = static_cast<std::int32_t>(std::exchange(state_->open_tokens, 0));
+  const auto prompt = static_cast<std::int32_t>(std::exchange(state_->prompt_tokens, 0));
+  if (auto written = state_->prompts.append_values(std::span(&prompt, 1)); !written) return written;
   return state_->lengths.append_values(std::span(&length, 1));
 }
 
@@ -191,7 +209,11 @@ Result<void> IndexedDatasetBuilder::add_index(const std::filesystem::path& prefi
     for (std::int64_t sequence = range->begin; sequence < range->end; ++sequence) {
       const auto tokens = other->bytes(sequence);
       if (!tokens) return tl::unexpected(tokens.error());
+      const auto prompt = other->prompt_length(sequence);
+      if (!prompt) return tl::unexpected(prompt.error());
       if (auto appended = append_bytes(*tokens); !appended) return appended;
+      state_->prompt_tokens = *prompt;
+      state_->has_prompts |= other->has_prompts();
       if (auto ended = end_sequence(); !ended) return ended;
     }
     if (auto ended = end_document(); !ended) return ended;
@@ -200,7 +222,7 @@ Result<void> IndexedDatasetBuilder::add_index(const std::filesystem::path& prefi
 }
 
 Result<void> IndexedDatasetBuilder::checkpoint(const std::string& place) {
-  for (PartFile* file : {&state_->bin, &state_->lengths, &state_->documents})
+  for (PartFile* file : {&state_->bin, &state_->lengths, &state_->documents, &state_->prompts})
     if (auto synced = file->sync(); !synced) return synced;
   const Json json = {{"dtype", static_cast<int>(dtype())},
                      {"tokens", tokens()},
@@ -208,6 +230,8 @@ Result<void> IndexedDatasetBuilder::checkpoint(const std::string& place) {
                      {"sequences", sequences()},
                      {"documents", documents()},
                      {"documented", state_->documented},
+                     {"prompt_tokens", state_->prompt_tokens},
+                     {"has_prompts", state_->has_prompts},
                      {"place", place}};
   return write_file(state_->files.checkpoint, json_ascii(json));
 }
@@ -239,6 +263,8 @@ Result<void> IndexedDatasetBuilder::State::write_index() {
   if (auto written = idx->append_values(std::span(&first, 1)); !written) return written;
   if (auto copied = documents.read_all(as_it_is); !copied) return copied;
   if (auto synced = idx->sync(); !synced) return synced;
+  if (has_prompts)
+    if (auto named = prompts.commit(prompts_path(prefix)); !named) return named;
   if (auto named = bin.commit(bin_path(prefix)); !named) return named;
   if (auto named = idx->commit(idx_path(prefix)); !named) return named;
   const std::filesystem::path folder = prefix.parent_path();
@@ -255,10 +281,10 @@ Result<void> IndexedDatasetBuilder::finalize() {
     files.remove();
     return {};
   }
-  // No half of a dataset obstructs the next try.
+  // No part of a dataset obstructs the next try.
   ::unlink(idx_path(state_->prefix).c_str());
   ::unlink(files.idx.c_str());
-  if (files.half_named(state_->prefix)) files.take_back(state_->prefix);
+  files.take_back(state_->prefix);
   return written;
 }
 

@@ -57,6 +57,7 @@ class TextBuild {
     facts_ = request_.tokenizer != nullptr ? request_.tokenizer->facts() : byte_tokenizer_facts(request_.sentences);
     if (request_.tokenizer != nullptr && request_.sentences) add_special_tokens(facts_);
     facts_.sentences = request_.sentences;
+    facts_.prompts = !request_.prompt_key.empty();
     if (auto checked = check_options(); !checked) return tl::unexpected(checked.error());
     if (auto looked = look_at_texts(); !looked) return tl::unexpected(looked.error());
     if (auto begun = begin(); !begun) return tl::unexpected(begun.error());
@@ -89,6 +90,12 @@ class TextBuild {
     if (request_.append_eod && !facts_.end_of_document)
       return fail(ErrorCode::config, "the tokenizer has no token that ends a document", "append_eod",
                   "Leave it out, or take another tokenizer");
+    if (!request_.prompt_key.empty() && request_.sentences)
+      return fail(ErrorCode::config, "sentences have no prompt", "--prompt-key", "Leave out the one or the other");
+    for (const auto& path : request_.texts)
+      if (!is_json(path) && !request_.prompt_key.empty())
+        return fail(ErrorCode::config, "only JSON lines have a key for prompts", "--prompt-key",
+                    "Name the key of the texts too: --json-keys KEY");
     for (const auto& path : request_.texts)
       if (is_json(path) && request_.documents != DocumentKind::file)
         return fail(ErrorCode::config, "a line of JSON is a document, so there is nothing to choose", "--documents",
@@ -119,6 +126,7 @@ class TextBuild {
               {"append_eod", request_.append_eod},
               {"sentences", request_.sentences},
               {"json_key", request_.json_key},
+              {"prompt_key", request_.prompt_key},
               {"tokenizer", sha256_hex(to_json(facts_))}};
     return {};
   }
@@ -262,15 +270,14 @@ class TextBuild {
 
   Result<void> take_json_line() {
     ++json_line_;
-    const auto texts = texts_of_json_line(std::exchange(held_, {}), json_key());
-    if (!texts) {
-      Error error = texts.error();
-      error.where = place_of_text();
-      return tl::unexpected(error);
-    }
+    const std::string line = std::exchange(held_, {});
+    const auto texts = texts_under(json_key(), line);
+    if (!texts) return tl::unexpected(texts.error());
+    if (auto taken = take_prompt(line); !taken) return taken;
     for (const std::string& text : *texts) {
       if (text.empty()) continue;
-      if (auto ended = end_sequence(); !ended) return ended;
+      if (request_.prompt_key.empty())
+        if (auto ended = end_sequence(); !ended) return ended;
       if (request_.sentences) {
         if (auto taken = take_lines(text); !taken) return taken;
         held_.clear();
@@ -281,6 +288,25 @@ class TextBuild {
         if (auto added = add(each, 0); !added) return added;
     }
     return end_document();
+  }
+
+  Result<std::vector<std::string>> texts_under(const std::string& key, const std::string& line) const {
+    auto texts = texts_of_json_line(line, key);
+    if (!texts) texts.error().where = place_of_text();
+    return texts;
+  }
+
+  /// The prompt and what follows it are one sequence; each has its own tokens.
+  Result<void> take_prompt(const std::string& line) {
+    if (request_.prompt_key.empty()) return {};
+    const auto prompts = texts_under(request_.prompt_key, line);
+    if (!prompts) return tl::unexpected(prompts.error());
+    for (const std::string& text : *prompts)
+      for (const char each : text)
+        if (auto added = add(each, 0); !added) return added;
+    if (auto encoded = encode_rest(); !encoded) return encoded;
+    builder_->end_prompt();
+    return {};
   }
 
   /// place: position in its file.

@@ -340,6 +340,14 @@ std::string tokenizer_text(const DatasetSidecar& sidecar) {
   return sidecar.tokenizer + files;
 }
 
+/// Whether a dataset has prompts.
+bool has_prompts(const RunPlan& plan) {
+  return std::ranges::any_of(plan.spec.data.paths, [&plan](const std::string& path) {
+    const auto sidecar = read_sidecar(plan.base_dir / path);
+    return sidecar && *sidecar && (*sidecar)->prompts;
+  });
+}
+
 /// Tokenizers of the datasets, each once.
 std::string tokenizers_of(const RunPlan& plan) {
   std::set<std::string> all;
@@ -375,6 +383,8 @@ void add_misleading(const RunPlan& plan, CodeTarget target, std::vector<NotCarri
     add("data.paths", fmt::format("the datasets are read, but the script has NullTokenizer, for which the vocabulary's "
                                   "last token ends a document, in place of {}",
                                   tokenizers_of(plan)));
+  if (target == CodeTarget::megatron && has_prompts(plan))
+    add("data.paths", "prompts have no part in the loss here; there they are text like any other");
   if (counts_items(plan.knobs))
     add("accumulation.dialect",
         "every micro-batch has the same weight there, whatever it holds; where all hold the same number of items that "

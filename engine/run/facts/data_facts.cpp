@@ -377,7 +377,7 @@ Result<ReadData> read_indexed(const RunSpec& spec, const std::filesystem::path& 
   std::vector<std::filesystem::path> files;
   for (const auto* names : {&spec.data.paths, &spec.data.validation_paths})
     for (const std::string& name : *names)
-      for (const auto& file : {idx_path(base_dir / name), bin_path(base_dir / name)}) files.push_back(file);
+      for (auto& file : files_of_dataset(base_dir / name)) files.push_back(std::move(file));
   auto hashed = hash_files(files, mark_of(known, 0));
   if (!hashed) return tl::unexpected(hashed.error());
   DataFacts facts;

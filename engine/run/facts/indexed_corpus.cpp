@@ -281,6 +281,19 @@ class Planner {
     return {};
   }
 
+  Result<void> check_prompts(const std::string& name, const DatasetSidecar& sidecar) const {
+    if (!sidecar.prompts) return {};
+    std::error_code ignored;
+    const auto path = prompts_path(path_of(name));
+    if (!gpt())
+      return fail(ErrorCode::data, path_of(name).string() + " was built with prompts, which a GPT alone leaves out",
+                  "data.paths", "Build the dataset without --prompt-key.");
+    if (!std::filesystem::exists(path, ignored))
+      return fail(ErrorCode::data, path.string() + " is missing: it says which tokens are prompts", "data.paths",
+                  "Copy it beside the .bin file, or build the dataset again.");
+    return {};
+  }
+
   /// A sidecar gives the largest token, so that a vocabulary that is too small is found before the start.
   Result<void> check_vocabulary() const {
     std::vector<std::string> names = spec_.data.paths;
@@ -288,6 +301,8 @@ class Planner {
     for (const std::string& name : names) {
       const auto sidecar = read_sidecar(path_of(name));
       if (!sidecar) return tl::unexpected(sidecar.error());
+      if (*sidecar)
+        if (auto checked = check_prompts(name, **sidecar); !checked) return checked;
       if (auto checked = check_sentences(name, *sidecar); !checked) return checked;
       if (!*sidecar) continue;
       // A BERT and a T5 also use the special tokens.

@@ -28,6 +28,7 @@ struct DatasetSidecar {
   bool keep_case = false;           ///< of a wordpiece: keeps upper case
   std::int64_t largest_token = -1;  ///< that occurs in the dataset; -1: unknown
   bool sentences = false;           ///< each sequence is a line of the text
+  bool prompts = false;             ///< PREFIX.prompts belongs to the dataset
   bool operator==(const DatasetSidecar&) const = default;
 };
 

@@ -21,7 +21,7 @@ struct TextPiece {
 struct GptItem {
   std::vector<std::int64_t> tokens;  ///< [sequence_length]
   std::vector<std::int64_t> labels;  ///< the token after each
-  std::vector<float> loss_mask;      ///< 0 if the label is padding, else 1
+  std::vector<float> loss_mask;      ///< 0 if the label is padding or belongs to a prompt, else 1
 };
 
 class GptDataset {
@@ -44,6 +44,8 @@ class GptDataset {
   Result<std::vector<std::int64_t>> text(std::int64_t item) const;
 
  private:
+  Result<void> leave_out_prompts(std::int64_t item, std::vector<float>& loss_mask) const;
+
   std::shared_ptr<const IndexedDataset> dataset_;
   GptIndex index_;
   GptIndexRequest request_;

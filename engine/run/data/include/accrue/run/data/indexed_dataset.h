@@ -6,6 +6,9 @@
 // Opening checks the header, both sizes and the last sequence. Every other number of the index is checked against the
 // files before use, so a damaged pair is refused or read within its bounds. Multimodal indexes, which end with a mode
 // for each sequence, are refused.
+//
+// A third file of Accrue's own, PREFIX.prompts, is there if sequences begin with a prompt, which a model reads and does
+// not learn to write: an int32 for each sequence, the tokens of its prompt.
 #pragma once
 
 #include <cstddef>
@@ -49,6 +52,9 @@ class IndexedDataset {
   DType dtype() const { return dtype_; }
   std::int64_t sequences() const { return sequences_; }
   std::int64_t documents() const { return document_entries_ - 1; }
+  bool has_prompts() const { return prompts_.has_value(); }
+  /// Tokens at the front of a sequence that belong to its prompt. Errors: protocol if the file of prompts is damaged.
+  Result<std::int64_t> prompt_length(std::int64_t sequence) const;
   /// Tokens of all sequences.
   std::int64_t tokens() const { return bin_.size() / item_size(dtype_); }
 
@@ -78,6 +84,7 @@ class IndexedDataset {
   IndexedDataset(std::filesystem::path prefix, MappedFile idx, MappedFile bin)
       : prefix_(std::move(prefix)), idx_(std::move(idx)), bin_(std::move(bin)) {}
   Result<void> read_header();
+  Result<void> open_prompts();
   tl::unexpected<Error> damaged(std::string message) const;
   Result<void> has_sequence(std::int64_t sequence) const;
   std::int64_t length_at(std::int64_t sequence) const;
@@ -87,6 +94,7 @@ class IndexedDataset {
   std::filesystem::path prefix_;
   MappedFile idx_;
   MappedFile bin_;
+  std::optional<MappedFile> prompts_;
   DType dtype_ = DType::uint8;
   std::int64_t sequences_ = 0;
   std::int64_t document_entries_ = 0;
@@ -95,5 +103,9 @@ class IndexedDataset {
 /// PREFIX.idx and PREFIX.bin.
 std::filesystem::path idx_path(const std::filesystem::path& prefix);
 std::filesystem::path bin_path(const std::filesystem::path& prefix);
+/// PREFIX.prompts, which few datasets have.
+std::filesystem::path prompts_path(const std::filesystem::path& prefix);
+/// The files of a dataset, without its sidecar. Cost: looks whether there are prompts.
+std::vector<std::filesystem::path> files_of_dataset(const std::filesystem::path& prefix);
 
 }  // namespace accrue

@@ -36,6 +36,8 @@ class IndexedDatasetBuilder {
   Result<void> append(std::span<const std::int64_t> tokens);
   /// Does the same for any dtype, with tokens as stored in the file.
   Result<void> append_bytes(std::span<const std::byte> tokens);
+  /// Declares the tokens of the open sequence so far its prompt. The dataset then has PREFIX.prompts.
+  void end_prompt();
   /// Ends the open sequence, which may be empty.
   Result<void> end_sequence();
   /// Does append() and end_sequence().
@@ -49,7 +51,7 @@ class IndexedDatasetBuilder {
   /// `place` belongs to the caller; place() returns it after resume().
   Result<void> checkpoint(const std::string& place);
   const std::string& place() const;
-  /// Makes the index and gives both files their names; after an error neither has one. Errors: data if there are no
+  /// Makes the index and gives the files their names; after an error none has one. Errors: data if there are no
   /// tokens; disk. Throws std::logic_error within a document.
   Result<void> finalize();
   /// Abandons the build and removes its files.

@@ -58,6 +58,8 @@ struct TextDatasetRequest {
   /// Key of the JSON lines that holds a document's text; a list under it gives one sequence per text. Empty: files for
   /// which holds_json_lines() is true are JSON lines, with the key "text". A document without tokens is left out.
   std::string json_key = {};
+  /// Key of a text that comes before it, and that a model reads without learning to write it. Empty: none.
+  std::string prompt_key = {};
   TextTokenizer* tokenizer = nullptr;  ///< none: bytes
   /// Tokens; a longer document becomes several sequences. An index cannot hold longer ones.
   std::int64_t longest_sequence = std::numeric_limits<std::int32_t>::max();

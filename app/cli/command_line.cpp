@@ -151,7 +151,9 @@ void add_training(Verbs& verbs) {
       ->allow_extra_args(false)
       ->needs(out);
   add_plugins(*resume, resumes->input.plugins);
-  resume->add_option("--from", resumes->checkpoint, "The checkpoint to go on from (default: the newest)")
+  resume
+      ->add_option("--from", resumes->checkpoint,
+                   "The checkpoint to go on from; \"best\" is that of checkpoint.best (default: the newest)")
       ->type_name("step-N");
   resume->footer(std::string(branch_keys_help()));
   add_run_flags(*resume, *resumes);

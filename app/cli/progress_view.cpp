@@ -83,7 +83,9 @@ void ProgressView::show(const RunEvent& event) {
     print(fmt::format("update {}: N is {} from here on", changed_steps->update, changed_steps->steps));
     planned_ = 0;  // of the previous plan
   } else if (const auto* checkpoint = std::get_if<CheckpointDone>(&event.body)) {
-    print(fmt::format("update {}: checkpoint {}", checkpoint->update, checkpoint->path));
+    const auto& best = checkpoint->best_loss;
+    print(fmt::format("update {}: checkpoint {}{}", checkpoint->update, checkpoint->path,
+                      best ? fmt::format(", the best so far: validation loss {:.6g}", *best) : ""));
   }
 }
 

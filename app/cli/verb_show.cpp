@@ -152,6 +152,8 @@ void print_text(const RunSummary& run, const RunCourse& history) {
   if (run.empty_windows > 0) line("empty", counted(run.empty_windows, "window") + " without a label");
   line("seconds", fmt::format("{:.1f}", run.seconds));
   line("checkpoint", run.last_checkpoint);
+  if (const auto& best = run.best)
+    line("best", fmt::format("{}, validation loss {:.6g}", checkpoint_name(best->mark), best->loss));
   line("weights", run.weights_sha256);
   for (const LengthChange& each : history.steps_set)
     line("N set", fmt::format("{} after update {}", each.steps, each.from));

@@ -55,7 +55,7 @@ int run_spec(const RunOptions& options);
 /// Without a folder of its own the run continues in place; with one it becomes a branch.
 struct ResumeOptions : RunOptions {
   std::string from;               ///< run, or checkpoint of a run
-  std::string checkpoint;         ///< of the run: "step-100"; empty: the newest
+  std::string checkpoint;         ///< of the run: "step-100" or "best"; empty: the newest
   std::vector<std::string> sets;  ///< for a branch
 };
 int resume_run(const ResumeOptions& options);

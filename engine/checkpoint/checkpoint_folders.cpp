@@ -14,6 +14,7 @@
 
 #include "accrue/run/base/owned_fd.h"
 #include "accrue/run/base/sync_path.h"
+#include "accrue/run/record/best_checkpoint.h"
 #include "accrue/run/record/leftovers.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/manifest.h"
@@ -38,16 +39,17 @@ std::vector<std::string> names_in(const fs::path& folder, std::error_code& error
   return names;
 }
 
-std::set<std::string> kept(const fs::path& folder, const std::vector<std::string>& newest_first, std::int64_t keep) {
+std::set<std::string> kept(const fs::path& run_dir, const std::vector<std::string>& newest_first, std::int64_t keep) {
   const auto count = static_cast<std::size_t>(std::max<std::int64_t>(keep, 2));
   std::set<std::string> names(newest_first.begin(),
                               newest_first.begin() + static_cast<std::ptrdiff_t>(std::min(count, newest_first.size())));
   for (const std::string& name : newest_first) {
-    const auto manifest = read_manifest(folder / name);
+    const auto manifest = read_manifest(checkpoints_dir(run_dir) / name);
     if (!manifest || !manifest->cursor.finite) continue;
     names.insert(name);
     break;
   }
+  if (const auto best = best_checkpoint(run_dir)) names.insert(checkpoint_name(best->mark));
   return names;
 }
 
@@ -123,7 +125,7 @@ Result<void> retain_checkpoints(const fs::path& run_dir, std::int64_t keep) {
   const fs::path folder = checkpoints_dir(run_dir);
   const auto committed = committed_checkpoints(run_dir);
   if (!committed) return tl::unexpected(committed.error());
-  const std::set<std::string> stay = kept(folder, *committed, keep);
+  const std::set<std::string> stay = kept(run_dir, *committed, keep);
   std::error_code ignored;
   const bool clean = std::ranges::none_of(names_in(folder, ignored), is_leftover);
   if (committed->empty() || (clean && stay.size() == committed->size())) return {};

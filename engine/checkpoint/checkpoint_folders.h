@@ -25,8 +25,8 @@ Result<void> write_synced(const std::filesystem::path& file, const std::string& 
 /// Commits: syncs the part folder, renames it to its step and syncs the parent. An existing folder of that name is
 /// never written into, but first set aside as "replaced-step-N". Errors: disk.
 Result<void> commit_folder(const std::filesystem::path& part, const std::string& name);
-/// Removes remains and outdated checkpoints. Keeps the `keep` newest (at least two) and the newest finite one. The
-/// newest must verify before anything is removed. Errors (disk): it does not read back as it was written.
+/// Removes remains and outdated checkpoints. Keeps the `keep` newest (at least two), the newest finite one and the best
+/// one. The newest must verify before anything is removed. Errors (disk): it does not read back as it was written.
 Result<void> retain_checkpoints(const std::filesystem::path& run_dir, std::int64_t keep);
 
 }  // namespace accrue

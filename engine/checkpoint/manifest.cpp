@@ -99,6 +99,10 @@ template <typename Visit>
 void visit_skipped(TrainingCursor& c, Visit&& visit) {
   visit("empty_windows", c.empty_windows);
   visit("overflowed_windows", c.overflowed_windows);
+  visit("best_update", c.evaluations.best_update);
+  visit("best_loss", c.evaluations.best_loss);
+  visit("unimproved_evaluations", c.evaluations.unimproved);
+  visit("best", c.best);
 }
 
 template <typename Visit>
@@ -158,7 +162,7 @@ class PlausibleCounts {
   void operator()(const char*, bool) {}
   /// Losses may have any value; times and scales are not negative.
   void operator()(const char* key, double value) {
-    if (std::string_view(key) == "loss") return;
+    if (std::string_view(key) == "loss" || std::string_view(key) == "best_loss") return;
     if (!std::isfinite(value) || value < 0.0) note(key, std::to_string(value));
   }
   const std::string& problem() const { return problem_; }
@@ -178,6 +182,8 @@ std::string contradiction(const TrainingCursor& c) {
   if (c.optimizer_steps > at.updates()) return "\"cursor.optimizer_steps\" is beyond \"window.updates\"";
   if (c.empty_windows + c.overflowed_windows > at.updates())
     return "\"cursor.empty_windows\" and \"cursor.overflowed_windows\" are beyond \"window.updates\"";
+  if (c.evaluations.best_update > at.updates() || c.evaluations.unimproved > at.updates())
+    return "\"cursor.best_update\" or \"cursor.unimproved_evaluations\" is beyond \"window.updates\"";
   if (at.position() > at.micro_step()) return "\"window.position\" is beyond \"window.micro_step\"";
   if (at.counter() > at.micro_step()) return "\"window.counter\" is beyond \"window.micro_step\"";
   if (at.skipped_samples() > at.passed_samples()) return "\"window.skipped_samples\" is beyond \"window.samples\"";
@@ -197,6 +203,7 @@ std::string implausible(Manifest& manifest) {
   visit_identity(manifest.identity, identity);
   for (const PlausibleCounts* counts : {&cursor, &window, &identity})
     if (!counts->problem().empty()) return counts->problem();
+  if (!std::isfinite(manifest.cursor.evaluations.best_loss)) return "\"cursor.best_loss\" is not a number";
   if (!std::isfinite(manifest.cursor.frozen_lr)) return "\"window.frozen_lr\" is not a number";
   return contradiction(manifest.cursor);
 }

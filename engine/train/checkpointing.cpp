@@ -46,12 +46,19 @@ bool finite_model(Training& training) {
   return model.size() == 1 ? finite : sum_over_ranks(model, finite ? 0.0 : 1.0) == 0.0;
 }
 
+/// Whether the state there is the one to keep for its loss.
+bool is_best(const Training& training, const TrainingCursor& at) {
+  return training.spec().checkpoint.best != RunMeasure::none && at.window.position() == 0 &&
+         at.evaluations.best_update == at.update() && at.update() > 0;
+}
+
 void commit(Training& training, CheckpointContent content, bool last) {
   TrainingCursor& cursor = content.cursor;
   training.report.phase("checkpoint");
   training.await_parameters();
   cursor.seconds = training.report.seconds();
   cursor.finite = finite_model(training);
+  cursor.best = is_best(training, cursor);
   for (PlacedTensor& tensor : shared_tensors(training, Purpose::write)) content.tensors.push_back(std::move(tensor));
   content.tensors.push_back(generator_tensor(training));
   const std::string where =
@@ -69,10 +76,12 @@ void commit(Training& training, CheckpointContent content, bool last) {
   if (saved->retention)
     training.report.warn_first("disk", "older checkpoints were left in place: " + saved->retention->text(),
                                "The checkpoint itself is saved.");
-  training.report.from_first(CheckpointDone{.update = cursor.update(),
-                                            .path = "checkpoints/" + saved->name,
-                                            .bytes = saved->bytes,
-                                            .seconds = saved->seconds});
+  training.report.from_first(
+      CheckpointDone{.update = cursor.update(),
+                     .path = "checkpoints/" + saved->name,
+                     .bytes = saved->bytes,
+                     .seconds = saved->seconds,
+                     .best_loss = cursor.best ? std::optional(cursor.evaluations.best_loss) : std::nullopt});
 }
 
 }  // namespace

@@ -78,7 +78,8 @@ void restore_position(Training& training, const CheckpointReader& checkpoint, co
 
 Result<void> restore(Training& training, const CheckpointReader& checkpoint) {
   if (auto restored = restore_state(training, checkpoint); !restored) return restored;
-  const TrainingCursor cursor = cursor_of(training, checkpoint);
+  TrainingCursor cursor = cursor_of(training, checkpoint);
+  if (training.order.branched_at == cursor.update()) cursor.evaluations = {};  // those of another run
   restore_position(training, checkpoint, cursor.window);
   if (training.loss_scale.enabled() && cursor.loss_scale > 0.0) {
     training.loss_scale.scale = cursor.loss_scale;

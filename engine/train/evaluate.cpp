@@ -40,7 +40,7 @@ bool evaluation_due(const Training& training, std::int64_t update) {
   return every > 0 && update % every == 0 && training.data->size(Split::validation) > 0;
 }
 
-void evaluate(Training& training) {
+std::optional<double> evaluate(Training& training) {
   training.report.phase("evaluate");
   training.await_parameters();
   // Shapes: []. The loss sums of batches, float32 or float64, add up in float64.
@@ -81,7 +81,7 @@ void evaluate(Training& training) {
     total_samples = count;
   }
   NamedNumbers scalars = training.hooks.take_reports(Split::validation);
-  if (total_items == 0.0 && total_samples == 0.0) return;
+  if (total_items == 0.0 && total_samples == 0.0) return std::nullopt;
   // The sum of the losses over the sum of their items: exact for batches of any length, unlike a mean of means.
   const double mean = total_items == 0.0 ? 0.0 : total_sum / total_items;
   // Two losses add up as in training: each is a mean over its own count.
@@ -93,6 +93,7 @@ void evaluate(Training& training) {
   if (training.splits_loss()) evaluation.losses = {{token_loss_name, mean}, {order_loss_name, mean_of_second}};
   training.scalars.add(evaluation, training.cursor.samples);
   training.report.from_first(evaluation);
+  return evaluation.loss;
 }
 
 }  // namespace accrue

@@ -57,11 +57,22 @@ void compare_first_batch(Training& training) {
                               training.mesh);
 }
 
+/// Evaluates after an update. Returns whether that was the best so far, and its checkpoint is to be kept.
+bool evaluate_between(Training& training) {
+  const std::optional<double> loss = evaluate(training);
+  if (!loss || !counts_evaluations(training.spec())) return false;
+  const bool is_best =
+      training.cursor.evaluations.take(training.cursor.update(), *loss, training.spec().run.least_improvement);
+  return is_best && training.spec().checkpoint.best != RunMeasure::none;
+}
+
 /// Does everything between two windows. Returns true if the ranks have agreed to end here.
 bool between_windows(Training& training, const BoundaryRequests& requests) {
   const std::int64_t update = training.cursor.update();
-  if (!requests.stop && evaluation_due(training, update)) evaluate(training);
-  if (requests.checkpoint || checkpoint_due(training)) save(training, requests.stop);
+  // If evaluations count, this one does for a run that is resumed here.
+  const bool evaluates = !requests.stop || counts_evaluations(training.spec());
+  const bool is_best = evaluates && evaluation_due(training, update) && evaluate_between(training);
+  if (requests.checkpoint || is_best || checkpoint_due(training)) save(training, requests.stop);
   return requests.stop;
 }
 
@@ -72,19 +83,29 @@ TrainOutcome outcome_of(const Training& training, std::string outcome, std::stri
           .weights_sha256 = std::move(hash)};
 }
 
+/// Why the run ended before anybody had planned; empty at the planned end.
+std::string reason_of(const Training& training, const TrainOutcome& outcome) {
+  if (outcome.outcome == "stopped") return "stopped on request";
+  const std::int64_t planned = training.plan().totals.updates;
+  const RunSection& run = training.spec().run;
+  if (outcome.updates >= planned || !ends_early(run, training.cursor.evaluations)) return {};
+  return early_end_reason(run, training.cursor.evaluations, outcome.updates, planned);
+}
+
 void report_end(Training& training, const TrainOutcome& outcome) {
   training.report.from_first(RunFinished{.outcome = outcome.outcome,
                                          .updates = outcome.updates,
                                          .loss = outcome.loss,
                                          .weights_sha256 = outcome.weights_sha256,
-                                         .reason = outcome.outcome == "stopped" ? "stopped on request" : "",
+                                         .reason = reason_of(training, outcome),
                                          .exit_status = 0,
                                          .seconds = training.report.seconds()});
 }
 
-/// Trains windows until the plan ends, a user stops the run, or an error occurs.
+/// Trains windows until the plan ends, the losses no longer improve (run.stop_when), a user stops the run, or an error
+/// occurs.
 Result<std::string> train_windows(Training& training) {
-  while (true) {
+  while (!ends_early(training.spec().run, training.cursor.evaluations)) {
     const WindowPass pass = train_window(training);
     if (pass.end == WindowEnd::stopped) return "stopped";
     if (pass.end == WindowEnd::run_over) return "finished";  // an open window, if any, is discarded (K3)
@@ -93,6 +114,7 @@ Result<std::string> train_windows(Training& training) {
     measure_window(training);
     if (between_windows(training, *requests)) return "stopped";
   }
+  return "finished";
 }
 
 }  // namespace

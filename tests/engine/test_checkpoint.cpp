@@ -291,6 +291,8 @@ class TestCheckpoint : public QObject {
     add("window", "steps", (1 << 20) + 1);
     add("window", "next_steps", (1 << 20) + 1);
     add("cursor", "optimizer_steps", 3);
+    add("cursor", "best_update", 3);
+    add("cursor", "unimproved_evaluations", 3);
   }
   void counts_that_contradict_each_other_are_refused() {
     const auto [section, key, value] = current_row<QString, QString, qlonglong>();
@@ -408,6 +410,25 @@ class TestCheckpoint : public QObject {
       QVERIFY(folder.save(content, 2).has_value());
     }
     QCOMPARE(folder.names(), (QStringList{"step-2", "step-5", "step-6"}));
+  }
+
+  void never_drops_the_best_one_before_a_better_one() {
+    Folder folder;
+    const auto save = [&](std::int64_t update, std::int64_t best_update, double loss) {
+      CheckpointContent content = content_at(update);
+      content.cursor.evaluations = {.best_update = best_update, .best_loss = loss, .unimproved = update - best_update};
+      content.cursor.best = update == best_update;
+      QVERIFY(folder.save(content, 2).has_value());
+    };
+    save(1, 1, -2.0);
+    for (std::int64_t update = 2; update <= 4; ++update) save(update, 1, -2.0);
+    QCOMPARE(folder.names(), (QStringList{"step-1", "step-3", "step-4"}));
+    save(5, 5, -2.5);
+    QCOMPARE(folder.names(), (QStringList{"step-4", "step-5"}));
+    save(6, 5, -2.5);
+    save(7, 5, -2.5);
+    QCOMPARE(folder.names(), (QStringList{"step-5", "step-6", "step-7"}));
+    QCOMPARE(folder.open()->checkpoint->cursor().evaluations, (EvaluationProgress{5, -2.5, 2}));
   }
 
   void a_step_that_exists_is_set_aside_and_not_written_into() {

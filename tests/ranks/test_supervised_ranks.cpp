@@ -326,6 +326,32 @@ class TestSupervisedRanks : public QObject {
     QVERIFY2(!run.says("skipped", 0), run.errors());
   }
 
+  void a_run_that_ends_early_says_why_and_its_best_checkpoint_can_be_named() {
+    const auto dir = fresh();
+    const auto branch = fresh();
+    RunProcess run(dir, {"data.validation_fraction=0.25", "evaluate.every_updates=1", "run.stop_when=validation loss",
+                         "run.least_improvement=1000", "checkpoint.best=validation loss"});
+    QVERIFY2(run.ends_with(0), run.errors());
+    const char* const ended =
+        "Finished after update 4 of 10000000: the validation loss has not improved by more than 1000 for 3 "
+        "evaluations; the best was ";
+    QVERIFY2(run.says(ended, 0), run.errors());
+    const auto accrue_run = [](const QStringList& words) {
+      return test::Program(test::programPath("accrue-run"), words).finish(60000);
+    };
+    const QString folder = QString::fromStdString(dir.string());
+    const auto summary = read_run(dir);
+    QVERIFY(summary && summary->best && summary->message.starts_with(ended));
+    const QString best = QString::fromStdString(checkpoint_name(summary->best->mark));
+    QVERIFY(accrue_run({"show", folder}).out.contains("\nbest         " + best + ", validation loss "));
+    const auto complete = accrue_run({"resume", folder});
+    QVERIFY2(complete.err.contains("--set run.patience=..."), qPrintable(complete.err));
+    const auto branched =
+        accrue_run({"resume", folder, "--from", "best", "--out", QString::fromStdString(branch.string())});
+    QVERIFY2(branched.status == 0, qPrintable(branched.err));
+    QCOMPARE(read_run(branch)->updates, summary->best->mark.update + 4);
+  }
+
  private:
   static bool is_stopped(pid_t pid) {
     std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");

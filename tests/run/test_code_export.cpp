@@ -154,6 +154,9 @@ class TestCodeExport : public QObject {
     RunSpec spec = small_gpt();
     spec.parallel.zero = 1;
     spec.evaluate.every_updates = 5;
+    spec.data.validation_fraction = 0.25;
+    spec.run.stop_when = RunMeasure::validation_loss;
+    spec.checkpoint.best = RunMeasure::validation_loss;
     spec.checkpoint.every_updates = 5;
     spec.run.tensorboard_dir = "board";
     spec.model.dropout = 0.1;
@@ -164,7 +167,7 @@ class TestCodeExport : public QObject {
       const CodeExport code = code_of(spec, target);
       for (const char* key :
            {"parallel.zero", "evaluate.every_updates", "checkpoint.every_updates", "run.tensorboard_dir",
-            "model.dropout", "model.label_smoothing", "optimizer.decoupled_lr"})
+            "run.stop_when", "checkpoint.best", "model.dropout", "model.label_smoothing", "optimizer.decoupled_lr"})
         QVERIFY2(names(code, key), key);
       QVERIFY(!names(code, "optimizer.weight_decay"));
       for (const NotCarried& each : code.not_carried) QVERIFY2(!each.why.empty(), each.key.c_str());

@@ -62,6 +62,7 @@ std::vector<RunEvent> one_of_each() {
       make(ExactnessCheck{7, 1e-9, 0.25, 0.5, 0.75, 1e-5, "not", "tail_policy", "because", 4, 1, 0.125}),
       make(StepsChanged{12, 48, 8}),
       make(CheckpointDone{100, "checkpoints/step-100", 1 << 20, 0.03}),
+      make(CheckpointDone{100, "checkpoints/step-100", 1 << 20, 0.03, 2.31}),
       make(Gauge{1, 2, 5, 6}),
       make(Heartbeat{"reduce", 3, 12, 9}),
       make(Holding{12, true}),

@@ -64,6 +64,9 @@ class TestRunEnd : public QObject {
     const RunFinished at_12{.outcome = "stopped", .updates = 12, .reason = "Stopped by you"};
     const RunFinished failed_at_12{.outcome = "failed", .updates = 12, .reason = "Rank 1 was killed"};
     row("finished", {.outcome = "finished", .updates = 2, .loss = 0.25}, true, 2, "Finished 2 updates, loss 0.25");
+    row("finished early",
+        {.outcome = "finished", .updates = 2, .loss = 0.25, .reason = "Finished after update 2 of 9: why"}, true, 2,
+        "Finished after update 2 of 9: why");
     row("nothing to train", {.outcome = "finished"}, true, 0, "Finished without an update");
     row("behind", at_12, true, 10,
         "Stopped by you after 12 updates; resuming begins at update 10, the newest checkpoint");

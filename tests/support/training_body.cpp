@@ -62,7 +62,8 @@ std::vector<std::string> to_arguments(const TrainingScript& script) {
           std::to_string(script.requested_steps),
           changes_text(script.steps_set),
           script.cuda ? "1" : "0",
-          joined(script.set)};
+          joined(script.set),
+          std::to_string(script.branched_at)};
 }
 
 TrainingScript from_arguments(const std::vector<std::string>& words) {
@@ -81,6 +82,7 @@ TrainingScript from_arguments(const std::vector<std::string>& words) {
           .kill_before = std::stoll(words.at(10)),
           .steps_request = std::stoll(words.at(11)),
           .requested_steps = std::stoll(words.at(12)),
+          .branched_at = std::stoll(words.at(16)),
           .steps_set = changes_from(words.at(13))};
 }
 
@@ -145,6 +147,7 @@ RunOrder order_for(const TrainingScript& script) {
   }
   RunOrder order{.plan = *checked.plan, .run_id = "test", .run_dir = script.run_dir};
   order.resume_from = script.resume_from;
+  order.branched_at = script.branched_at;
   order.interactive = script.interactive;
   order.plan.window.steps_set = script.steps_set;
   if (script.cuda) {

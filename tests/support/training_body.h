@@ -33,6 +33,7 @@ struct TrainingScript {
   std::int64_t steps_request = 0;  ///< the last rank requests `requested_steps` at this update's boundary, the first
                                    ///< hears of it a boundary later
   std::int64_t requested_steps = 0;
+  std::int64_t branched_at = -1;        ///< the run is a branch, from the checkpoint of this update
   std::vector<LengthChange> steps_set;  ///< changes of N recorded by the run that is continued
 };
 

@@ -211,6 +211,23 @@ class TestStates : public QObject {
     QVERIFY2(logged.contains(QStringLiteral("after 1 update,")), qPrintable(logged));
   }
 
+  void an_early_end_says_why() {
+    const RunEvent end{supervisor_rank, 1, 0,
+                       RunFinished{.outcome = "finished",
+                                   .updates = 120,
+                                   .loss = 2.0,
+                                   .reason = "Finished after update 120 of 300: why",
+                                   .seconds = 3.0}};
+    RunSeries run(QStringLiteral("made"), 0);
+    run.append({end});
+    QCOMPARE(stateSentence(run, RunState::finished), QStringLiteral("after update 120 of 300: why"));
+    QVERIFY2(eventSentence(end).startsWith(QStringLiteral("Finished after update 120 of 300: why. Loss 2")),
+             qPrintable(eventSentence(end)));
+    const QString saved =
+        eventSentence({0, 1, 0, CheckpointDone{.update = 90, .path = "checkpoints/step-90", .best_loss = 2.31}});
+    QVERIFY2(saved.endsWith(QStringLiteral("step-90. The best so far: validation loss 2.310.")), qPrintable(saved));
+  }
+
   void steps_one_micro_step_at_a_time() {
     RunningStudio studio("micro_ms=20");
     studio.press(Qt::Key_F11);  // running: pauses first

@@ -87,8 +87,10 @@ class Sentences {
     return tr("N is %1 from update %2 on.").arg(groupedNumber(body.steps), groupedNumber(body.update + 1));
   }
   QString operator()(const accrue::CheckpointDone& body) const {
-    return tr("Checkpoint of update %1: %2 in %3, %4.")
-        .arg(groupedNumber(body.update), bytesText(body.bytes), spanText(body.seconds), utf8(body.path));
+    const QString text =
+        tr("Checkpoint of update %1: %2 in %3, %4.")
+            .arg(groupedNumber(body.update), bytesText(body.bytes), spanText(body.seconds), utf8(body.path));
+    return body.best_loss ? tr("%1 The best so far: validation loss %2.").arg(text, valueText(*body.best_loss)) : text;
   }
   QString operator()(const accrue::Gauge&) const { return {}; }
   QString operator()(const accrue::Measured&) const { return {}; }
@@ -115,6 +117,8 @@ class Sentences {
     return text;
   }
   QString operator()(const accrue::RunFinished& body) const {
+    if (body.reason.starts_with("Finished "))  // before the planned end
+      return tr("%1. Loss %2, %3.").arg(utf8(body.reason), valueText(body.loss), durationText(body.seconds));
     const QString updates = body.updates == 1 ? tr("1 update") : tr("%1 updates").arg(groupedNumber(body.updates));
     QString text = tr("Run %1 after %2, loss %3, %4.")
                        .arg(utf8(body.outcome), updates, valueText(body.loss), durationText(body.seconds));

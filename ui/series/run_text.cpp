@@ -44,6 +44,8 @@ QString finishedSentence(const RunSeries& run) {
     return saved && !was_last ? tr("%1 after update %2; saved, Resume continues").arg(who, updates)
                               : tr("%1 after update %2").arg(who, updates);
   }
+  const QString early = QStringLiteral("Finished ");  // "after update 120 of 300: the validation loss ..."
+  if (outcome.reason.startsWith(early)) return outcome.reason.mid(early.size());
   const QString updates = outcome.updates == 1 ? tr("1 update") : tr("%1 updates").arg(groupedNumber(outcome.updates));
   return std::isfinite(outcome.loss) ? tr("%1, loss %2").arg(updates, shortText(outcome.loss, 4)) : updates;
 }

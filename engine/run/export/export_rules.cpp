@@ -282,6 +282,8 @@ bool is_script(CodeTarget target) {
 std::string_view why_of_section(std::string_view key, CodeTarget target) {
   if (key.starts_with("evaluate.")) return "nothing is evaluated";
   if (key.starts_with("checkpoint.")) return "no checkpoint is saved";
+  if (among(key, {"run.stop_when", "run.patience", "run.least_improvement"}))
+    return "the other tool trains to the planned end, however the loss develops";
   if (key.starts_with("launch.")) return "the launcher has settings of its own";
   if (key == "parallel.zero") return "every process keeps the whole optimizer state";
   if (key.starts_with("parallel.recompute") || key == "parallel.distribute_saved_activations")

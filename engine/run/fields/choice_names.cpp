@@ -41,6 +41,7 @@ ACCRUE_CHOICES(RecomputeMethod, block, "uniform", "block")
 ACCRUE_CHOICES(BackendKind, nccl, "auto", "shm", "gloo", "nccl")
 ACCRUE_CHOICES(DeviceKind, cuda, "cpu", "cuda")
 ACCRUE_CHOICES(NonFiniteRule, skip, "pause", "stop", "skip")
+ACCRUE_CHOICES(RunMeasure, validation_loss, "none", "validation loss")
 
 ACCRUE_CHOICES(Dialect, mmengine, "accrue", "llm", "colossalai", "accelerate", "mmengine")
 ACCRUE_CHOICES(GroupLength, memory_search, "fixed", "by_update", "by_epoch", "global_batch", "memory_search")

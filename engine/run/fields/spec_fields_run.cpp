@@ -24,6 +24,29 @@ void add_run_limits(FieldList& list) {
       .range(1, 1e16, "tokens");
 }
 
+bool may_stop(const RunSpec& spec) {
+  return spec.run.stop_when != RunMeasure::none;
+}
+
+void add_early_end(FieldList& list) {
+  list.add(ACCRUE_FIELD(run.stop_when), "Stop when",
+           "The run ends before its planned end once this has stopped improving: run.patience evaluations in a row "
+           "(evaluate.every_updates) were not better than the best before by more than run.least_improvement.")
+      .elsewhere(
+          "transformers: EarlyStoppingCallback; Lightning: EarlyStopping; MMEngine: EarlyStoppingHook; Keras: "
+          "EarlyStopping");
+  list.add(ACCRUE_FIELD(run.patience), "Patience",
+           "Evaluations in a row without an improvement after which the run ends.")
+      .range(1, 1e9, "evaluations")
+      .when(may_stop)
+      .elsewhere("transformers: early_stopping_patience; Lightning: patience; MMEngine: patience; Keras: patience");
+  list.add(ACCRUE_FIELD(run.least_improvement), "Least improvement",
+           "An evaluation improves if its loss is lower than the best before by more than this.")
+      .range(0, 1e12)
+      .when(may_stop)
+      .elsewhere("transformers: early_stopping_threshold; Lightning: min_delta; MMEngine: min_delta; Keras: min_delta");
+}
+
 bool has_stages(const RunSpec& spec) {
   return spec.parallel.pipeline > 1;
 }
@@ -148,6 +171,7 @@ void add_launch_fields(FieldList& list) {
 
 void add_run_section(FieldList& list) {
   add_run_limits(list);
+  add_early_end(list);
   list.add(ACCRUE_FIELD(run.seed), "Seed",
            "Initial weights, order of the samples, dropout and synthetic data follow from it.")
       .range(0, 9007199254740991.0)
@@ -213,6 +237,12 @@ void add_checkpoint_fields(FieldList& list) {
   list.add(ACCRUE_FIELD(checkpoint.keep), "Checkpoints kept", "How many of the newest checkpoints stay on disk.")
       .range(1, 1e6)
       .elsewhere("transformers: save_total_limit");
+  list.add(ACCRUE_FIELD(checkpoint.best), "Best checkpoint",
+           "A checkpoint is written after each evaluation (evaluate.every_updates) with a lower loss than any before "
+           "in the run. It stays beside the newest until there is a better one.")
+      .elsewhere(
+          "transformers: load_best_model_at_end; Lightning: ModelCheckpoint(monitor); MMEngine: save_best; Keras: "
+          "ModelCheckpoint(save_best_only)");
 }
 
 constexpr std::string_view bug_notes[] = {

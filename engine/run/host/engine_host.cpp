@@ -141,6 +141,7 @@ Result<ResumeRequest> read_resumable(const fs::path& folder) {
   if (dir.parent_path().filename() == "checkpoints") {  // one checkpoint of a run
     resume_from = dir.filename().string();
     dir = dir.parent_path().parent_path();
+    if (const auto mark = named_checkpoint(dir, resume_from); mark.valid()) resume_from = checkpoint_name(mark);
   }
   if (auto own = check_not_imported(dir); !own) return tl::unexpected(own.error());
   request.dir = dir;
@@ -148,9 +149,9 @@ Result<ResumeRequest> read_resumable(const fs::path& folder) {
   std::error_code error;
   if (resume_from != "newest" && (!checkpoint_mark(resume_from).valid() ||
                                   !fs::exists(request.dir / "checkpoints" / resume_from / "manifest.json", error)))
-    return fail(ErrorCode::config, "is not a checkpoint of this run",
-                (request.dir / "checkpoints" / resume_from).string(),
-                "Name one of the folders step-N, or give the run folder to take the newest");
+    return fail(
+        ErrorCode::config, "is not a checkpoint of this run", (request.dir / "checkpoints" / resume_from).string(),
+        "Name one of the folders step-N, or \"best\" if checkpoint.best keeps one; the run folder has the newest");
   auto order = read_run_order(request.dir / "plan.json");
   if (!order && !fs::exists(request.dir / "plan.json", error)) {
     if (const auto found = run_folder_at(request.dir); !found) return tl::unexpected(found.error());
@@ -372,6 +373,7 @@ Result<fs::path> EngineHost::Impl::start(RunRequest request, const BranchPoint* 
   if (from != nullptr) {
     order.resume_from = "newest";
     order.branched_from = from->run_id;
+    order.branched_at = from->checkpoint.update;
     for (const SpecDifference& each : diff_specs(from->spec, located_spec(order.plan)))
       order.changed_keys.emplace_back(each.key);
     if (recounts_micro_steps(from->spec, order.plan.spec)) order.recounts_at = from->checkpoint.update;
@@ -427,9 +429,10 @@ Result<fs::path> EngineHost::resume(const fs::path& folder, const std::vector<st
     if (run && run->state == "finished") {
       clear_dead_sockets(request->order.run_id);
       if (auto completed = complete_record(*run); !completed) return tl::unexpected(completed.error());
-      return fail(ErrorCode::config, "the run is complete: there is nothing to continue", dir.string(),
-                  fmt::format("A longer run is a branch: accrue-run resume {} --out NEW --set {}=...", dir.string(),
-                              length_key(request->order.plan.spec)));
+      return fail(
+          ErrorCode::config, "the run is complete: there is nothing to continue", dir.string(),
+          fmt::format("A longer run is a branch: accrue-run resume {} --out NEW --set {}=...", dir.string(),
+                      run->updates < run->planned_updates ? "run.patience" : length_key(request->order.plan.spec)));
     }
     auto writer = reopen_unchanged(*request);
     if (!writer) return tl::unexpected(writer.error());

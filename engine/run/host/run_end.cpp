@@ -57,6 +57,7 @@ RunOutcome outcome_of(const LastAttempt& attempt) {
 
 std::string ended_text(const RunFinished& end, const Update& last, bool resumable, const CheckpointMark& newest) {
   if (end.outcome == "finished" && end.updates == 0) return "Finished without an update";
+  if (end.outcome == "finished" && !end.reason.empty()) return end.reason + skipped_text(last);
   const std::string loss = last.empty_windows < end.updates ? fmt::format(", loss {:.4g}", end.loss) : "";
   if (end.outcome == "finished") return "Finished " + counted(end.updates, "update") + loss + skipped_text(last);
   const std::string going_on = resumable ? resume_text(newest, end.updates) : std::string();

@@ -104,8 +104,7 @@ RunSummary RunSession::summary(const std::string& outcome, const std::string& re
   summary.exactness = tally_.worst_check();
   if (reported_end_) summary.weights_sha256 = reported_end_->weights_sha256;
   summary.spec_sha256 = spec_sha256_;
-  if (const CheckpointMark newest = newest_checkpoint(order_.run_dir); newest.valid())
-    summary.last_checkpoint = checkpoint_name(newest);
+  name_checkpoints(summary, order_.plan.spec);
   summary.started_at = started_at_;
   summary.branched_from = order_.branched_from;
   summary.message = reason;

@@ -10,6 +10,7 @@
 #include "accrue/run/base/name_of.h"
 #include "accrue/run/plan/last_batches.h"
 #include "accrue/run/plan/run_plan.h"
+#include "accrue/run/window/evaluation_progress.h"
 
 namespace accrue {
 
@@ -193,6 +194,8 @@ std::string run_part(const RunPlan& plan) {
   if (last > 0 && !has_scheduled_length(plan))
     text += fmt::format(", the last window {} of {}, {}", last, counted(plan.window.steps, "micro-step"),
                         divisor_text(plan.window, plan.totals.micro_steps - last, last));
+  if (plan.spec.run.stop_when != RunMeasure::none)
+    text += ", or fewer: the run ends once " + early_end_condition(plan.spec.run);
   return text;
 }
 

@@ -250,6 +250,22 @@ void check_amount(const RunSpec& spec, const DataFacts& data, Findings& findings
                   "at most " + samples, share);
 }
 
+/// What a run is judged by must be measured, between two windows.
+void check_measures(const RunSpec& spec, const DataFacts& data, Findings& findings) {
+  for (const auto& [key, by] :
+       {std::pair("run.stop_when", spec.run.stop_when), std::pair("checkpoint.best", spec.checkpoint.best)}) {
+    if (by == RunMeasure::none) continue;
+    if (spec.evaluate.every_updates == 0)
+      findings.error(key, "is never measured, since no evaluation is scheduled between two windows", quoted(by),
+                     "evaluate.every_updates above 0, or \"none\"", "none");
+    else if (data.validation_samples == 0)
+      findings.error(key, "is never measured, since no samples are set aside for it", quoted(by),
+                     spec.data.kind == DataKind::indexed ? "a part for evaluation in data.split, or \"none\""
+                                                         : "data.validation_fraction above 0, or \"none\"",
+                     "none");
+  }
+}
+
 /// A BERT and a T5 read documents of sentences.
 bool check_sentences(const RunSpec& spec, Findings& findings) {
   const ModelSpec& model = spec.model;
@@ -300,6 +316,7 @@ void check_data(const RunSpec& spec, const DataFacts& data, Findings& findings) 
                   "a text, or the dataset that accrue-run data build makes of it");
   check_indexed(spec, findings);
   check_amount(spec, data, findings);
+  check_measures(spec, data, findings);
   if (data.validation_samples > 0) return;
   for (const auto& [key, every] : {std::pair("evaluate.every_updates", spec.evaluate.every_updates),
                                    std::pair("evaluate.every_micro_steps", spec.evaluate.every_micro_steps)})

@@ -183,6 +183,8 @@ std::string order_problem(const RunOrder& order) {
     return out_of_range("origin_ns", order.origin_ns);
   if (!order.branched_from.empty() && !is_run_id(order.branched_from))
     return "branched_from \"" + order.branched_from + "\" is not a run's name";
+  if (order.branched_at < -1 || order.branched_at > max_json_integer)
+    return out_of_range("branched_at", order.branched_at);
   if (order.recounts_at < -1 || order.recounts_at > max_json_integer)
     return out_of_range("recounts_at", order.recounts_at);
   for (const std::int64_t seq : order.first_seq)
@@ -232,6 +234,7 @@ Result<RunOrder> order_from(const Json& json) {
   order.paused = json.value("paused", false);
   order.branched_from = json.value("branched_from", std::string());
   order.changed_keys = json.value("changed_keys", std::vector<std::string>());
+  if (json.contains("branched_at")) order.branched_at = whole(json.at("branched_at"));
   if (json.contains("recounts_at")) order.recounts_at = whole(json.at("recounts_at"));
   for (const Json& change : json.value("steps_set", Json::array()))
     order.plan.window.steps_set.push_back({whole(change.at("from")), whole(change.at("steps"))});
@@ -265,6 +268,7 @@ std::string to_json(const RunOrder& order) {
                      {"paused", order.paused},
                      {"branched_from", order.branched_from},
                      {"changed_keys", order.changed_keys},
+                     {"branched_at", order.branched_at},
                      {"recounts_at", order.recounts_at},
                      {"steps_set", steps_set_json(plan.window.steps_set)},
                      {"plugins", plugins_json(order.plugins)},

@@ -10,6 +10,7 @@
 #include "accrue/run/cost/model_share.h"
 #include "accrue/run/facts/indexed_corpus.h"
 #include "accrue/run/fields/spec_fields.h"
+#include "accrue/run/record/best_checkpoint.h"
 #include "accrue/run/record/compare.h"
 #include "indexed_requests.h"
 #include "posix_file.h"
@@ -256,7 +257,8 @@ Result<BranchPoint> read_branch_point(const fs::path& from) {
     return fail(ErrorCode::config, "is not a run that can be branched from", point.run_dir.string(),
                 "Give the folder that \"accrue-run run\" printed");
   if (!order) return tl::unexpected(order.error());
-  point.checkpoint = named ? checkpoint_mark(dir->filename().string()) : newest_checkpoint(point.run_dir);
+  point.checkpoint =
+      named ? named_checkpoint(point.run_dir, dir->filename().string()) : newest_checkpoint(point.run_dir);
   if (!point.checkpoint.valid() || !fs::exists(point.checkpoint_dir() / "manifest.json", error))
     return fail(ErrorCode::config, named ? "is not a checkpoint of this run" : "the run has no checkpoint yet",
                 dir->string(), "Name one of the folders step-N in its checkpoints, or start a new run");

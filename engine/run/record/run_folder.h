@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "accrue/run/base/result.h"
 #include "accrue/run/plan/run_plan.h"
@@ -13,8 +14,13 @@
 
 namespace accrue {
 
-/// The newest committed checkpoint; invalid if there is none. The ranks decide whether it verifies.
+/// Committed checkpoints, newest first. The ranks decide whether they verify.
+std::vector<CheckpointMark> checkpoints_of(const std::filesystem::path& run_dir);
+/// The first of them; invalid if there is none.
 CheckpointMark newest_checkpoint(const std::filesystem::path& run_dir);
+
+/// Sets the newest checkpoint and the best one, as the folder has them.
+void name_checkpoints(RunSummary& summary, const RunSpec& spec);
 
 /// Text of summary.json, including the hash of its contents.
 std::string summary_record(const RunSummary& summary);

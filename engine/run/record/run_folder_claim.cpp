@@ -55,6 +55,7 @@ Result<void> continue_record(RunOrder& order) {
   order.run_id = std::move(recorded->run_id);
   order.branched_from = std::move(recorded->branched_from);
   order.changed_keys = std::move(recorded->changed_keys);
+  order.branched_at = recorded->branched_at;
   order.recounts_at = recorded->recounts_at;
   if (newest_checkpoint(dir).valid()) order.resume_from = "newest";
   return {};

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
 
@@ -230,13 +231,26 @@ std::string run_name(const RunSpec& spec, std::int64_t steps) {
   return fmt::format("{} N={} {}", model, steps, counted(ranks, "rank"));
 }
 
-CheckpointMark newest_checkpoint(const fs::path& dir) {
-  CheckpointMark newest;
+std::vector<CheckpointMark> checkpoints_of(const fs::path& dir) {
+  std::vector<CheckpointMark> marks;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(dir / "checkpoints", error))
-    if (fs::exists(entry.path() / "manifest.json", error))
-      newest = std::max(newest, checkpoint_mark(entry.path().filename().string()));
-  return newest;
+  for (const auto& entry : fs::directory_iterator(dir / "checkpoints", error)) {
+    const CheckpointMark mark = checkpoint_mark(entry.path().filename().string());
+    if (mark.valid() && fs::exists(entry.path() / "manifest.json", error)) marks.push_back(mark);
+  }
+  std::ranges::sort(marks, std::greater());
+  return marks;
+}
+
+CheckpointMark newest_checkpoint(const fs::path& dir) {
+  const auto marks = checkpoints_of(dir);
+  return marks.empty() ? CheckpointMark() : marks.front();
+}
+
+void name_checkpoints(RunSummary& summary, const RunSpec& spec) {
+  const CheckpointMark newest = newest_checkpoint(summary.dir);
+  if (newest.valid()) summary.last_checkpoint = checkpoint_name(newest);
+  if (spec.checkpoint.best != RunMeasure::none) summary.best = best_checkpoint(summary.dir);
 }
 
 Result<fs::path> run_folder_at(const fs::path& folder) {
@@ -277,7 +291,7 @@ Result<RunSummary> read_run(const fs::path& folder) {
   }
   if (!order && !summarised)
     summary.planned_updates = summary.spec.run.updates.value_or(0);  // of a loop without a plan
-  if (const auto newest = newest_checkpoint(dir); newest.valid()) summary.last_checkpoint = checkpoint_name(newest);
+  name_checkpoints(summary, summary.spec);
   const AccumulationSpec& accumulation = summary.spec.accumulation;
   summary.steps = order ? order->plan.window.steps : steps_of(accumulation, summary.spec.parallel.data);
   summary.micro_batch = order ? order->plan.order.micro_batch : accumulation.micro_batch;
@@ -342,6 +356,8 @@ Json json_of(const RunSummary& summary) {
   json["weights_sha256"] = summary.weights_sha256;
   json["spec_sha256"] = summary.spec_sha256;
   json["last_checkpoint"] = summary.last_checkpoint;
+  if (const auto& best = summary.best)
+    json["best_checkpoint"] = {{"name", checkpoint_name(best->mark)}, {"loss", json_number(best->loss)}};
   json["started_at"] = summary.started_at;
   json["branched_from"] = summary.branched_from;
   json["message"] = summary.message;

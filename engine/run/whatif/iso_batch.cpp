@@ -31,12 +31,14 @@ RunSpec trial_of(const RunSpec& spec, const IsoWay& way) {
   trial.run.epochs.reset();
   trial.run.samples.reset();
   trial.run.tokens.reset();
+  trial.run.stop_when = RunMeasure::none;
   trial.run.tensorboard_dir.clear();
   trial.evaluate.every_updates = 0;
   trial.evaluate.every_micro_steps = 0;
   trial.evaluate.exactness_every = iso_updates;
   trial.checkpoint.every_updates = 0;
   trial.checkpoint.every_micro_steps = 0;
+  trial.checkpoint.best = RunMeasure::none;
   return trial;
 }
 

@@ -2,7 +2,7 @@
 // Checkpoints under <run>/checkpoints/step-N/: one shard-r.safetensors for each rank that wrote, and manifest.json,
 // made durable before one rename commits them. Protocol: write to .step-N.<random>.part, hash while writing, fdatasync,
 // manifest last, fsync the folder, rename, fsync the parent; never write into a committed folder. Retention first
-// renames to .trash-*, and never drops the last two or the last finite one.
+// renames to .trash-*, and never drops the last two, the last finite one, or the best one.
 //
 // Every tensor is stored with its name, the shape of the whole and the file's slice of it; any rank may write any
 // slice. A reader requests a slice by name and gets it from the files that hold it. So ranks in one layout can read the
@@ -28,6 +28,7 @@
 #include "accrue/run/base/result.h"
 #include "accrue/run/window/accumulation_window.h"
 #include "accrue/run/window/checkpoint_mark.h"
+#include "accrue/run/window/evaluation_progress.h"
 
 namespace accrue {
 
@@ -45,7 +46,9 @@ struct TrainingCursor {
   std::int64_t scale_overflows = 0;     ///< overflows since it last grew
   std::int64_t empty_windows = 0;       ///< of the updates: without a labelled item
   std::int64_t overflowed_windows = 0;  ///< of the updates: with a non-finite loss or gradient
-  double frozen_lr = -1.0;              ///< replayed defect: the constant rate of a resumed run; negative: none
+  EvaluationProgress evaluations;
+  bool best = false;        ///< of a checkpoint: retention leaves it until there is a better one (checkpoint.best)
+  double frozen_lr = -1.0;  ///< replayed defect: the constant rate of a resumed run; negative: none
   /// Completed micro-steps, including those of an open window.
   std::int64_t micro_step() const { return window.micro_step(); }
   /// Boundaries passed.

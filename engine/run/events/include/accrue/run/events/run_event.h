@@ -157,6 +157,7 @@ struct CheckpointDone {
   std::string path;  ///< relative to the run folder
   std::int64_t bytes = 0;
   double seconds = 0.0;
+  std::optional<double> best_loss = {};  ///< checkpoint.best only: of its evaluation, if it is the lowest so far
   bool operator==(const CheckpointDone&) const = default;
 };
 /// Named readings; a full queue keeps only the latest per rank.
@@ -255,7 +256,7 @@ struct RunFinished {
   std::int64_t updates = 0;
   double loss = 0.0;
   std::string weights_sha256;
-  std::string reason;  ///< why, unless it is "finished"
+  std::string reason;  ///< why, unless it is "finished" at the planned end
   int exit_status = 0;
   double seconds = 0.0;
   bool operator==(const RunFinished&) const = default;

@@ -278,6 +278,8 @@ struct LaunchSpec {
 };
 
 enum class NonFiniteRule { pause, stop, skip };
+/// What a run is judged by.
+enum class RunMeasure { none, validation_loss };
 
 /// Updates of a run if [run] does not say.
 inline constexpr std::int64_t updates_by_default = 200;
@@ -287,6 +289,9 @@ struct RunSection {
   std::optional<double> epochs;
   std::optional<std::int64_t> samples;
   std::optional<std::int64_t> tokens;
+  RunMeasure stop_when = RunMeasure::none;  ///< the run ends earlier once this no longer improves
+  std::int64_t patience = 3;                ///< evaluations in a row that may fail to improve it
+  double least_improvement = 0.0;           ///< an improvement is larger than this
   std::int64_t seed = 0;
   bool record_weights = false;
   NonFiniteRule on_non_finite = NonFiniteRule::pause;  ///< "pause" is "stop" in accrue-run, which has no user to answer
@@ -313,6 +318,7 @@ struct CheckpointSpec {
   std::int64_t every_updates = 0;      ///< 0: only on request and at the end
   std::int64_t every_micro_steps = 0;  ///< 0: never; inside windows if the dialect's K15 allows it
   std::int64_t keep = 2;
+  RunMeasure best = RunMeasure::none;  ///< the checkpoint with the lowest is taken and kept as well
   bool operator==(const CheckpointSpec&) const = default;
 };
 

@@ -23,7 +23,8 @@ struct RunOrder {
   std::vector<std::int64_t> first_seq;    ///< per rank: seq of its next event after a resume
   std::string branched_from;              ///< id of the run whose checkpoint this one started from; empty: none
   std::vector<std::string> changed_keys;  ///< of the spec, compared with that run
-  /// Update of that checkpoint, if its micro-steps had another size: the place is counted anew. -1: no.
+  std::int64_t branched_at = -1;          ///< update of that checkpoint: the run counts its evaluations from there
+  /// The same update, if its micro-steps had another size: the place is counted anew. -1: no.
   std::int64_t recounts_at = -1;
   bool interactive = false;  ///< a user can answer a pause
   bool paused = false;       ///< ranks hold before their first micro-step

@@ -34,7 +34,7 @@ struct BranchPoint {
 };
 
 /// Reads only. `from`: a run folder, for its newest checkpoint, or the folder of one checkpoint
-/// (<run>/checkpoints/step-<n>). Errors (config): not a run, no checkpoint, N was set by hand before it.
+/// (<run>/checkpoints/step-<n>, or .../best). Errors (config): not a run, no checkpoint, N was set by hand before it.
 Result<BranchPoint> read_branch_point(const std::filesystem::path& from);
 
 /// Returns an error for each changed key that a branch must keep, with the reason; none if `to` can continue from

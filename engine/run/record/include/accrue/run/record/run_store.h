@@ -16,6 +16,7 @@
 #include "accrue/run/base/result.h"
 #include "accrue/run/events/event_reader.h"
 #include "accrue/run/preflight/run_order.h"
+#include "accrue/run/record/best_checkpoint.h"
 #include "accrue/run/record/plan_check.h"
 #include "accrue/run/record/run_lock.h"
 
@@ -57,8 +58,9 @@ struct RunSummary {
   std::int64_t tokens = 0;
   std::optional<ExactnessCheck> exactness;  ///< the deciding check; nullopt if there was none or it is unknown
   std::string weights_sha256;
-  std::string spec_sha256;      ///< of spec.toml when the run last started
-  std::string last_checkpoint;  ///< "step-100" or empty
+  std::string spec_sha256;             ///< of spec.toml when the run last started
+  std::string last_checkpoint;         ///< "step-100" or empty
+  std::optional<BestCheckpoint> best;  ///< if it is kept (checkpoint.best)
   std::string started_at;
   std::string branched_from;           ///< id of the run whose checkpoint it started from
   bool imported = false;               ///< came in a bundle: can be shown and compared, not resumed

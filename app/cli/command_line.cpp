@@ -238,11 +238,11 @@ void add_export(Verbs& verbs) {
       "A script for accelerate, lightning or pytorch trains the same model from the same weights on the same samples;\n"
       "deepspeed is a configuration, megatron a shell script. What could not be carried over stands in the text and\n"
       "goes to standard error. huggingface: the run's final weights with their config.json, which transformers opens\n"
-      "with from_pretrained; models of GPT-2's, Llama's and Qwen2's form. tensorboard: the run's scalars as event "
-      "files, without\n"
-      "the throughput and the timers, which run.tensorboard_dir writes while it trains. chrome-trace: what each rank "
-      "did and\n"
-      "when, for Perfetto and chrome://tracing.");
+      "with from_pretrained, and the tokenizer if it is known; models of GPT-2's, Llama's and Qwen2's form. "
+      "tensorboard:\n"
+      "the run's scalars as event files, without the throughput and the timers, which run.tensorboard_dir writes "
+      "while\n"
+      "it trains. chrome-trace: what each rank did and when, for Perfetto and chrome://tracing.");
 }
 
 /// Verbs for other tools.

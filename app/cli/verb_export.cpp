@@ -53,8 +53,8 @@ int export_scalars(const ExportOptions& options) {
 int export_weights(const ExportOptions& options) {
   const auto written = export_huggingface(options.from, options.out);
   if (!written) return report(written.error());
-  say("%zu files, %s of weights; no tokenizer: copy the one that made the run's tokens\n", written->files.size(),
-      format_bytes(static_cast<double>(written->bytes)).c_str());
+  say("%zu files, %s of weights; %s\n", written->files.size(),
+      format_bytes(static_cast<double>(written->bytes)).c_str(), written->tokenizer.c_str());
   put_data(options.out + "\n");
   return status_done;
 }

@@ -6,12 +6,16 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
 #include "accrue/run/cost/shard_layout.h"
 #include "accrue/run/weights/start_weights.h"
 #include "checkpoint/archive_types.h"
+#include "checkpoint/checkpoint_reader.h"
 
 namespace accrue {
 
@@ -64,28 +68,77 @@ void copy_part(const Rows& theirs, const WeightRead& read, const at::Tensor& par
   }
 }
 
+/// A parameter, this rank's share of it, and the share in memory, which is zero so far: rows that pad a table stay so.
+struct Target {
+  const ParameterShape& shape;
+  const ParameterShare& share;
+  at::Tensor values;
+};
+
+template <typename Fill>
+void for_each_target(const ModelSpec& model, const ModelShare& share, const std::vector<at::Tensor>& parameters,
+                     const Fill& fill) {
+  const auto shares = parameter_shares(model, share);
+  std::size_t own = 0;
+  for (const ParameterShape& shape : parameter_shapes(model, share.tensor_ranks)) {
+    if (own == shares.size() || shares[own].name != shape.name) continue;
+    fill(Target{shape, shares[own], at::Tensor(parameters[own]).zero_()});
+    ++own;
+  }
+}
+
+void read_pieces(const StartWeights& weights, const ModelSpec& model, const Target& target) {
+  // A view [rows, columns]; a vector has one column.
+  const at::Tensor rows = target.values.view({target.values.size(0), -1});
+  for (const WeightRead& read : weight_reads(weights.names, model, target.shape, target.share)) {
+    const WeightsFolder::Place* place = weights.find(read.tensor);
+    if (place == nullptr)
+      throw std::runtime_error(model.weights + " changed: tensor " + read.tensor + " is gone; start the run again");
+    const ArchiveFile& file = weights.folder.files[place->file];
+    copy_part({.file = file, .entry = file.header.entries[place->entry]}, read, rows);
+  }
+}
+
+/// The share as a slice of the tensor of `stored` shape, which may have more or fewer rows of positions, or of tokens
+/// that are padded otherwise.
+TensorSlice stored_slice(const Target& target, const std::vector<std::int64_t>& stored) {
+  TensorSlice slice = slice_of(target.share);
+  const bool table = target.shape.by_token || target.shape.name == "position_embedding.weight";
+  if (!table || stored.size() != slice.shape.size()) return slice;
+  slice.shape.front() = stored.front();
+  slice.offset.front() = std::min(slice.offset.front(), stored.front());
+  slice.extent.front() = std::min(slice.extent.front(), stored.front() - slice.offset.front());
+  slice.range.size = std::accumulate(slice.extent.begin(), slice.extent.end(), std::int64_t{1}, std::multiplies<>());
+  return slice;
+}
+
+void read_slice(const CheckpointReader& checkpoint, const std::string& folder, const Target& target) {
+  const std::string name = "parameters." + target.shape.name;
+  const CheckpointReader::Stored* stored = checkpoint.find(name);
+  if (stored == nullptr)
+    throw std::runtime_error(folder + " changed: tensor " + name + " is gone; start the run again");
+  const TensorSlice slice = stored_slice(target, stored->shape);
+  const at::Tensor own = target.values.view({-1}).narrow(0, 0, slice.range.size);
+  const at::Tensor values = own.scalar_type() == stored->dtype ? own : at::empty(own.sizes(), stored->dtype);
+  if (auto read = checkpoint.read({name, slice, values}); !read)
+    throw std::runtime_error(folder + ": " + read.error().text());
+  if (!values.is_same(own)) own.copy_(values);
+}
+
 }  // namespace
 
 void load_weights(const ModelSpec& model, const ModelShare& share, std::vector<at::Tensor> parameters) {
   const auto weights = StartWeights::open(model.weights);
   if (!weights) throw std::runtime_error(weights.error().text());
   const at::NoGradGuard no_grad;
-  const auto shares = parameter_shares(model, share);
-  std::size_t own = 0;
-  for (const ParameterShape& shape : parameter_shapes(model, share.tensor_ranks)) {
-    if (own == shares.size() || shares[own].name != shape.name) continue;
-    // A view [rows, columns]; a vector has one column. Rows that pad a table stay zero.
-    const at::Tensor rows = parameters[own].view({parameters[own].size(0), -1});
-    rows.zero_();
-    for (const WeightRead& read : weight_reads(weights->names, model, shape, shares[own])) {
-      const WeightsFolder::Place* place = weights->find(read.tensor);
-      if (place == nullptr)
-        throw std::runtime_error(model.weights + " changed: tensor " + read.tensor + " is gone; start the run again");
-      const ArchiveFile& file = weights->folder.files[place->file];
-      copy_part({.file = file, .entry = file.header.entries[place->entry]}, read, rows);
-    }
-    ++own;
-  }
+  if (!weights->checkpoint)
+    return for_each_target(model, share, parameters,
+                           [&](const Target& target) { read_pieces(*weights, model, target); });
+  const std::filesystem::path& folder = weights->folder.folder;
+  const auto checkpoint = open_reader(folder, folder.filename().string());
+  if (!checkpoint) throw std::runtime_error(folder.string() + ": " + checkpoint.error().text());
+  for_each_target(model, share, parameters,
+                  [&](const Target& target) { read_slice(*checkpoint, folder.string(), target); });
 }
 
 }  // namespace accrue

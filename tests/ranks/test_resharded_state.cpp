@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GPT's checkpoint of one layout, read in another and saved at once: every parameter, moment, master and step of the
-// two checkpoints is the same to the bit.
+// two checkpoints is the same to the bit. A new run that starts from its weights has the same parameters.
 #include <ATen/Parallel.h>
 
 #include <QTest>
+#include <fstream>
 #include <map>
 
 #include "accrue/data/data_source.h"
+#include "accrue/run/fields/spec_io.h"
 #include "support/gathered_state.h"
 #include "support/joined_rank.h"
 #include "support/layout.h"
@@ -46,12 +48,8 @@ TrainingScript script_of(const Layout& layout, const std::string& dtype, const s
           .run_dir = run_dir};
 }
 
-/// Reads the newest checkpoint of one folder and saves what it has read to another. Arguments: the layout's place in
-/// the list, the number type, both folders.
-int saves_what_it_reads(RankContext& rank) {
-  const auto& words = rank.arguments;
-  RunOrder order = order_for(script_of(layouts.at(std::stoul(words[0])).layout, words[1], words[2]));
-  order.resume_from = "newest";
+/// Saves to a folder what a run has before its first update, or after what it resumed.
+void save_unchanged(RankContext& rank, RunOrder order, const std::string& to) {
   QuietChannel channel;
   const JoinedRank joined = join_ranks(rank, order.plan.backend);
   const Mesh mesh = taken(Mesh::build(*joined.rendezvous, order.plan.grid));
@@ -59,9 +57,27 @@ int saves_what_it_reads(RankContext& rank) {
   Training training(order, mesh, channel, at::kCPU, RunHooks(order.plan, mesh, {}),
                     taken(open_data(order.plan.spec, order.plan.data, order.plan.base_dir)));
   if (auto resumed = resume(training); !resumed) throw std::runtime_error(resumed.error().text());
-  order.run_dir = words[3];
+  order.run_dir = to;
   training.saved.reset();
   save(training, true);
+}
+
+/// Reads the newest checkpoint of one folder and saves what it has read to another. Arguments: the layout's place in
+/// the list, the number type, both folders.
+int saves_what_it_reads(RankContext& rank) {
+  const auto& words = rank.arguments;
+  RunOrder order = order_for(script_of(layouts.at(std::stoul(words[0])).layout, words[1], words[2]));
+  order.resume_from = "newest";
+  save_unchanged(rank, std::move(order), words[3]);
+  return 0;
+}
+
+/// Starts a new run from the weights of one folder, a run's, and saves it to another. Arguments as above.
+int saves_what_it_starts_from(RankContext& rank) {
+  const auto& words = rank.arguments;
+  TrainingScript script = script_of(layouts.at(std::stoul(words[0])).layout, words[1], words[3]);
+  script.set.insert(script.set.end(), {"model.init=checkpoint", "model.weights=" + words[2]});
+  save_unchanged(rank, order_for(script), words[3]);
   return 0;
 }
 
@@ -101,6 +117,33 @@ class TestReshardedState : public QObject {
     QCOMPARE(QString::fromStdString(first_difference(written, again)), QString());
   }
 
+  void a_new_run_starts_from_the_weights_of_every_layout_data() {
+    QTest::addColumn<QString>("dtype");
+    QTest::addColumn<int>("first");
+    QTest::addColumn<int>("second");
+    for (int first = 0; first < static_cast<int>(layouts.size()); ++first)
+      for (const char* dtype : {"float32", "bfloat16"})
+        QTest::addRow("%s, %s", dtype, layouts[static_cast<std::size_t>(first)].name) << dtype << first << 5 - first;
+  }
+  void a_new_run_starts_from_the_weights_of_every_layout() {
+    QFETCH(QString, dtype);
+    QFETCH(int, first);
+    QFETCH(int, second);
+    const RunFolder to;
+    const std::string from = trained(dtype.toStdString(), first);
+    const Layout& layout = layouts[static_cast<std::size_t>(second)].layout;
+    std::ofstream(from + "/spec.toml") << write_spec(order_for(script_of(layout, dtype.toStdString(), {})).plan.spec);
+    RankGroup ranks("saves_what_it_starts_from", layout.world(),
+                    {.arguments = {std::to_string(second), dtype.toStdString(), from, to}});
+    ACCRUE_ALL_RANKS_OK(ranks.finish(60s));
+    const auto is_other = [](const auto& each) { return !each.first.starts_with("parameters."); };
+    auto written = gathered_state(from), started = gathered_state(std::string(to));
+    std::erase_if(written, is_other);
+    std::erase_if(started, is_other);
+    QCOMPARE(written.size(), std::size_t{52});
+    QCOMPARE(QString::fromStdString(first_difference(written, started)), QString());
+  }
+
  private:
   /// The folder of three updates in a layout, trained once.
   std::string trained(const std::string& dtype, int index) {
@@ -119,7 +162,8 @@ class TestReshardedState : public QObject {
   std::map<std::pair<std::string, int>, std::unique_ptr<RunFolder>> folders_;
 };
 
-ACCRUE_RANK_TEST_MAIN(TestReshardedState, {{"train", train_body}, RANK_BODY(saves_what_it_reads)})
+ACCRUE_RANK_TEST_MAIN(TestReshardedState,
+                      {{"train", train_body}, RANK_BODY(saves_what_it_reads), RANK_BODY(saves_what_it_starts_from)})
 
 }  // namespace test_resharded_state
 #include "test_resharded_state.moc"

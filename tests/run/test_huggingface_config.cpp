@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // config.json of transformers: the keys that follow, what is refused, and what is written. Names and defaults are those
-// of transformers 5.17.
+// of transformers 5.17. And what an export puts beside it.
+#include <QDir>
+#include <QFile>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QTemporaryDir>
 #include <QTest>
+#include <fstream>
 
+#include "accrue/run/base/sha256.h"
+#include "accrue/run/data/dataset_sidecar.h"
 #include "accrue/run/fields/block_form.h"
+#include "accrue/run/fields/spec_io.h"
 #include "accrue/run/weights/huggingface_config.h"
+#include "accrue/run/weights/huggingface_export.h"
 #include "support/table.h"
 #include "support/test_program.h"
+#include "support/zero_weights.h"
 
 namespace test_huggingface_config {
 
@@ -21,6 +33,40 @@ const std::string sizes =
 
 std::string llama(const std::string& more) {
   return R"({"model_type":"llama",)" + sizes + (more.empty() ? "" : ",") + more + "}";
+}
+
+namespace fs = std::filesystem;
+
+/// A folder of weights with a tokenizer, a run that has ended, one from which it started, and its dataset; and in them
+/// what the words say.
+void make_places(const fs::path& at, const QStringList& words) {
+  const auto says = [&words](const char* word) { return words.contains(QLatin1String(word)); };
+  RunSpec spec;
+  spec.model = {.kind = ModelKind::gpt, .layers = 1, .width = 8, .heads = 2, .context = 4, .vocabulary = 16};
+  test::write_zeros(at / "run/final/model.safetensors", "", parameter_shapes(spec.model));
+  fs::create_directories(at / "between");
+  fs::create_directories(at / "theirs");
+  if (says("published") || says("between")) {
+    std::ofstream(at / "theirs/config.json") << R"({"bos_token_id":1,"eos_token_id":[2,3],"pad_token_id":null})";
+    for (const char* name : {"tokenizer.json", "tokenizer_config.json", "generation_config.json", "README.md"})
+      std::ofstream(at / "theirs" / name) << R"({"eos_token_id":[2,4]})";
+    spec.model.init = WeightInit::checkpoint;
+    spec.model.weights = at / "theirs";
+  }
+  std::ofstream(at / "between/spec.toml") << write_spec(spec);
+  if (says("between")) spec.model.weights = at / "between";
+  if (says("moved")) fs::rename(at / "theirs", at / "away");
+  if (says("dataset")) {
+    spec.data.kind = DataKind::indexed;
+    spec.data.paths = {at / "data"};
+    for (const char* name : {"gpt2-vocab.json", "gpt2-merges.txt"}) std::ofstream(at / name) << name;
+    DatasetSidecar sidecar{.tokenizer = "bpe", .files = {}, .special = {.vocabulary = 16}, .end_of_document = 5};
+    for (const char* name : {"gpt2-vocab.json", "gpt2-merges.txt"}) sidecar.files.push_back({name, sha256_hex(name)});
+    QVERIFY(write_sidecar(at / "data", sidecar).has_value());
+    if (says("changed")) std::ofstream(at / "gpt2-merges.txt") << "other";
+    if (says("lost")) fs::remove(at / "gpt2-merges.txt");
+  }
+  std::ofstream(at / "run/spec.toml") << write_spec(spec);
 }
 
 }  // namespace
@@ -136,6 +182,44 @@ class TestHuggingfaceConfig : public QObject {
     const auto text = write_huggingface_config(model);
     QVERIFY(!text.has_value());
     QVERIFY(text.error().message.find("model.norm and model.positions") != std::string::npos);
+  }
+
+  void a_tokenizer_goes_along_if_it_is_known_data() {
+    const Rows<QString, QString, QString, QString> row;
+    const char* const theirs =
+        "config.json generation_config.json model.safetensors tokenizer.json tokenizer_config.json";
+    const char* const alone = "config.json generation_config.json model.safetensors";
+    const char* const made = "config.json generation_config.json merges.txt model.safetensors vocab.json";
+    row("of the weights that a run started from", "published dataset", theirs, "the tokenizer is that of AT/theirs",
+        "1 [2,4]");
+    row("through a run between", "between", theirs, "the tokenizer is that of AT/theirs", "1 [2,4]");
+    row("of the dataset", "dataset", made, "the tokenizer is gpt2-vocab.json, which made the run's tokens", "null 5");
+    row("if the weights are gone", "published moved dataset", made,
+        "the tokenizer is gpt2-vocab.json, which made the run's tokens", "null 5");
+    row("changed", "dataset changed", alone,
+        "no tokenizer: gpt2-merges.txt is changed since it made the run's tokens; copy it as it was", "null 5");
+    row("gone", "dataset lost", alone,
+        "no tokenizer: gpt2-merges.txt is gone since it made the run's tokens; copy it as it was", "null 5");
+    row("not known", "", alone, "no tokenizer is known: copy the files of the one that made the run's tokens",
+        "null null");
+  }
+  void a_tokenizer_goes_along_if_it_is_known() {
+    const auto [words, files, summary, tokens] = current_row<QString, QString, QString, QString>();
+    QTemporaryDir temporary;
+    const QString at = temporary.path(), out = temporary.filePath(QStringLiteral("out"));
+    make_places(at.toStdString(), words.split(' '));
+    const auto written = export_huggingface((at + "/run").toStdString(), out.toStdString());
+    QVERIFY2(written.has_value(), written ? "" : written.error().text().c_str());
+    QCOMPARE(QString::fromStdString(written->tokenizer).replace(at, QStringLiteral("AT")), summary);
+    QCOMPARE(QDir(out).entryList(QDir::Files).join(' '), files);
+    QFile config(out + "/config.json");
+    QVERIFY(config.open(QIODevice::ReadOnly));
+    const QJsonObject said = QJsonDocument::fromJson(config.readAll()).object();
+    const auto text = [&said](const char* key) {
+      return QJsonDocument(QJsonArray{said[QLatin1String(key)]}).toJson(QJsonDocument::Compact).chopped(1).mid(1);
+    };
+    QCOMPARE(QString(text("bos_token_id") + ' ' + text("eos_token_id")), tokens);
+    QVERIFY(!export_huggingface((at + "/run").toStdString(), out.toStdString()).has_value());  // never over another
   }
 };
 

@@ -1,16 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a model's parameters stand in other tools' weights, and what a rank reads of them. Values by hand.
+// Where a model's parameters stand in other tools' weights, and what a rank reads of them, with values by hand; and
+// which folder of a run a new run starts from.
+#include <QTemporaryDir>
 #include <QTest>
 #include <algorithm>
+#include <fstream>
 #include <map>
 
 #include "accrue/run/cost/shard_layout.h"
+#include "accrue/run/fields/spec_io.h"
+#include "accrue/run/record/run_lock.h"
+#include "accrue/run/weights/start_weights.h"
 #include "accrue/run/weights/weight_names.h"
+#include "support/table.h"
 #include "support/test_program.h"
+#include "support/zero_weights.h"
 
 namespace test_weight_names {
 
 using namespace accrue;
+using accrue::test::current_row;
+using accrue::test::Rows;
+
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -31,6 +43,25 @@ ParameterShare share_of(const ModelSpec& model, const std::string& name, std::in
   const auto shares = parameter_shares(model, {.tensor_ranks = 2, .tensor_rank = rank});
   const auto found = std::ranges::find(shares, name, &ParameterShare::name);
   return found == shares.end() ? ParameterShare() : *found;
+}
+
+/// A checkpoint of a linear model as one rank writes it, without its optimizer.
+void write_checkpoint(const fs::path& folder) {
+  const std::uintmax_t bytes = test::write_zeros(folder / "shard-0.safetensors", "parameters.", parameter_shapes({}));
+  std::ofstream(folder / "manifest.json") << R"({"files":[{"name":"shard-0.safetensors","bytes":)" << bytes << "}]}";
+}
+
+/// A run of the default model in `dir` with checkpoints after two and four updates, and more as the words say.
+void make_run(const fs::path& dir, const QStringList& words) {
+  fs::create_directories(dir / "checkpoints" / ".step-6.abc.part");
+  std::ofstream(dir / "spec.toml") << write_spec({});
+  if (words.contains(QStringLiteral("none"))) return;
+  for (const char* name : {"step-2", "step-4"}) write_checkpoint(dir / "checkpoints" / name);
+  if (words.contains(QStringLiteral("final")))
+    test::write_zeros(dir / "final" / "model.safetensors", "", parameter_shapes({}));
+  if (words.contains(QStringLiteral("unfinished"))) fs::remove(dir / "checkpoints" / "step-4" / "manifest.json");
+  if (words.contains(QStringLiteral("shortened")))
+    fs::resize_file(dir / "checkpoints" / "step-4" / "shard-0.safetensors", 20);
 }
 
 }  // namespace
@@ -106,6 +137,41 @@ class TestWeightNames : public QObject {
     QVERIFY(needed.at("model.layers.1.mlp.down_proj.weight") == (Shape{8, 12}));
     QVERIFY(needed.at("model.norm.weight") == (Shape{8}));
     QVERIFY(needed.at("lm_head.weight") == (Shape{5, 8}));
+  }
+
+  void a_new_run_starts_from_what_a_run_left_data() {
+    const Rows<QString, QString, QString> row;
+    row("final weights", "final", "RUN", "RUN");
+    row("the newest checkpoint of a run that was stopped", "", "RUN/", "RUN/checkpoints/step-4");
+    row("an older one if it is not whole", "shortened", "RUN", "RUN/checkpoints/step-2");
+    row("or has no manifest", "unfinished", "RUN", "RUN/checkpoints/step-2");
+    row("a checkpoint by its name", "final", "RUN/checkpoints/step-2/", "RUN/checkpoints/step-2");
+    row("none", "none", "RUN",
+        "the run has neither final weights nor a complete checkpoint; resume it to its end (found "
+        "RUN)");
+    row("one that is not whole, by its name", "shortened", "RUN/checkpoints/step-4",
+        "the checkpoint is incomplete: it lacks a file, or a part of one, that manifest.json lists; name another "
+        "folder "
+        "step-N beside it, or the run's folder (found RUN/checkpoints/step-4/shard-0.safetensors)");
+    row("a run that trains", "trains", "RUN",
+        "the run is still training, so its checkpoints come and go; wait until it has ended, or stop it (found RUN)");
+    row("its checkpoint", "trains", "RUN/checkpoints/step-2",
+        "the run is still training, so its checkpoints come and go; wait until it has ended, or stop it (found RUN)");
+  }
+  void a_new_run_starts_from_what_a_run_left() {
+    auto [words, named, expected] = current_row<QString, QString, QString>();
+    QTemporaryDir temporary;
+    const QString run = temporary.filePath(QStringLiteral("run"));
+    make_run(run.toStdString(), words.split(' '));
+    Result<RunLock> lock;
+    if (words == QStringLiteral("trains")) lock = RunLock::take(run.toStdString());
+    RunSpec spec;
+    spec.model.init = WeightInit::checkpoint;
+    spec.model.weights = named.replace(QStringLiteral("RUN"), run).toStdString();
+    const SpecWithWeights start = with_weights(spec, "/");
+    const std::string found = start.findings.empty() ? start.spec.model.weights : start.findings.front().text();
+    const QString prefix = start.findings.empty() ? QString() : QStringLiteral("error: model.weights: ");
+    QCOMPARE(QString::fromStdString(found), prefix + expected.replace(QStringLiteral("RUN"), run));
   }
 };
 

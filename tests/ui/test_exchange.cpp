@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Export to code, traces and TensorBoard's files in and out, in a whole window over fake ranks.
+// Export to code and of weights, traces and TensorBoard's files in and out, in a whole window over fake ranks.
 #include <QAction>
 #include <QCheckBox>
 #include <QComboBox>
@@ -15,6 +15,7 @@
 #include <QTemporaryDir>
 #include <QToolButton>
 
+#include "accrue/run/cost/shard_layout.h"
 #include "accrue/run/export/code_export.h"
 #include "accrue/run/record/tensorboard_file.h"
 #include "exchange/figure_dialog.h"
@@ -23,6 +24,7 @@
 #include "runs/runs_panel.h"
 #include "studio_fixture.h"
 #include "support/test_program.h"
+#include "support/zero_weights.h"
 #include "widgets/message_bar.h"
 
 namespace test_exchange {
@@ -139,6 +141,33 @@ class TestExchange : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(bar->text().contains(QStringLiteral("tfevents")), patience_ms);
     studio.action("exportScalarsAction")->trigger();  // a second file there would be the same run to TensorBoard
     QTRY_VERIFY_WITH_TIMEOUT(bar->text().contains(QStringLiteral("another folder")), patience_ms);
+  }
+
+  void a_finished_runs_weights_are_saved_for_hugging_face() {
+    OpenStudio studio(smallSpec(3));
+    QAction* action = studio.action("exportWeightsAction");
+    const auto refuses = [&](const char* words) {
+      return !action->isEnabled() && action->toolTip().contains(QLatin1String(words));
+    };
+    QVERIFY2(refuses("Select a run"), qPrintable(action->toolTip()));
+    studio.press(Qt::Key_F5);
+    QTRY_VERIFY_WITH_TIMEOUT(studio.control->state() == RunState::finished, patience_ms);
+    QTRY_VERIFY2_WITH_TIMEOUT(refuses("has no final weights"), qPrintable(action->toolTip()), patience_ms);
+    // The fake ranks write none.
+    const std::filesystem::path run = studio.control->run()->folder().toStdString();
+    accrue::test::write_zeros(run / "final/model.safetensors", "",
+                              parameter_shapes(studio.control->run()->spec()->model));
+    studio.library->refresh();
+    QTRY_VERIFY_WITH_TIMEOUT(action->isEnabled(), patience_ms);
+    QVERIFY(action->toolTip().contains(QStringLiteral("final weights as a folder")));
+    auto* bar = studio.window->findChild<MessageBar*>();
+    studio.dialogs.open_answer = studio.home->filePath(QStringLiteral("theirs"));
+    action->trigger();
+    QTRY_VERIFY2_WITH_TIMEOUT(bar->text().contains(QStringLiteral("no tokenizer is known")), qPrintable(bar->text()),
+                              patience_ms);
+    QVERIFY(QFile::exists(studio.dialogs.open_answer + QStringLiteral("/model.safetensors")));
+    action->trigger();  // nothing is written over
+    QTRY_VERIFY_WITH_TIMEOUT(bar->text().contains(QStringLiteral("a new or an empty folder")), patience_ms);
   }
 
   void a_log_is_shown_beside_our_runs() {

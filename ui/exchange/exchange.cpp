@@ -2,12 +2,14 @@
 #include "exchange.h"
 
 #include <QDir>
+#include <QFileInfo>
 #include <QWidget>
 
 #include "accrue/run/export/chrome_trace.h"
 #include "accrue/run/export/tensorboard_export.h"
 #include "accrue/run/logs/log_import.h"
 #include "accrue/run/logs/log_reader.h"
+#include "accrue/run/weights/huggingface_export.h"
 #include "code_export_sheet.h"
 #include "document/spec_document.h"
 #include "document/spec_files.h"
@@ -87,15 +89,25 @@ Exchange::Exchange(const ExchangeParts& parts, const Actions& actions) : QObject
   connect(actions[Command::exportCode], &QAction::triggered, this, &Exchange::showCode);
   connect(actions[Command::exportTrace], &QAction::triggered, this, &Exchange::exportTrace);
   connect(actions[Command::exportScalars], &QAction::triggered, this, &Exchange::exportScalars);
+  connect(actions[Command::exportWeights], &QAction::triggered, this, &Exchange::exportWeights);
   connect(actions[Command::importLog], &QAction::triggered, this, &Exchange::importLog);
   connect(parts_.document, &SpecDocument::changed, this, [this] { form_is_newer_ = true; });
-  const auto enable = [this, &actions] {
-    for (const Command command : {Command::exportTrace, Command::exportScalars})
-      actions[command]->setEnabled(parts_.runs->currentRun() != nullptr);
-  };
+  const auto enable = [this, &actions] { showEnabled(actions); };
   connect(parts_.runs, &RunsPanel::shownRunsChanged, this, enable);
   connect(parts_.runs, &RunsPanel::shownRunsChanged, this, &Exchange::noteFocus);
+  connect(parts_.library, &RunLibrary::refreshed, this, enable);  // a run may have ended
   enable();
+}
+
+void Exchange::showEnabled(const Actions& actions) {
+  const RunSeries* run = parts_.runs->currentRun();
+  for (const Command command : {Command::exportTrace, Command::exportScalars})
+    actions[command]->setEnabled(run != nullptr);
+  const QString lacking = !run ? tr("Select a run whose weights are to be exported")
+                          : QFileInfo::exists(QDir(run->folder()).filePath(QStringLiteral("final/model.safetensors")))
+                              ? QString()
+                              : tr("%1 has no final weights: they are written when a run ends").arg(run->name());
+  actions.enableUnless(lacking, Command::exportWeights);
 }
 
 void Exchange::noteFocus() {
@@ -154,6 +166,26 @@ void Exchange::exportScalars() {
           say(tr("Saved %1.").arg(QString::fromStdString(written->file.string())), false);
         else if (!cancelled || written.error().code != ErrorCode::cancelled)
           say(tr("The scalars were not exported. %1").arg(QString::fromStdString(written.error().text())), true);
+      });
+}
+
+void Exchange::exportWeights() {
+  const RunSeries* run = parts_.runs->currentRun();
+  if (!run) return say(tr("Select a run whose weights are to be exported."), true);
+  const QString folder =
+      parts_.dialogs->chooseFolder(parts_.window, tr("New or empty folder for the weights"), QDir::homePath());
+  if (folder.isEmpty()) return;
+  parts_.jobs->run(
+      tr("Exporting the weights of %1").arg(run->name()),
+      [from = run->folder().toStdString(), folder](const ExchangeJobs::GoOn& go_on) {
+        return export_huggingface(from, pathOf(folder), [&] { return go_on(ExchangeJobs::unknown); });
+      },
+      [this, folder](const Result<HuggingFaceExport>& written, bool cancelled) {
+        if (written)
+          say(tr("Saved %1: %2.").arg(QDir::toNativeSeparators(folder), QString::fromStdString(written->tokenizer)),
+              false);
+        else if (!cancelled || written.error().code != ErrorCode::cancelled)
+          say(tr("The weights were not exported. %1").arg(QString::fromStdString(written.error().text())), true);
       });
 }
 

@@ -33,8 +33,8 @@ struct ExchangeParts {
   RunsPanel* runs = nullptr;
 };
 
-/// Specs and records to other tools, and curves from them: the sheet of code, Chrome traces, TensorBoard's event files,
-/// logs. Files are read and written in the background.
+/// Specs, records and weights to other tools, and curves from them: the sheet of code, Chrome traces, TensorBoard's
+/// event files, Hugging Face's layout, logs. Files are read and written in the background.
 class Exchange : public QObject {
   Q_OBJECT
 
@@ -47,9 +47,12 @@ class Exchange : public QObject {
  private:
   /// The focus may have gone to another run.
   void noteFocus();
+  /// Enables what the focused run has something for.
+  void showEnabled(const Actions& actions);
   void showCode();
   void exportTrace();
   void exportScalars();
+  void exportWeights();
   void importLog();
   /// step, losses: the user's answers so far. Each question offers only its own choices, so the sequence ends.
   void readCurves(const QString& from, const QString& step, const QStringList& losses);

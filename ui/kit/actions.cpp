@@ -96,8 +96,14 @@ QStringList ListedCommand::keys() const {
 }
 
 QString ListedCommand::help() const {
-  if (!action) return tr(row->help);
+  if (!action || row->kind == MenuRow::command) return tr(row->help);
   return action->statusTip() == plainText(action->text()) ? QString() : action->statusTip();
+}
+
+void Actions::enableUnless(const QString& lacking, Command command) const {
+  QAction* action = (*this)[command];
+  action->setEnabled(lacking.isEmpty());
+  setTexts(action, action->text(), lacking.isEmpty() ? tr(rowOf(command).help) : lacking);
 }
 
 Actions::Actions(QObject* owner) {

@@ -38,6 +38,8 @@ class Actions {
 
   /// The action of a command; nullptr for keys that are no entry of a menu.
   QAction* operator[](Command command) const { return commands_[static_cast<std::size_t>(command)]; }
+  /// Enables a command if nothing is lacking; what is lacking stands in place of its help.
+  void enableUnless(const QString& lacking, Command command) const;
   /// The choices of a submenu, with their number as data; nullptr if a feature fills the submenu.
   QActionGroup* choices(std::string_view submenu) const;
   QActionGroup* clocks() const { return choices("clockMenu"); }    ///< data: a Clock

@@ -31,6 +31,8 @@ COMMAND(
 COMMAND(exportBundle, "Export a &bundle\u2026", "", "", "Runs and the spec as one file for another machine")
 COMMAND(exportScalars, "Export to &TensorBoard\u2026", "", "", "The selected run's scalars as event files")
 COMMAND(exportCode, "E&xport to code\u2026", "", "", "This spec as a script or a configuration for another tool")
+COMMAND(exportWeights, "Export for &Hugging Face\u2026", "", "",
+        "The focused run's final weights as a folder that transformers opens, with the tokenizer if it is known")
 ROW(separator)
 COMMAND(askOnClosing, "As&k again on closing", "", "",
         "Forget the remembered answer to closing the window during a run")

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -38,6 +39,11 @@ Result<OwnedFd> open_regular(const std::filesystem::path& path, int flags, unsig
   struct stat facts {};
   if (::fstat(fd.get(), &facts) == 0 && S_ISREG(facts.st_mode)) return fd;
   return fail(ErrorCode::disk, "is not a regular file", path.string(), "Remove it, or restore the run folder");
+}
+
+bool is_file_locked(const std::filesystem::path& path) {
+  const auto fd = open_regular(path, O_RDONLY);
+  return fd && ::flock(fd->get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 Result<void> sync_path(const std::filesystem::path& path) {

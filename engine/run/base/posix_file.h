@@ -24,6 +24,8 @@ int write_all(int fd, std::string_view bytes);
 /// Opens a regular file. Links, FIFOs and devices are errors; a plain open() of a FIFO would
 /// wait for its peer. O_CLOEXEC is added.
 Result<OwnedFd> open_regular(const std::filesystem::path& path, int flags, unsigned mode = 0600);
+/// Whether another descriptor holds an flock on the file; false if there is none.
+bool is_file_locked(const std::filesystem::path& path);
 /// Writes a temporary file, syncs it and renames it: readers see either the old or the new text. `mode` applies to a
 /// new file.
 Result<void> write_file(const std::filesystem::path& path, std::string_view text, unsigned mode = 0600);

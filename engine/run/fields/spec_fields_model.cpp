@@ -207,7 +207,8 @@ void add_model_fields(FieldList& list) {
       .elsewhere("transformers: from_pretrained; Megatron-LM: --init-method-std");
   list.add(ACCRUE_FIELD(model.weights), "Weights to start from",
            "With init = \"checkpoint\": a folder in Hugging Face's layout (config.json and safetensors; GPT-2, Llama, "
-           "Mistral, Qwen2), or the folder of a finished run. It sets the keys of the model.")
+           "Mistral, Qwen2), the folder of a run that has ended, or one of its checkpoints. It sets the keys of the "
+           "model; the new run begins at update 0.")
       .when([](const RunSpec& spec) { return spec.model.init == WeightInit::checkpoint; })
       .elsewhere("transformers: from_pretrained; LLaMA-Factory: model_name_or_path");
   list.advanced(ACCRUE_FIELD(model.values), "Given weights",

@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -278,8 +277,7 @@ Result<void> RunWriter::append_log(std::int64_t rank, std::string_view bytes) {
 }
 
 bool is_locked(const fs::path& dir) {
-  const auto fd = open_regular(dir / "run.lock", O_RDONLY);
-  return fd && ::flock(fd->get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  return is_file_locked(dir / "run.lock");
 }
 
 }  // namespace accrue

@@ -199,6 +199,8 @@ Json gpt2_config(const ModelSpec& model, const BlockForm& form) {
                {"n_head", model.heads},
                {"n_positions", model.context},
                {"vocab_size", model.vocabulary},
+               {"bos_token_id", nullptr},
+               {"eos_token_id", nullptr},
                {"activation_function", form.activation == Activation::gelu ? "gelu" : "gelu_new"},
                {"layer_norm_epsilon", form.norm_eps},
                {"tie_word_embeddings", form.tied_head}};
@@ -231,6 +233,8 @@ Json llama_config(const ModelSpec& model, const BlockForm& form) {
                {"intermediate_size", form.mlp_width},
                {"max_position_embeddings", model.context},
                {"vocab_size", model.vocabulary},
+               {"bos_token_id", nullptr},
+               {"eos_token_id", nullptr},
                {"hidden_act", "silu"},
                {"rms_norm_eps", form.norm_eps},
                // transformers 5 reads rope_parameters, and those before it the others.

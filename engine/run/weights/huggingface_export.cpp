@@ -17,6 +17,7 @@
 #include "accrue/run/weights/start_weights.h"
 #include "json_text.h"
 #include "posix_file.h"
+#include "text_files.h"
 
 namespace accrue {
 
@@ -36,11 +37,14 @@ using Shard = std::vector<Tensor>;
 
 class Exporter {
  public:
-  Exporter(ModelSpec model, ArchiveFile weights, fs::path folder, std::uint64_t most_file_bytes)
+  Exporter(ModelSpec model, ArchiveFile weights, TextFiles text, fs::path folder, const std::function<bool()>& go_on,
+           std::uint64_t most_file_bytes)
       : model_(std::move(model)),
         names_(block_form(model_).norm == NormKind::layer ? WeightNames::gpt2 : WeightNames::llama),
         weights_(std::move(weights)),
+        text_(std::move(text)),
         folder_(std::move(folder)),
+        go_on_(go_on),
         most_file_bytes_(most_file_bytes) {}
 
   Result<HuggingFaceExport> write() {
@@ -61,14 +65,29 @@ class Exporter {
       if (auto written = text_file("model.safetensors.index.json", json_text(index, 2) + "\n"); !written)
         return tl::unexpected(written.error());
     }
-    if (auto written = text_file("config.json", *config); !written) return tl::unexpected(written.error());
-    // No token of ours begins or ends a text.
-    if (auto written = text_file("generation_config.json", "{\n  \"_from_model_config\": true\n}\n"); !written)
-      return tl::unexpected(written.error());
+    if (auto written = write_text_files(*config); !written) return tl::unexpected(written.error());
     return std::move(result_);
   }
 
  private:
+  /// Writes config.json with the tokens that begin and end a text, what generate() needs, and the tokenizer.
+  Result<void> write_text_files(const std::string& config) {
+    Json model = parse_json(config);
+    model.update(text_.tokens);
+    if (auto written = text_file("config.json", json_text(model, 2) + "\n"); !written) return written;
+    bool generates = false;
+    for (const TextFiles::Copy& each : text_.copies) {
+      const auto bytes = read_file(each.from, std::size_t{1} << 30);
+      if (!bytes) return tl::unexpected(bytes.error());
+      if (auto written = text_file(each.name, *bytes); !written) return written;
+      generates = generates || each.name == generation_name;
+    }
+    result_.tokenizer = text_.summary;
+    if (generates) return {};
+    const Json known = text_.tokens.empty() ? Json{{"_from_model_config", true}} : text_.tokens;
+    return text_file(generation_name, json_text(known, 2) + "\n");
+  }
+
   Result<void> find_ours() {
     for (const ArchiveEntry& each : weights_.header.entries) entries_[each.name] = &each;
     for (const ParameterShape& parameter : parameter_shapes(model_)) {
@@ -124,6 +143,7 @@ class Exporter {
     if (error == 0) error = write_all(part->get(), json);
     for (const Tensor& each : shard) {
       if (error != 0) break;
+      if (go_on_ && !go_on_()) return fail(ErrorCode::cancelled, "the export was given up");
       const auto values = values_of(each);
       if (!values) return tl::unexpected(values.error());
       error = write_all(part->get(), *values);
@@ -166,7 +186,7 @@ class Exporter {
     return values;
   }
 
-  Result<void> text_file(const char* name, const std::string& text) {
+  Result<void> text_file(const std::string& name, const std::string& text) {
     if (auto written = write_file(folder_ / name, text, shared_mode); !written) return written;
     result_.files.push_back(folder_ / name);
     return {};
@@ -175,7 +195,9 @@ class Exporter {
   ModelSpec model_;
   WeightNames names_;
   ArchiveFile weights_;
+  TextFiles text_;
   fs::path folder_;
+  const std::function<bool()>& go_on_;
   std::uint64_t most_file_bytes_;
   std::map<std::string, const ArchiveEntry*> entries_;
   std::string held_name_;  ///< the parameter whose bytes are in held_
@@ -183,13 +205,21 @@ class Exporter {
   HuggingFaceExport result_;
 };
 
+/// Removes what was written to a folder that was empty, or the folder too.
+void clear(const fs::path& out, bool is_ours) {
+  std::error_code ignored;
+  for (const auto& each : fs::directory_iterator(out, ignored)) fs::remove_all(each.path(), ignored);
+  if (is_ours) fs::remove(out, ignored);
+}
+
 }  // namespace
 
 Result<HuggingFaceExport> export_huggingface(const fs::path& run_dir, const fs::path& out,
-                                             std::uint64_t most_file_bytes) {
+                                             const std::function<bool()>& go_on, std::uint64_t most_file_bytes) {
   std::error_code error;
-  if (fs::exists(out, error))
-    return fail(ErrorCode::config, "there is such a folder already", out.string(), "Choose another name for --out.");
+  const bool is_ours = !fs::exists(out, error);
+  if (!is_ours && !(fs::is_directory(out, error) && fs::is_empty(out, error)))
+    return fail(ErrorCode::config, "there is something already", out.string(), "Choose a new or an empty folder.");
   const SpecReading reading = read_spec(run_dir / "spec.toml");
   if (!reading.ok()) return fail(ErrorCode::config, reading.findings.front().text(), run_dir.string());
   const fs::path final_weights = run_dir / "final" / "model.safetensors";
@@ -200,8 +230,10 @@ Result<HuggingFaceExport> export_huggingface(const fs::path& run_dir, const fs::
   if (!weights) return tl::unexpected(weights.error());
   fs::create_directories(out, error);
   if (error) return fail(ErrorCode::disk, "the folder cannot be made: " + error.message(), out.string());
-  auto written = Exporter(reading.spec.model, std::move(*weights), out, most_file_bytes).write();
-  if (!written) fs::remove_all(out, error);
+  auto written = Exporter(reading.spec.model, std::move(*weights), text_files_of(reading.spec, run_dir), out, go_on,
+                          most_file_bytes)
+                     .write();
+  if (!written) clear(out, is_ours);
   return written;
 }
 

@@ -13,6 +13,7 @@
 #include "accrue/run/fields/spec_fields.h"
 #include "accrue/run/fields/spec_io.h"
 #include "accrue/run/weights/huggingface_config.h"
+#include "accrue/run/weights/saved_run.h"
 
 namespace accrue {
 
@@ -27,14 +28,6 @@ struct SavedModel {
   std::int64_t positions = 0;  ///< 0: any number
   std::optional<std::int64_t> window;
 };
-
-/// The run folder that a folder of weights belongs to; empty if it belongs to none.
-fs::path run_of(const fs::path& folder) {
-  std::error_code ignored;
-  for (const fs::path& each : {folder, folder.parent_path()})
-    if (fs::exists(each / "spec.toml", ignored)) return each;
-  return {};
-}
 
 /// Keys of [model] that are a choice of each training, not a property of the weights.
 bool is_free(std::string_view key) {
@@ -136,7 +129,8 @@ void check_tensors(const StartWeights& weights, const ModelSpec& model, std::vec
       continue;
     }
     const ArchiveEntry& entry = weights.folder.files[place->file].header.entries[place->entry];
-    used.insert(entry.name);
+    used.insert(weights.checkpoint ? needed.name : entry.name);
+    if (weights.checkpoint) continue;  // its entries are parts; the reader compares the whole
     const bool floats = entry.dtype.find('F') != std::string::npos;
     bool fits = floats && entry.shape.size() == needed.shape.size();
     for (std::size_t dim = 0; fits && dim < entry.shape.size(); ++dim)
@@ -158,15 +152,43 @@ void check_tensors(const StartWeights& weights, const ModelSpec& model, std::vec
 
 }  // namespace
 
-Result<StartWeights> StartWeights::open(const fs::path& folder) {
-  std::error_code ignored;
-  const bool run = fs::exists(folder / "spec.toml", ignored) && !fs::exists(folder / "config.json", ignored);
-  auto opened = WeightsFolder::open(run ? folder / "final" : folder);
+namespace {
+
+/// "parameters.head.weight#3", a part of a tensor in a checkpoint -> "head.weight"; empty if it is no parameter's.
+std::string parameter_of(const std::string& entry) {
+  constexpr std::string_view prefix = "parameters.";
+  return entry.starts_with(prefix) ? entry.substr(prefix.size(), entry.find('#') - prefix.size()) : std::string();
+}
+
+/// The headers of a checkpoint's files. Of a parameter in parts, one part has its name.
+Result<WeightsFolder> open_checkpoint(const fs::path& folder) {
+  const auto files = checkpoint_files(folder);
+  if (!files) return tl::unexpected(files.error());
+  WeightsFolder weights{.folder = folder, .config = {}, .files = {}, .tensors = {}};
+  for (const fs::path& name : *files) {
+    auto file = ArchiveFile::open(name);
+    if (!file) return fail(ErrorCode::data, file.error().message, file.error().where, file.error().hint);
+    for (std::size_t i = 0; i < file->header.entries.size(); ++i)
+      if (const std::string parameter = parameter_of(file->header.entries[i].name); !parameter.empty())
+        weights.tensors.try_emplace(parameter, WeightsFolder::Place{weights.files.size(), i});
+    weights.files.push_back(std::move(*file));
+  }
+  return weights;
+}
+
+}  // namespace
+
+Result<StartWeights> StartWeights::open(const fs::path& given) {
+  const fs::path run = run_of(given);
+  const auto own = run == given ? weights_of_run(run) : Result<fs::path>(given);
+  if (!own) return tl::unexpected(own.error());
+  const bool checkpoint = !run.empty() && is_checkpoint_folder(*own);
+  auto opened = checkpoint ? open_checkpoint(*own) : WeightsFolder::open(*own);
   if (!opened) return tl::unexpected(opened.error());
-  StartWeights weights{.folder = std::move(*opened)};
+  StartWeights weights{.folder = std::move(*opened), .checkpoint = checkpoint};
   if (weights.folder.config.empty()) {
-    if (run_of(weights.folder.folder).empty())
-      return fail(ErrorCode::data, "there is no config.json, which says what model the weights are of", folder.string(),
+    if (run.empty())
+      return fail(ErrorCode::data, "there is no config.json, which says what model the weights are of", given.string(),
                   "Name a folder in Hugging Face's layout, or the folder of a run.");
     return weights;
   }
@@ -191,13 +213,19 @@ SpecWithWeights with_weights(const RunSpec& spec, const fs::path& base_dir) {
     result.findings.push_back(about("model.weights", "names no folder, and model.init is \"checkpoint\""));
     return result;
   }
-  const fs::path folder = (base_dir / spec.model.weights).lexically_normal();
+  fs::path folder = (base_dir / spec.model.weights).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();
   const auto refuse = [&result](const Error& error) {
     std::string hint = error.hint;
     if (!hint.empty()) hint = "; " + std::string(1, static_cast<char>(hint.front() | 0x20)) + hint.substr(1);
     if (hint.ends_with('.')) hint.pop_back();
     result.findings.push_back(about("model.weights", error.message + hint, error.where));
   };
+  if (const fs::path run = run_of(folder); !run.empty())
+    if (const auto ended = check_ended(run); !ended) {
+      refuse(ended.error());
+      return result;
+    }
   const auto weights = StartWeights::open(folder);
   if (!weights) {
     refuse(weights.error());
@@ -210,7 +238,7 @@ SpecWithWeights with_weights(const RunSpec& spec, const fs::path& base_dir) {
   }
   fill(*saved, result);
   std::error_code ignored;
-  result.spec.model.weights = fs::absolute(folder, ignored).string();
+  result.spec.model.weights = fs::absolute(weights->checkpoint ? weights->folder.folder : folder, ignored).string();
   if (!has_errors(result.findings)) check_tensors(*weights, result.spec.model, result.findings);
   return result;
 }

@@ -58,7 +58,7 @@ Result<std::vector<std::string>> file_names(const fs::path& folder) {
                      "M.from_pretrained('" +
                          folder.string() + "').save_pretrained('" + folder.string() + "-safe')\"");
   return refused("there is neither model.safetensors nor model.safetensors.index.json", folder,
-                 "Name a folder in Hugging Face's layout, or the final folder of a run.");
+                 "Name a folder in Hugging Face's layout, or the folder of a run or of a checkpoint.");
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ struct HuggingFaceConfig {
 /// `where`: the file, for errors. Errors (data): no JSON, a model_type or a setting that Accrue's blocks do not have.
 Result<HuggingFaceConfig> read_huggingface_config(const std::string& text, const std::string& where);
 
-/// Writes the config of a model under its model_type. Errors (config): the model has a part that no such type has.
+/// Writes the config of a model under its model_type, whose own tokens that begin and end a text are taken away: a null
+/// is no token. Errors (config): the model has a part that no such type has.
 Result<std::string> write_huggingface_config(const ModelSpec& model);
 
 }  // namespace accrue

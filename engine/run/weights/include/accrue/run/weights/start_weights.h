@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // model.init = "checkpoint": the folder that model.weights names, its model, and what of it a spec must not contradict.
+// The folder is in Hugging Face's layout, a run's, or a checkpoint's.
 #pragma once
 
 #include <filesystem>
@@ -17,20 +18,24 @@ namespace accrue {
 struct StartWeights {
   WeightsFolder folder;
   WeightNames names = WeightNames::accrue;
+  bool checkpoint = false;  ///< the files hold parts of tensors, which a CheckpointReader puts together
 
-  /// Takes Hugging Face's folders by their config.json, and a run's folder or its final weights. Errors (data).
+  /// Takes Hugging Face's folders by their config.json, a run's folder, its final weights, and its checkpoints. Of a
+  /// run without final weights it takes the newest complete checkpoint. Errors (data).
   static Result<StartWeights> open(const std::filesystem::path& folder);
   /// Their tensor of this name, with or without the prefix of the whole model ("transformer.", "model.").
   const WeightsFolder::Place* find(const std::string& tensor) const;
 };
 
 struct SpecWithWeights {
-  RunSpec spec;  ///< with the keys that the weights set, and model.weights as an absolute path
+  RunSpec spec;  ///< with the keys that the weights set, and model.weights as an absolute path to a folder that
+                 ///< stays what it is: a checkpoint instead of a run that may go on
   std::vector<Finding> findings;
 };
 
 /// Fills the model's keys from the folder. Findings: a key that is set otherwise, a tensor that is missing, misshapen
-/// or no part of the model, a folder that cannot be read. Specs that start otherwise are returned as they are.
+/// or no part of the model, a folder that cannot be read, a run that is still training. Specs that start otherwise are
+/// returned as they are.
 SpecWithWeights with_weights(const RunSpec& spec, const std::filesystem::path& base_dir);
 
 /// The same from an earlier answer, without reading a file: keys of the model that the spec leaves at their defaults

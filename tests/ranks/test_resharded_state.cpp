@@ -81,6 +81,14 @@ int saves_what_it_starts_from(RankContext& rank) {
   return 0;
 }
 
+/// Goes on with a recorded run and saves what it has to another folder. Arguments: the run's folder, the other.
+int saves_what_it_goes_on_from(RankContext& rank) {
+  RunOrder order = taken(read_run_order(std::filesystem::path(rank.arguments[0]) / "plan.json"));
+  order.resume_from = "newest";
+  save_unchanged(rank, std::move(order), rank.arguments[1]);
+  return 0;
+}
+
 }  // namespace
 
 class TestReshardedState : public QObject {
@@ -144,6 +152,25 @@ class TestReshardedState : public QObject {
     QCOMPARE(QString::fromStdString(first_difference(written, started)), QString());
   }
 
+  void a_run_goes_on_without_the_weights_it_started_from() {
+    namespace fs = std::filesystem;
+    const RunFolder weights, run, again;
+    fs::copy(trained("float32", 0), std::string(weights), fs::copy_options::recursive);
+    TrainingScript script = script_of({}, "float32", run);
+    std::ofstream(weights / "spec.toml") << write_spec(order_for(script).plan.spec);
+    script.set.insert(script.set.end(), {"model.init=checkpoint", "model.weights=" + std::string(weights)});
+    const RunOrder order = order_for(script);
+    QVERIFY(!order.plan.weights_fingerprint.empty());
+    QVERIFY(write_plan_file(to_json(order), run / "plan.json").has_value());
+    ACCRUE_ALL_RANKS_OK(
+        RankGroup("saves_what_it_starts_from", 1, {.arguments = {"0", "float32", weights, run}}).finish(60s));
+    fs::remove_all(std::string(weights));
+    ACCRUE_ALL_RANKS_OK(RankGroup("saves_what_it_goes_on_from", 1, {.arguments = {run, again}}).finish(60s));
+    QCOMPARE(
+        QString::fromStdString(first_difference(gathered_state(std::string(run)), gathered_state(std::string(again)))),
+        QString());
+  }
+
  private:
   /// The folder of three updates in a layout, trained once.
   std::string trained(const std::string& dtype, int index) {
@@ -162,8 +189,10 @@ class TestReshardedState : public QObject {
   std::map<std::pair<std::string, int>, std::unique_ptr<RunFolder>> folders_;
 };
 
-ACCRUE_RANK_TEST_MAIN(TestReshardedState,
-                      {{"train", train_body}, RANK_BODY(saves_what_it_reads), RANK_BODY(saves_what_it_starts_from)})
+ACCRUE_RANK_TEST_MAIN(TestReshardedState, {{"train", train_body},
+                                           RANK_BODY(saves_what_it_reads),
+                                           RANK_BODY(saves_what_it_starts_from),
+                                           RANK_BODY(saves_what_it_goes_on_from)})
 
 }  // namespace test_resharded_state
 #include "test_resharded_state.moc"

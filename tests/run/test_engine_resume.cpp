@@ -9,15 +9,20 @@
 #include "accrue/run/events/event_reader.h"
 #include "accrue/run/record/compare.h"
 #include "accrue/run/record/run_store.h"
+#include "accrue/run/weights/start_weights.h"
 #include "run/host_fixture.h"
 #include "support/file_leases.h"
+#include "support/table.h"
 #include "support/test_program.h"
+#include "support/zero_weights.h"
 
 namespace test_engine_resume {
 
 using namespace accrue;
 using namespace accrue_test;
+using accrue::test::current_row;
 using accrue::test::has_leases;
+using accrue::test::Rows;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
@@ -243,6 +248,47 @@ class TestEngineResume : public QObject {
     QVERIFY(host.resume(dir).has_value());
     VERIFY_STORY(host.ends("failed", 2));
     VERIFY_STORY(host.end->reason.find("changed since the run began") != std::string::npos);
+  }
+
+  void other_weights_in_the_same_folder_are_refused_if_they_are_read_again_data() {
+    const Rows<int, QString, QString> row;
+    const char* const refused = "the weights that the run started from changed since it began";
+    row("the same, from the start", 0, "", "");
+    row("others, from the start", 0, "others", refused);
+    row("none, from the start", 0, "none", "there is no such folder");
+    row("others, from a checkpoint", 2, "others", "");
+    row("none, from a checkpoint", 2, "none", "");
+  }
+  void other_weights_in_the_same_folder_are_refused_if_they_are_read_again() {
+    const auto [checkpoint_every, now, refusal] = current_row<int, QString, QString>();
+    const fs::path weights = home_.path() / "weights";
+    const auto write = [&weights](const char* layers) {
+      test::write_zero_weights(weights, std::string(R"({"model_type":"gpt2","n_embd":8,"n_head":2,"vocab_size":9,)") +
+                                            R"("n_positions":4,"n_layer":)" + layers + "}");
+    };
+    write("1");
+    RunPlan plan = small_plan({.updates = 6, .checkpoint_every = checkpoint_every});
+    plan.spec.model.init = WeightInit::checkpoint;
+    plan.spec.model.weights = weights;
+    plan.weights_fingerprint = StartWeights::open(weights)->fingerprint().value();
+    const fs::path dir = killed_run(plan);
+    if (now == QStringLiteral("others")) write("2");
+    if (now == QStringLiteral("none")) fs::remove_all(weights);
+    WatchedHost host;
+    QVERIFY(host.resume(dir).has_value());
+    VERIFY_STORY(host.ends(refusal.isEmpty() ? "finished" : "failed", refusal.isEmpty() ? 0 : 2));
+    VERIFY_STORY(host.end->reason.find(refusal.toStdString()) != std::string::npos);
+    // A branch and a start in its folder compare what is there now with what is recorded.
+    if (now != QStringLiteral("others")) return;
+    plan.weights_fingerprint = StartWeights::open(weights)->fingerprint().value();
+    RunOrder order{.plan = plan, .run_dir = dir};
+    const auto begun = claim_run_folder(order);
+    QVERIFY(!begun && begun.error().message.find("the weights that the run started from changed") != std::string::npos);
+    if (checkpoint_every == 0) return;
+    const auto point = read_branch_point(dir);
+    QVERIFY(point.has_value());
+    const auto branched = host.branch(*point, {plan, fresh()});
+    QVERIFY(!branched && branched.error().message == begun.error().message);
   }
 
   void data_are_hashed_again_at_resume_only_if_they_may_have_changed() {

@@ -180,6 +180,7 @@ void PreflightRunner::start() {
     }
     answer.result.findings.insert(answer.result.findings.begin(), start.findings.begin(), start.findings.end());
     if (has_errors(start.findings)) answer.result.plan.reset();
+    if (answer.result.plan) answer.result.plan->weights_fingerprint = start.fingerprint;
     if (answer.result.plan) answer.sketch = sketchOf(*answer.result.plan);
     return answer;
   };

@@ -21,6 +21,7 @@
 #include "accrue/run/fields/spec_io.h"
 #include "accrue/run/host/run_limits.h"
 #include "accrue/run/megatron/megatron_lowering.h"
+#include "accrue/run/weights/start_weights.h"
 #include "engine_host_impl.h"
 #include "posix_file.h"
 #include "run_folder.h"
@@ -110,6 +111,8 @@ Result<void> check_branch_request(const BranchPoint& from, const RunPlan& plan) 
   if (from.data_fingerprint != plan.data.fingerprint)
     return fail(ErrorCode::data, "the training data changed since the run began",
                 data_path(plan.spec.data, plan.base_dir).string(), "Put the file back as it was, or start a new run");
+  if (auto same = check_same_weights(plan.spec.model, from.weights_fingerprint, plan.weights_fingerprint); !same)
+    return same;
   if (plan.totals.updates <= from.checkpoint.update)
     return fail(ErrorCode::config,
                 fmt::format("the branch would end after update {}, and its checkpoint is of update {}",

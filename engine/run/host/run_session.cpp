@@ -17,6 +17,7 @@
 #include "accrue/run/base/version.h"
 #include "accrue/run/facts/host_facts.h"
 #include "accrue/run/record/leftovers.h"
+#include "accrue/run/weights/start_weights.h"
 #include "run_folder.h"
 
 namespace accrue {
@@ -43,6 +44,22 @@ Result<void> check_data(RunOrder& order) {
   return fail(ErrorCode::data, "the training data changed since the run began",
               data_path(order.plan.spec.data, order.plan.base_dir).string(),
               "Put the file back as it was, or start a new run");
+}
+
+/// A run without a checkpoint begins again from its weights, which must be those of its first part.
+Result<void> check_weights(const RunOrder& order) {
+  if (order.plan.weights_fingerprint.empty() || newest_checkpoint(order.run_dir).valid()) return {};
+  const ModelSpec& model = order.plan.spec.model;
+  const auto weights = StartWeights::open(model.weights);
+  if (!weights) return tl::unexpected(weights.error());
+  const auto now = weights->fingerprint();
+  if (!now) return tl::unexpected(now.error());
+  return check_same_weights(model, order.plan.weights_fingerprint, *now);
+}
+
+Result<void> check_inputs(RunOrder& order) {
+  auto same = check_data(order);
+  return same ? check_weights(order) : same;
 }
 
 }  // namespace
@@ -133,7 +150,7 @@ void RunSession::start_attempt() {
   if (state_ != RunState::restarting)
     set_state(RunState::starting, "Starting " + counted(order_.plan.grid.world(), "rank"));
   announce_start(resumed_);
-  Result<void> started = resumed_ ? check_data(order_) : Result<void>();
+  Result<void> started = resumed_ ? check_inputs(order_) : Result<void>();
   if (started) started = check_unchanged(order_.plugins);
   if (started) started = leave_later_branch();
   // The maker of a run's folder writes its plan, so that a failing start leaves nothing behind. Each later start

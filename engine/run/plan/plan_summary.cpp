@@ -107,6 +107,7 @@ Json plan_summary(const RunPlan& plan) {
                {"device", std::string(to_name(plan.spec.launch.device))},
                {"threads_per_rank", plan.threads_per_rank},
                {"knobs", knobs_json(plan.knobs)}};
+  if (!plan.weights_fingerprint.empty()) json["weights_fingerprint"] = plan.weights_fingerprint;
   if (!cost_is_known(plan.spec))
     for (const char* key : {"parameters", "parameter_groups", "memory_bytes_per_rank", "gradient_buckets",
                             "wire_bytes_per_update", "stages"})

@@ -150,6 +150,7 @@ Preflight preflight_files(const RunSpec& spec, const HostFacts& host, const std:
   Preflight result = preflight_detail::check(start.spec, host, scan_data(lowered, base_dir), base_dir, libraries);
   result.findings.insert(result.findings.begin(), start.findings.begin(), start.findings.end());
   if (has_errors(start.findings)) result.plan.reset();
+  if (result.plan) result.plan->weights_fingerprint = start.fingerprint;
   return result;
 }
 

@@ -202,6 +202,7 @@ Result<PlanInputs> inputs_from(const Json& json) {
   inputs.spec = std::move(reading.spec);
   inputs.base_dir = json.at("base_dir").get<std::string>();
   inputs.data = data_from(json.at("data"));
+  inputs.weights_fingerprint = json.value("weights_fingerprint", std::string());
   const auto backend = from_name<BackendKind>(json.at("backend").get<std::string>());
   if (!backend || *backend == BackendKind::automatic) return damaged("no backend is chosen");
   inputs.backend = *backend;
@@ -258,27 +259,28 @@ bool is_run_id(std::string_view text) {
 
 std::string to_json(const RunOrder& order) {
   const RunPlan& plan = order.plan;
-  const Json json = {{"v", plan_format_version},
-                     {"run_id", order.run_id},
-                     {"run_dir", order.run_dir.string()},
-                     {"origin_ns", order.origin_ns},
-                     {"resume_from", order.resume_from},
-                     {"first_seq", order.first_seq},
-                     {"interactive", order.interactive},
-                     {"paused", order.paused},
-                     {"branched_from", order.branched_from},
-                     {"changed_keys", order.changed_keys},
-                     {"branched_at", order.branched_at},
-                     {"recounts_at", order.recounts_at},
-                     {"steps_set", steps_set_json(plan.window.steps_set)},
-                     {"plugins", plugins_json(order.plugins)},
-                     {"base_dir", plan.base_dir.string()},
-                     {"spec", write_spec(plan.spec)},
-                     {"data", data_json(plan.data)},
-                     {"backend", std::string(to_name(plan.backend))},
-                     {"threads_per_rank", plan.threads_per_rank},
-                     {"memory_per_rank", plan.memory_per_rank},
-                     {"derived", plan_summary(plan)}};
+  Json json = {{"v", plan_format_version},
+               {"run_id", order.run_id},
+               {"run_dir", order.run_dir.string()},
+               {"origin_ns", order.origin_ns},
+               {"resume_from", order.resume_from},
+               {"first_seq", order.first_seq},
+               {"interactive", order.interactive},
+               {"paused", order.paused},
+               {"branched_from", order.branched_from},
+               {"changed_keys", order.changed_keys},
+               {"branched_at", order.branched_at},
+               {"recounts_at", order.recounts_at},
+               {"steps_set", steps_set_json(plan.window.steps_set)},
+               {"plugins", plugins_json(order.plugins)},
+               {"base_dir", plan.base_dir.string()},
+               {"spec", write_spec(plan.spec)},
+               {"data", data_json(plan.data)},
+               {"backend", std::string(to_name(plan.backend))},
+               {"threads_per_rank", plan.threads_per_rank},
+               {"memory_per_rank", plan.memory_per_rank},
+               {"derived", plan_summary(plan)}};
+  if (!plan.weights_fingerprint.empty()) json["weights_fingerprint"] = plan.weights_fingerprint;
   return sealed_text(json);
 }
 

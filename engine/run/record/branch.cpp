@@ -274,6 +274,7 @@ Result<BranchPoint> read_branch_point(const fs::path& from) {
   point.plugins = order->plugins;
   point.curve = order->plan.curve;
   point.data_fingerprint = order->plan.data.fingerprint;
+  point.weights_fingerprint = order->plan.weights_fingerprint;
   if (const auto course = read_course(point.run_dir)) {
     const auto last = course->updates.find(point.checkpoint.update);
     if (last != course->updates.end()) point.last = last->second;

@@ -10,6 +10,7 @@
 #include "accrue/run/fields/spec_fields.h"
 #include "accrue/run/fields/spec_io.h"
 #include "accrue/run/record/run_store.h"
+#include "accrue/run/weights/start_weights.h"
 #include "posix_file.h"
 #include "run_folder.h"
 
@@ -44,6 +45,10 @@ Result<void> continue_record(RunOrder& order) {
     return fail(ErrorCode::data, "the training data changed since the run began",
                 data_path(order.plan.spec.data, order.plan.base_dir).string(),
                 "Put the file back as it was, or start a new run in another folder");
+  if (auto same =
+          check_same_weights(order.plan.spec.model, recorded->plan.weights_fingerprint, order.plan.weights_fingerprint);
+      !same)
+    return same;
   std::vector<PluginRecord> recorded_plugins = recorded->plugins;
   for (std::size_t i = 0; i < order.plugins.size() && i < recorded_plugins.size(); ++i)
     recorded_plugins[i].file = order.plugins[i].file;

@@ -14,6 +14,7 @@
 #include "accrue/run/fields/spec_io.h"
 #include "accrue/run/weights/huggingface_config.h"
 #include "accrue/run/weights/saved_run.h"
+#include "corpus_hash.h"
 
 namespace accrue {
 
@@ -198,6 +199,23 @@ Result<StartWeights> StartWeights::open(const fs::path& given) {
   return weights;
 }
 
+Result<std::string> StartWeights::fingerprint() const {
+  std::vector<fs::path> paths;
+  if (checkpoint) paths.push_back(folder.folder / "manifest.json");
+  if (!folder.config.empty()) paths.push_back(folder.folder / "config.json");
+  for (const ArchiveFile& each : folder.files)
+    if (!checkpoint) paths.emplace_back(each.path);
+  auto hashed = hash_files(paths, {});
+  if (!hashed) return tl::unexpected(hashed.error());
+  return std::move(hashed->mark.fingerprint);
+}
+
+Result<void> check_same_weights(const ModelSpec& model, const std::string& recorded, const std::string& now) {
+  if (recorded.empty() || recorded == now) return {};
+  return fail(ErrorCode::data, "the weights that the run started from changed since it began", model.weights,
+              "Put them back as they were, or start a new run in another folder");
+}
+
 const WeightsFolder::Place* StartWeights::find(const std::string& tensor) const {
   const auto& tensors = folder.tensors;
   auto found = tensors.find(tensor);
@@ -240,6 +258,11 @@ SpecWithWeights with_weights(const RunSpec& spec, const fs::path& base_dir) {
   std::error_code ignored;
   result.spec.model.weights = fs::absolute(weights->checkpoint ? weights->folder.folder : folder, ignored).string();
   if (!has_errors(result.findings)) check_tensors(*weights, result.spec.model, result.findings);
+  const auto fingerprint = weights->fingerprint();
+  if (fingerprint)
+    result.fingerprint = *fingerprint;
+  else
+    refuse(fingerprint.error());
   return result;
 }
 

@@ -27,7 +27,8 @@ struct PlanInputs {
   DataFacts data;
   BackendKind backend = BackendKind::shm;  ///< never automatic
   std::int64_t threads_per_rank = 1;
-  std::int64_t memory_per_rank = 0;  ///< bytes available to K1 memory_search; 0: unknown
+  std::int64_t memory_per_rank = 0;      ///< bytes available to K1 memory_search; 0: unknown
+  std::string weights_fingerprint = {};  ///< of model.weights (StartWeights); empty if the run starts from none
 };
 
 struct RunPlan : PlanInputs {

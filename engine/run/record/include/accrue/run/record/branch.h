@@ -27,6 +27,7 @@ struct BranchPoint {
   WindowShape window;
   LrCurve curve;
   std::string data_fingerprint;
+  std::string weights_fingerprint;
   std::vector<PluginRecord> plugins;
   std::optional<Update> last;  ///< the update at the checkpoint, if the events contain it
 

@@ -23,6 +23,9 @@ struct StartWeights {
   /// Takes Hugging Face's folders by their config.json, a run's folder, its final weights, and its checkpoints. Of a
   /// run without final weights it takes the newest complete checkpoint. Errors (data).
   static Result<StartWeights> open(const std::filesystem::path& folder);
+  /// XXH3-128 over each file's size, its ends and 62 places between them, as of indexed data; of a checkpoint over its
+  /// manifest, which has the hash of every file. Errors: a file cannot be read.
+  Result<std::string> fingerprint() const;
   /// Their tensor of this name, with or without the prefix of the whole model ("transformer.", "model.").
   const WeightsFolder::Place* find(const std::string& tensor) const;
 };
@@ -31,7 +34,11 @@ struct SpecWithWeights {
   RunSpec spec;  ///< with the keys that the weights set, and model.weights as an absolute path to a folder that
                  ///< stays what it is: a checkpoint instead of a run that may go on
   std::vector<Finding> findings;
+  std::string fingerprint;  ///< of the weights; empty if the spec does not start from any, or they cannot be read
 };
+
+/// Errors (data): the fingerprint of model.weights is not the one that a run recorded. A run without one fits all.
+Result<void> check_same_weights(const ModelSpec& model, const std::string& recorded, const std::string& now);
 
 /// Fills the model's keys from the folder. Findings: a key that is set otherwise, a tensor that is missing, misshapen
 /// or no part of the model, a folder that cannot be read, a run that is still training. Specs that start otherwise are

@@ -385,7 +385,7 @@ void add_data(CLI::App& app, int& status) {
   build
       ->add_option(
           "--tokenizer", built->tokenizer,
-          "bytes (a token a byte), a tokenizer.json or the folder that holds it, bpe:VOCAB.json (GPT-2's, with "
+          "bytes (a token a byte), the path of a tokenizer.json or of its folder, bpe:VOCAB.json (GPT-2's, with "
           "merges.txt beside it), wordpiece:VOCAB.txt (BERT's) or sentencepiece:MODEL")
       ->type_name("[KIND:]FILE")
       ->capture_default_str();

@@ -20,6 +20,7 @@ namespace accrue::cli {
 namespace {
 
 constexpr int patience_ms = 60'000;
+constexpr std::uint64_t most_tokens = std::uint64_t{1} << 28;  ///< of a text
 constexpr std::size_t longest_facts = std::size_t{16} << 20;
 
 /// Returns the error in a line of the program, if any.
@@ -174,7 +175,7 @@ Result<std::vector<std::int64_t>> TokenizerProcess::encode(std::string_view text
   std::uint64_t count = 0;
   if (auto received = receive(&count, sizeof count); !received) return tl::unexpected(received.error());
   if (count == ~std::uint64_t{0}) return tl::unexpected(read_error());
-  if (count > 8 * text.size() + 16) return ended();
+  if (count > most_tokens) return ended();
   std::vector<std::int32_t> tokens(count);
   if (auto received = receive(tokens.data(), tokens.size() * sizeof tokens[0]); !received)
     return tl::unexpected(received.error());

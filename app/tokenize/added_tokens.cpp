@@ -2,6 +2,7 @@
 #include "added_tokens.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace accrue::tokenize {
@@ -26,18 +27,24 @@ bool stands_alone(const Text& text, std::size_t begin, std::size_t end) {
 void AddedTokenSearch::add(Text content, const AddedToken& token) {
   if (content.empty()) return;
   begins_.set(content[0]);
-  auto& entries = by_first_[content[0]];
-  const auto place =
-      std::ranges::find_if(entries, [&](const Entry& each) { return each.content.size() < content.size(); });
-  entries.insert(place, {std::move(content), token});
+  auto& lengths = lengths_[content[0]];
+  const auto place = std::ranges::lower_bound(lengths, content.size(), std::greater<>());
+  if (place == lengths.end() || *place != content.size()) lengths.insert(place, content.size());
+  tokens_.try_emplace(std::move(content), token);
 }
 
-const AddedTokenSearch::Entry* AddedTokenSearch::entry_at(const Text& text, std::size_t at) const {
+/// The longest token that begins here, and its end; null and the next place if there is none.
+const AddedToken* AddedTokenSearch::token_at(const Text& text, std::size_t at, std::size_t& end) const {
+  end = at + 1;
   if (!begins_[text[at]]) return nullptr;
-  const auto& entries = by_first_.at(text[at]);
-  const auto found = std::ranges::find_if(
-      entries, [&](const Entry& each) { return text.compare(at, each.content.size(), each.content) == 0; });
-  return found == entries.end() ? nullptr : &*found;
+  for (const std::size_t length : lengths_.at(text[at])) {
+    if (length > text.size() - at) continue;
+    const auto found = tokens_.find(text.substr(at, length));
+    if (found == tokens_.end()) continue;
+    end = at + length;
+    return &found->second;
+  }
+  return nullptr;
 }
 
 Result<void> AddedTokenSearch::walk(const Text& text,
@@ -45,18 +52,18 @@ Result<void> AddedTokenSearch::walk(const Text& text,
                                     const std::function<void(std::int32_t)>& found) const {
   std::size_t begin = 0;
   for (std::size_t at = 0; at < text.size();) {
-    const Entry* const entry = entry_at(text, at);
-    const std::size_t end = at + (entry == nullptr ? 1 : entry->content.size());
-    if (entry == nullptr || (entry->token.alone && !stands_alone(text, at, end))) {
+    std::size_t end = 0;
+    const AddedToken* const token = token_at(text, at, end);
+    if (token == nullptr || (token->alone && !stands_alone(text, at, end))) {
       at = end;
       continue;
     }
     std::size_t from = at, to = end;
-    while (entry->token.takes_space_before && from > begin && is_space(text[from - 1])) --from;
-    while (entry->token.takes_space_after && to < text.size() && is_space(text[to])) ++to;
+    while (token->takes_space_before && from > begin && is_space(text[from - 1])) --from;
+    while (token->takes_space_after && to < text.size() && is_space(text[to])) ++to;
     if (from > begin)
       if (auto done = between(begin, from); !done) return done;
-    found(entry->token.token);
+    found(token->token);
     begin = at = to;
   }
   return begin < text.size() ? between(begin, text.size()) : Result<void>();

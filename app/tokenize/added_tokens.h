@@ -4,7 +4,6 @@
 
 #include <bitset>
 #include <functional>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -35,13 +34,10 @@ class AddedTokenSearch {
                     const std::function<void(std::int32_t)>& found) const;
 
  private:
-  struct Entry {
-    Text content;
-    AddedToken token;
-  };
-  const Entry* entry_at(const Text& text, std::size_t at) const;
+  const AddedToken* token_at(const Text& text, std::size_t at, std::size_t& end) const;
 
-  std::unordered_map<char16_t, std::vector<Entry>> by_first_;  ///< longest first
+  std::unordered_map<Text, AddedToken> tokens_;
+  std::unordered_map<char16_t, std::vector<std::size_t>> lengths_;  ///< of those with this first unit, longest first
   std::bitset<0x10000> begins_;
 };
 

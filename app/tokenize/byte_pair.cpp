@@ -47,7 +47,7 @@ class BytePair final : public WordModel {
     for (std::size_t byte = 0; byte < bytes_.size(); ++byte) bytes_[byte] = number_of(byte_letters()[byte]);
     if (parts_.unknown) {
       unknown_ = number_of(*parts_.unknown);
-      if (unknown_ < 0)
+      if (unknown_ < 0 && !parts_.bytes)
         return damaged("vocabulary", fmt::format("it lacks {}, the token of what is unknown", *parts_.unknown));
     }
     return take_merges();
@@ -104,7 +104,7 @@ class BytePair final : public WordModel {
       const bool prefixed = !parts_.prefix.empty() && merge.right.starts_with(parts_.prefix);
       const std::int32_t both = number_of(merge.left + merge.right.substr(prefixed ? parts_.prefix.size() : 0));
       if (both < 0) return wrong("makes a token that the vocabulary lacks");
-      merges_.emplace(key(left, right), Merge{rank++, both});
+      merges_.insert_or_assign(key(left, right), Merge{rank++, both});
     }
     return {};
   }

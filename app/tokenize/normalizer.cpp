@@ -6,12 +6,15 @@
 #include <utility>
 #include <vector>
 
+#include "accrue/run/data/text_dataset.h"
 #include "pattern.h"
 #include "precompiled_map.h"
 
 namespace accrue::tokenize {
 namespace {
 
+/// A replacement may make a text so many times as long.
+constexpr std::size_t most_growth = 64;
 constexpr std::uint32_t marks = U_GC_MN_MASK | U_GC_MC_MASK | U_GC_ME_MASK;
 
 /// Calls change(result, code point) for each code point.
@@ -26,7 +29,7 @@ Text changed(const Text& text, Change change) {
 /// The normalizer that changes each code point on its own.
 template <typename Change>
 Normalizer by_points(Change change) {
-  return [change](Text& text, const Place&) -> Result<void> {
+  return [change](Text& text, Place&) -> Result<void> {
     text = changed(text, change);
     return {};
   };
@@ -35,7 +38,7 @@ Normalizer by_points(Change change) {
 using Form = const UNormalizer2* (*)(UErrorCode*);
 
 Normalizer in_form(Form form_of) {
-  return [form_of](Text& text, const Place&) -> Result<void> {
+  return [form_of](Text& text, Place&) -> Result<void> {
     UErrorCode error = U_ZERO_ERROR;
     const UNormalizer2* const form = form_of(&error);
     const auto size = static_cast<std::int32_t>(text.size());
@@ -71,7 +74,7 @@ Normalizer without(std::uint32_t categories, std::uint8_t version) {
 }
 
 Normalizer in_turn(std::vector<Normalizer> steps) {
-  return [steps = std::move(steps)](Text& text, const Place& place) -> Result<void> {
+  return [steps = std::move(steps)](Text& text, Place& place) -> Result<void> {
     for (const Normalizer& step : steps)
       if (auto done = step(text, place); !done) return done;
     return {};
@@ -122,9 +125,10 @@ Normalizer bert_normalizer(const json& part) {
 
 /// A part that others continue does not end in white space, because it was cut before some.
 Normalizer strip(bool left, bool right) {
-  return [left, right](Text& text, const Place& place) -> Result<void> {
+  return [left, right](Text& text, Place& place) -> Result<void> {
     std::size_t begin = 0, end = text.size();
     while (left && !place.goes_on && begin < end && is_space(text[begin])) ++begin;
+    place.first &= begin == 0;
     while (right && end > begin && is_space(text[end - 1])) --end;
     text = text.substr(begin, end - begin);
     return {};
@@ -132,7 +136,7 @@ Normalizer strip(bool left, bool right) {
 }
 
 Normalizer prepend(Text before) {
-  return [before = std::move(before)](Text& text, const Place& place) -> Result<void> {
+  return [before = std::move(before)](Text& text, Place& place) -> Result<void> {
     if (!text.empty() && !place.goes_on) text.insert(0, before);
     return {};
   };
@@ -142,12 +146,14 @@ Result<Normalizer> replace(const json& part) {
   auto pattern = Pattern::of(part_of(part, "pattern"));
   if (!pattern) return tl::unexpected(pattern.error());
   return [pattern = *std::move(pattern), content = to_utf16(text_of(part, "content"))](Text& text,
-                                                                                       const Place&) -> Result<void> {
+                                                                                       Place&) -> Result<void> {
     const auto stretches = pattern.divide(text);
     if (!stretches) return tl::unexpected(stretches.error());
     Text result;
     for (const Stretch& each : *stretches)
       result += each.matches ? content : text.substr(each.begin, each.end - each.begin);
+    if (result.size() > most_growth * text.size() + stretch_bytes)
+      return fail(ErrorCode::data, "the tokenizer's replacements make the text too long");
     text = std::move(result);
     return {};
   };

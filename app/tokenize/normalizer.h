@@ -16,7 +16,8 @@ struct Place {
   bool first = true;     ///< nothing of the text precedes it
 };
 
-using Normalizer = std::function<Result<void>(Text&, const Place&)>;
+/// Changes a part of a text, and its place if its front is removed.
+using Normalizer = std::function<Result<void>(Text&, Place&)>;
 
 /// Makes the normalizer of a tokenizer.json; an empty function for none. Errors: data, for what is not supported.
 Result<Normalizer> normalizer_of(const json& part);

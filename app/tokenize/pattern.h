@@ -26,8 +26,8 @@ class Pattern {
   static Result<Pattern> of(const json& part);
   static Result<Pattern> of_regex(const std::string& regex);
 
-  /// Divides a text into matches and what is between them; no stretch is empty. Errors: data for a text on which the
-  /// search takes too long.
+  /// Divides a text into matches, which may be empty, and what is between them. Errors: data for a text on which a
+  /// match takes too long.
   Result<std::vector<Stretch>> divide(const Text& text) const;
 
  private:

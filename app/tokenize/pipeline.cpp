@@ -19,8 +19,9 @@ class Pipeline final : public Tokenizer {
       is_added_.resize(names_.size());
       is_added_[static_cast<std::size_t>(each.token)] = true;
       Text content = to_utf16(each.content);
+      Place alone;
       if (!each.early && parts_.normalizer)
-        if (auto done = parts_.normalizer(content, {}); !done) return done;
+        if (auto done = parts_.normalizer(content, alone); !done) return done;
       (each.early ? early_ : late_).add(std::move(content), each);
     }
     is_added_.resize(names_.size());
@@ -93,7 +94,8 @@ class Pipeline final : public Tokenizer {
   }
 
   void take_end_of_document(DatasetSidecar& facts) const {
-    for (const char* const name : {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"}) {
+    for (const char* const name :
+         {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<\uFF5Cend\u2581of\u2581sentence\uFF5C>"}) {
       const std::int64_t end = number_of(name);
       if (end < 0) continue;
       facts.end_of_document = end;
@@ -115,7 +117,7 @@ class Pipeline final : public Tokenizer {
     return late_.walk(section, between, found);
   }
 
-  Result<void> append_words(Text text, const Place& place, Tokens& tokens) const {
+  Result<void> append_words(Text text, Place place, Tokens& tokens) const {
     std::vector<Text> words{std::move(text)};
     if (parts_.splitter)
       if (auto done = parts_.splitter(words, place); !done) return done;
@@ -136,7 +138,7 @@ class Pipeline final : public Tokenizer {
     std::string text = name;
     for (auto at = text.find(joining.space); at != std::string::npos; at = text.find(joining.space, at + 1))
       text.replace(at, joining.space.size(), " ");
-    return first && text.starts_with(' ') ? text.substr(1) : text;
+    return first && joining.begins_with_space && text.starts_with(' ') ? text.substr(1) : text;
   }
 
   PipelineParts parts_;

@@ -19,6 +19,7 @@ struct Joining {
   bool letters = false;    ///< tokens name bytes by letters
   std::string apart = {};  ///< a token without this at its front begins a word; empty: tokens have their own spaces
   std::string space = {};  ///< stands for a space
+  bool begins_with_space = false;  ///< a text is given one that it did not have
 };
 
 struct PipelineParts {

@@ -117,7 +117,7 @@ Result<Normalizer> precompiled_map(const std::string& base64) {
   const auto bytes = from_base64(base64);
   auto map = bytes ? PrecompiledMap::of(*bytes) : std::nullopt;
   if (!map) return broken("precompiled_charsmap is no table of characters");
-  return [map = *std::move(map)](Text& text, const Place&) -> Result<void> {
+  return [map = *std::move(map)](Text& text, Place&) -> Result<void> {
     Clusters clusters(text);
     if (!clusters) return fail(ErrorCode::data, "ICU cannot divide the text into characters");
     Text result;

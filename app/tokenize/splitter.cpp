@@ -12,6 +12,10 @@ namespace {
 /// Words with the space before them. Source: openai/gpt-2, src/encoder.py.
 constexpr const char* words_of_gpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
+/// Words, and what stands between them but white space; the classes are those of \\w in Rust.
+constexpr const char* words_of_rust =
+    R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]+|[^\s\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]+)";
+
 /// What becomes of the matches of a pattern.
 enum class Behavior { removed, isolated, with_previous, with_next, contiguous };
 
@@ -68,14 +72,19 @@ std::vector<Stretch> arranged(std::vector<Stretch> stretches, Behavior behavior)
 /// The splitter whose divide(word) gives stretches of a word.
 template <typename Divide>
 Splitter by_stretches(Divide divide, Behavior behavior, bool invert = false) {
-  return [=](std::vector<Text>& words, const Place&) -> Result<void> {
+  return [=](std::vector<Text>& words, Place& place) -> Result<void> {
     std::vector<Text> cut;
     for (const Text& word : words) {
       Result<std::vector<Stretch>> stretches = divide(word);
       if (!stretches) return tl::unexpected(stretches.error());
       for (Stretch& each : *stretches) each.matches = each.matches != invert;
+      // A match at the front is a word of its own, unless it belongs to the word before it.
+      if (&word == words.data() && stretches->front().matches) {
+        place.goes_on &= behavior == Behavior::with_previous;
+        place.first &= behavior != Behavior::removed;
+      }
       for (const Stretch& each : arranged(*std::move(stretches), behavior))
-        cut.push_back(word.substr(each.begin, each.end - each.begin));
+        if (each.end > each.begin) cut.push_back(word.substr(each.begin, each.end - each.begin));
     }
     words = std::move(cut);
     return {};
@@ -105,7 +114,7 @@ Splitter by_pattern(Pattern pattern, Behavior behavior, bool invert = false) {
 }
 
 Splitter in_turn(std::vector<Splitter> steps) {
-  return [steps = std::move(steps)](std::vector<Text>& words, const Place& place) -> Result<void> {
+  return [steps = std::move(steps)](std::vector<Text>& words, Place& place) -> Result<void> {
     for (const Splitter& step : steps)
       if (auto done = step(words, place); !done) return done;
     return {};
@@ -113,7 +122,7 @@ Splitter in_turn(std::vector<Splitter> steps) {
 }
 
 Splitter space_before() {
-  return [](std::vector<Text>& words, const Place& place) -> Result<void> {
+  return [](std::vector<Text>& words, Place& place) -> Result<void> {
     for (Text& word : words)
       if (word.front() != u' ' && !(place.goes_on && &word == words.data())) word.insert(0, u" ");
     return {};
@@ -146,7 +155,7 @@ Result<Splitter> metaspace(const json& part) {
                                                              : "never";
   if (scheme != "always" && scheme != "first" && scheme != "never")
     return unsupported("a Metaspace with prepend_scheme = " + shown(scheme));
-  const Splitter mark = [letter, scheme](std::vector<Text>& words, const Place& place) -> Result<void> {
+  const Splitter mark = [letter, scheme](std::vector<Text>& words, Place& place) -> Result<void> {
     for (Text& word : words) {
       std::ranges::replace(word, u' ', letter[0]);
       const bool begins = &word != words.data() || !place.goes_on;
@@ -203,7 +212,7 @@ Result<Splitter> splitter_of(const json& part) {
   if (type == "Punctuation") return punctuation(part);
   if (type == "CharDelimiterSplit") return by_delimiter(part);
   if (type == "WhitespaceSplit") return by_points(is_space, Behavior::removed);
-  if (type == "Whitespace") return by_pattern(Pattern::of_regex(R"(\w+|[^\w\s]+)").value(), Behavior::removed, true);
+  if (type == "Whitespace") return by_pattern(Pattern::of_regex(words_of_rust).value(), Behavior::removed, true);
   if (type == "Digits")
     return by_points(is_number, flag_of(part, "individual_digits", false) ? Behavior::isolated : Behavior::contiguous);
   if (type == "BertPreTokenizer")

@@ -11,8 +11,9 @@
 
 namespace accrue::tokenize {
 
-/// Cuts each word of a list. Errors: data for a text on which a pattern takes too long.
-using Splitter = std::function<Result<void>(std::vector<Text>&, const Place&)>;
+/// Cuts each word of a list. The place is that of the first word, before and after. Errors: data for a text on which a
+/// pattern takes too long.
+using Splitter = std::function<Result<void>(std::vector<Text>&, Place&)>;
 
 /// Makes the pre_tokenizer of a tokenizer.json; an empty function for none. Errors: data, for what is not supported.
 Result<Splitter> splitter_of(const json& part);

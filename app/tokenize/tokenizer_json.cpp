@@ -161,12 +161,33 @@ bool makes_small(const json& normalizer) {
   return type == "Lowercase" || (type == "BertNormalizer" && flag_of(normalizer, "lowercase", true));
 }
 
+/// Whether the steps put what stands for a space before a text that begins without one.
+bool adds_space(const PipelineParts& parts) {
+  Text text = u"a";
+  Place place;
+  if (parts.normalizer && !parts.normalizer(text, place)) return false;
+  std::vector<Text> words{text};
+  if (parts.splitter && !text.empty() && !parts.splitter(words, place)) return false;
+  return !words.empty() && words.front().starts_with(to_utf16(mark_of_space));
+}
+
+/// The file as JSON; not an object if it is none, or nested too deep.
+json parsed(std::string_view text) {
+  constexpr int deepest = 32;
+  bool deep = false;
+  json file = json::parse(
+      text, [&deep](int depth, json::parse_event_t, json&) { return !(deep |= depth > deepest); }, false);
+  return deep ? json() : file;
+}
+
 Result<std::unique_ptr<Tokenizer>> made_of(const json& file, bool keep_case) {
   if (!file.is_object() || !part_of(file, "model").is_object()) return broken("it has no model");
   const json& words = part_of(file, "pre_tokenizer");
   const bool lower = makes_small(part_of(file, "normalizer"));
-  if (keep_case && lower)
-    return fail(ErrorCode::config, "the tokenizer.json makes letters small", "--keep-case", "Leave it out");
+  const std::string kind = kind_of_model(file["model"]);
+  if (keep_case && (lower || kind != "wordpiece"))
+    return fail(ErrorCode::config, lower ? "the tokenizer.json makes letters small" : "applies to wordpiece only",
+                "--keep-case", "Leave it out");
   PipelineParts parts;
   auto normalizer = normalizer_of(part_of(file, "normalizer"));
   if (!normalizer) return tl::unexpected(normalizer.error());
@@ -180,8 +201,12 @@ Result<std::unique_ptr<Tokenizer>> made_of(const json& file, bool keep_case) {
   parts.splitter = *std::move(splitter);
   parts.added = *std::move(added);
   parts.model = *std::move(model);
+  // Hugging Face's library gives an added token the number that the vocabulary has for it.
+  for (AddedToken& each : parts.added)
+    if (const std::int32_t known = parts.model->number_of(each.content); known >= 0) each.token = known;
   parts.joining = joining_of(file["model"], splits_into_bytes(words));
-  parts.kind = kind_of_model(file["model"]);
+  parts.joining.begins_with_space = adds_space(parts);
+  parts.kind = kind;
   parts.keep_case = parts.kind == "wordpiece" && !lower;
   return make_pipeline(std::move(parts));
 }
@@ -191,13 +216,13 @@ Result<std::unique_ptr<Tokenizer>> made_of(const json& file, bool keep_case) {
 std::string kind_of_tokenizer_json(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || text[first] != '{') return {};
-  const json file = json::parse(text, nullptr, false);
+  const json file = parsed(text);
   if (!file.is_object() || !part_of(file, "model").is_object()) return {};
   return kind_of_model(file["model"]);
 }
 
 Result<std::unique_ptr<Tokenizer>> make_from_tokenizer_json(std::string_view text, bool keep_case) {
-  return made_of(json::parse(text, nullptr, false), keep_case);
+  return made_of(parsed(text), keep_case);
 }
 
 }  // namespace accrue::tokenize

@@ -128,6 +128,9 @@ auto index_of(const std::string& prefix, const Request& request, const Build& bu
 
 Samples gpt(const std::string& prefix, std::shared_ptr<const IndexedDataset> dataset, const SplitBounds& bounds,
             const Request& request) {
+  if (dataset->has_prompts())
+    throw std::invalid_argument(
+        prefix + ": batches of text alone would have its prompts in the loss; build it without --prompt-key");
   const GptIndexRequest wanted{
       .sequence_length = request.model.context, .samples = request.samples, .seed = request.loader.seed};
   const auto build = [&] { return build_gpt_index(*dataset, elements_of(bounds, dataset->sequences()), wanted); };

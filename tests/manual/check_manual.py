@@ -33,6 +33,11 @@ ELSEWHERE = {
         "cmake --workflow --preset asan": ".ci/run",
         "tests/architecture/check_tidy.py": "tests/architecture/CMakeLists.txt",
     },
+    "resources/manual/export-and-import.md": {
+        "echo": "tests/support/check_huggingface.py",
+        "accrue-run data build": "tests/support/check_huggingface.py",
+        "accrue-run run": "tests/support/check_huggingface.py",
+    },
     "resources/manual/launchers.md": {
         "torchrun": "tests/support/check_torchrun_record.sh",
         "srun": "not run: needs a cluster's installation; test_own_ranks sets its variables",

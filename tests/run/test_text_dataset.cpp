@@ -202,7 +202,10 @@ class TestTextDataset : public QObject {
       QVERIFY2(error.text().find(words) != std::string::npos, error.text().c_str());
     };
     request.prompt_key = "query";
-    refused(":1: the object has no key \"query\", but \"ask\", \"say\"");
+    refused(":1: the object has no key \"query\", but \"ask\", \"say\". Name the key of the text with --prompt-key");
+    request.prompt_key = "say";
+    refused("the prompt is under the key of the text");
+    request.prompt_key = "ask";
     request.json_key.clear();
     refused("only JSON lines have a key for prompts");
     request.json_key = "say";

@@ -130,6 +130,17 @@ class TestTokenizerJson : public QObject {
       split["behavior"] = behavior;
       row(behavior, bytes, sequence_of({split, plain}), none, {}, "cat--mat;the", expected);
     }
+    const auto replaced = [](const char* pattern, const char* content) {
+      return QJsonObject{
+          {"type", "Replace"}, {"pattern", QJsonObject{{"Regex", pattern}}}, {"content", QString::fromUtf8(content)}};
+    };
+    row("lines by Ruby's rules", bytes, words, replaced("^t.", "a"), {}, "the\ntx\rtx",
+        Numbers{65, 69, 199, 65, 202, 84, 88});
+    row("classes by Ruby's rules", bytes, words, replaced("[\\h]+|\\W", "a"), {}, QString::fromUtf8("xb0\xC2\xB2 y"),
+        Numbers{88, 65, 127, 111, 65, 89});
+    row("an empty match", bytes, sequence_of({split_by("(?=m)"), plain}), replaced("$", "t"), {}, "catmat",
+        Numbers{259, 263, 84});
+    row("the number of the vocabulary", bytes, words, none, {added(7000, "cat", true)}, "catmat", Numbers{259, 263});
     row("a token alone", bytes, words, none,
         {added(263, "mat", false, "single_word"), added(259, "cat", true, "single_word")}, "cat mat cats mat.",
         Numbers{259, 221, 263, 267, 221, 263, 14});
@@ -153,6 +164,11 @@ class TestTokenizerJson : public QObject {
     row("a mark never", characters, metaspace("never", true), none, {}, text, Numbers{11, 13, 9, 11, 4, 1, 2, 3, 4, 0});
     row("a mark first", characters, metaspace("first", false), none, {}, text, marked);
     row("not first", characters, metaspace("first", false), none, {added(14, "<s>", true)}, "<s>the", Numbers{14, 11});
+    row("not first after a space", characters,
+        sequence_of({of(R"({"type": "WhitespaceSplit"})"), metaspace("first", false)}), none, {}, " the", Numbers{11});
+    row("a merge twice", of(R"({"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2, "ab": 3, "bc": 4},
+            "merges": [["a", "b"], ["b", "c"], ["a", "b"]]})"),
+        none, none, {}, "abc", Numbers{0, 4});
     row("Unigram",
         of(R"({"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["\u2581", -2.0], ["t", -3.0], ["h", -3.0],
             ["e", -3.0], ["the", -4.0], ["\u2581the", -4.5], ["he", -3.5], ["c", -5.0], ["at", -4.0], ["a", -4.2]]})"),
@@ -208,6 +224,9 @@ class TestTokenizerJson : public QObject {
     row("bytes for pieces", "unigram", json(byte_level(false), {{"type", "Unigram"}}),
         "a model of bytes that is \"Unigram\"");
     row("another model", "bpe", json(byte_level(false), {{"type", "Model"}}), "a model of bytes that is \"Model\"");
+    QJsonObject deep{{"type", "NFC"}};
+    for (int i = 0; i < 200; ++i) deep = {{"type", "Sequence"}, {"normalizers", QJsonArray{{QJsonValue(deep)}}}};
+    row("too deep", "json", json(byte_level(false), {}, {}, deep), "this is no tokenizer.json");
     row("space in a token", "bpe", json(byte_level(false), {}, {added(3, "x y", true)}),
         "the white space within the text of");
     row("no WordPiece", "wordpiece", json(byte_level(false)), "one of another kind");

@@ -155,6 +155,15 @@ class TestTokenizers : public QObject {
       QVERIFY2(refused.err.contains(words), qPrintable(refused.err));
     };
     expect("words:x", "a", {}, "\"words:x\" is no tokenizer");
+    QJsonArray growing;
+    for (int i = 0; i < 4; ++i)
+      growing.append(
+          QJsonObject{{"type", "Replace"}, {"pattern", QJsonObject{{"String", "h"}}}, {"content", QString(5000, 'h')}});
+    const std::string grows =
+        tokenizer_json(byte_pairs({{"h", 0}, {"e", 1}, {"he", 2}}, one_merge("h", "e")), byte_level(false), {}, {},
+                       QJsonObject{{"type", "Sequence"}, {"normalizers", growing}});
+    expect(folder_.written(grows).string(), "h", {}, "the tokenizer's replacements make the text too long");
+    expect(folder_.written(grows).string(), "h", {"--keep-case"}, "applies to wordpiece only");
     expect("bpe:" + (folder_.fresh() / "vocab.json").string(), "a", {}, "vocab.json");
     expect("wordpiece:" + folder_.written("the\ncat\n").string(), "a", {}, "it has no token [UNK]");
     expect("sentencepiece:" + folder_.written("not a model").string(), "a", {}, "cannot be read");
@@ -168,7 +177,7 @@ class TestTokenizers : public QObject {
   /// Documents of more than a stretch: of whole lines, of one line, with every kind of white space at their ends.
   void stretches_of_a_long_text_have_the_tokens_of_the_whole_data() {
     const Rows<QString, QString> row;
-    for (const QString kind : {"bpe", "wordpiece", "Llama 3"})
+    for (const QString kind : {"bpe", "wordpiece", "Llama 3", "T5"})
       for (const QString lines : {"lines", "CRLF", "one line", "wide space"})
         row(qPrintable(kind + ", " + lines), kind, lines);
   }
@@ -188,7 +197,8 @@ class TestTokenizers : public QObject {
     } tokenizer;
     QJsonObject vocabulary = QJsonDocument::fromJson(QByteArray::fromStdString(vocabulary_json())).object();
     QJsonArray merges = merges_json(true);
-    for (const QString joined : {".\u010A", ".\u010D", ";\u010A", ";\u010D"}) {  // with a line end
+    for (const QString joined :
+         {".\u010A", ".\u010D", ";\u010A", ";\u010D", "\u0122\u010A", "\u0122\u010D"}) {  // with a line end
       vocabulary.insert(joined, static_cast<int>(vocabulary.size()));
       merges.append(QJsonArray{joined.left(1), joined.mid(1)});
     }
@@ -196,13 +206,14 @@ class TestTokenizers : public QObject {
                                               sequence_of({split_by(llama3_pattern), byte_level(false, false)}));
     tokenizer.tokenizer = (kind == "bpe"         ? tokenize::make_byte_pair({vocabulary_json()}, {merges_text})
                            : kind == "wordpiece" ? tokenize::make_word_piece(word_pieces, false)
+                           : kind == "T5"        ? tokenize::make_from_tokenizer_json(json_of_many_steps(), false)
                                                  : tokenize::make_from_tokenizer_json(llama3, false))
                               .value();
     tokenizer.known = tokenizer.tokenizer->facts();
     std::string words;
     for (int i = 0; words.size() < 1'600'000; ++i) {
       words += (i % 3 == 0 ? first_text : second_text) + std::string("  don't") + (i % 5 == 0 ? " 202" : "the\t");
-      if (i % 7 != 0) words += ".";
+      if (i % 7 != 0) words += i % 2 == 0 ? "." : "\xF0\x9F\x98\x80";
       words += lines == "CRLF"         ? "\r\n"
                : lines == "one line"   ? " "
                : lines == "wide space" ? "\xE3\x80\x80\n\n the "
@@ -219,6 +230,16 @@ class TestTokenizers : public QObject {
     QCOMPARE(dataset.sequences(), 1);
     const Tokens whole = tokenizer.tokenizer->encode(words).value();
     QVERIFY(dataset.get(0).value() == Numbers(whole.begin(), whole.end()));
+  }
+
+  /// The steps of a search are limited for each match, and not for all of a text.
+  void a_long_text_of_short_words_is_no_hard_one() {
+    std::string numbers;
+    while (numbers.size() < 1'200'000) numbers += "3.14, 2.72; 0x1F\n";
+    const auto prefix = folder_.fresh();
+    const auto built = folder_.build(folder_.written(numbers), prefix, choice("bpe"));
+    QVERIFY2(built.status == 0, qPrintable(built.err));
+    QVERIFY(IndexedDataset::open(prefix).value().tokens() > 1'000'000);
   }
 
   void an_interrupted_build_goes_on_to_the_same_files() {

@@ -6,7 +6,8 @@
 
 Each model of make_huggingface_models.py is trained for 20 updates of four micro-steps on the same tokens by accrue-run and by Accelerate. Losses agree to
 1e-5 of themselves: both compute in float32, with sums in another order. What accrue-run exports is opened by from_pretrained without a warning, and has
-the weights of Accelerate's model to 1e-4 of the largest. Without the environment of python_tools.py the test is skipped, and says how to make it.
+the weights of Accelerate's model to 1e-4 of the largest. A GPT-2 with a tokenizer is fine-tuned by the commands of the manual on prompts and answers;
+transformers opens the result, and its loss over the answer alone is that of the last evaluation. Without the environment of python_tools.py the test is skipped, and says how to make it.
 """
 import json
 import os
@@ -104,6 +105,62 @@ def check(accrue, name, work, tokens):
     print(f"{name}: losses to {worst:.1e}, exported and opened", flush=True)
 
 
+def made_tokenizer(folder, lines):
+    """Trains a tokenizer of byte pairs with Llama 3's words on the lines, and writes its files."""
+    from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    words = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(words), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    trainer = trainers.BpeTrainer(vocab_size=320, show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), special_tokens=["<|endoftext|>"])
+    tokenizer.train_from_iterator(lines, trainer)
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|endoftext|>").save_pretrained(folder)
+
+
+def check_fine_tune(accrue, source, work):
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LMHeadModel
+
+    pairs = [{"prompt": f"What is {a} plus {b}?\n", "completion": f"{a} plus {b} is {a + b}."} for a in range(12) for b in range(9)]
+    (work / "chat.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    made_tokenizer(work / "published", [text for pair in pairs for text in pair.values()])
+    size = len(AutoTokenizer.from_pretrained(work / "published"))
+    GPT2LMHeadModel(GPT2Config(n_layer=2, n_embd=48, n_head=4, n_positions=64, vocab_size=size, bos_token_id=0, eos_token_id=0)).save_pretrained(work / "published")
+
+    def run(command):
+        path = f"{pathlib.Path(accrue).parent}:{os.environ['PATH']}"
+        done = subprocess.run(command, shell=True, cwd=source, env={**os.environ, "PATH": path}, capture_output=True, text=True)
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+
+    build = f"accrue-run data build {work}/NAME.jsonl --out {work}/NAME --tokenizer {work}/published --prompt-key prompt --json-keys completion --append-eod"
+    run(build.replace("NAME", "chat"))
+    # One sample, so that its place in a row is known: the prompt, the answer and the token that ends it.
+    (work / "held.jsonl").write_text(json.dumps(pairs[50]) + "\n")
+    run(build.replace("NAME", "held"))
+    facts = json.loads(subprocess.run([accrue, "data", "show", work / "held", "--json"], capture_output=True, text=True, check=True).stdout)
+    run(f"echo 'accrue = 1' > {work}/tune.accrue")
+    run(f"accrue-run run {work}/tune.accrue --set model.init=checkpoint --set model.weights={work}/published --set data.kind=indexed"
+        f" --set 'data.paths=[\"{work}/chat\"]' --set 'data.validation_paths=[\"{work}/held\"]' --set model.context={facts['tokens'] - 1}"
+        f" --set evaluate.every_updates=10 --set accumulation.steps=4 --set run.updates=40 --set optimizer.lr=0.01 --out {work}/tuned")
+    run(f"accrue-run export {work}/tuned --to huggingface --out {work}/given")
+
+    events = [json.loads(line) for line in (work / "tuned/events.jsonl").read_text().splitlines()]
+    evaluations = [event for event in events if event["kind"] == "evaluation"]
+    tokenizer, model = AutoTokenizer.from_pretrained(work / "given"), AutoModelForCausalLM.from_pretrained(work / "given").eval()
+    prompt = tokenizer(pairs[50]["prompt"], add_special_tokens=False).input_ids
+    answer = tokenizer(pairs[50]["completion"], add_special_tokens=False).input_ids + [tokenizer.eos_token_id]
+    tokens = torch.tensor(prompt + answer)
+    assert len(tokens) == facts["tokens"] and len(prompt) == facts["prompt_tokens"], facts
+    with torch.no_grad():
+        logits = model(tokens[None, :-1]).logits[0]
+    loss = torch.nn.functional.cross_entropy(logits[len(prompt) - 1 :], tokens[len(prompt) :]).item()
+    off = abs(evaluations[-1]["loss"] - loss) / loss
+    assert evaluations[-1]["tokens"] == len(answer) and off <= LOSSES, (evaluations[-1], loss)
+    assert evaluations[-1]["loss"] < evaluations[0]["loss"] < 5.0, evaluations
+    print(f"fine-tune: the answer's loss is {loss:.4f} there and here, to {off:.1e}", flush=True)
+
+
 def main(accrue, source):
     python = pathlib.Path(source) / "build/python-tools/bin/python"
     if not python.exists():
@@ -127,6 +184,7 @@ def main(accrue, source):
         for name in make_huggingface_models.MODELS:
             make_huggingface_models.make(name, work)
             check(accrue, name, work, tokens)
+        check_fine_tune(accrue, source, work)
     return 0
 
 

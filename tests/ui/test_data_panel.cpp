@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The data dock and the form of indexed data: what is read of each dataset, and what a sample is cut from.
 #include <QDockWidget>
+#include <QRegularExpression>
 #include <QSpinBox>
 #include <QTemporaryDir>
 #include <fstream>
@@ -72,6 +73,36 @@ class TestDataPanel : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(origin->isVisible(), patience_ms);
     QVERIFY2(origin->text().contains(QStringLiteral("second")) && origin->text().contains(QStringLiteral("document ")),
              qPrintable(origin->text()));
+  }
+
+  void a_sample_shows_its_prompts_in_grey() {
+    const std::filesystem::path dir = data_.path().toStdString();
+    std::ofstream lines(dir / "asked.jsonl");
+    for (int i = 0; i < 40; ++i) lines << R"({"ask": "how many <b>?", "say": "forty two"})" << '\n';
+    lines.close();
+    build_text_dataset(
+        {.texts = {dir / "asked.jsonl"}, .prefix = dir / "asked", .json_key = "say", .prompt_key = "ask"}, {})
+        .value();
+    RunSpec spec = indexedSpec();
+    spec.data.paths = {(dir / "asked").string()};
+    spec.data.weights.clear();
+    OpenStudio studio(spec);
+    studio.find<QDockWidget>("dataDock")->raise();
+    auto* show = studio.find<QPushButton>("dataShow");
+    QTRY_VERIFY_WITH_TIMEOUT(show->isVisible() && show->isEnabled(), patience_ms);
+    show->click();
+    auto* origin = studio.find<QLabel>("dataOrigin");
+    QTRY_VERIFY_WITH_TIMEOUT(origin->isVisible() && origin->text().contains(QStringLiteral("Grey: prompts")),
+                             patience_ms);
+    QString grey, black;
+    const QRegularExpression parts(QStringLiteral("<span style='color:[^']*'>([^<]*)</span> ([^<]*)"));
+    for (const auto& part : parts.globalMatch(origin->text())) {
+      grey += part.captured(1);
+      black += part.captured(2);
+      QVERIFY2(QStringLiteral("how many &lt;b&gt;?").contains(part.captured(1)), qPrintable(origin->text()));
+      QVERIFY2(QStringLiteral("forty two").contains(part.captured(2)), qPrintable(origin->text()));
+    }
+    QVERIFY2(!grey.isEmpty() && !black.isEmpty(), qPrintable(origin->text()));
   }
 
   void edits_made_while_the_dock_is_behind_are_shown_when_it_comes_to_the_front() {

@@ -217,9 +217,14 @@ void DataPanel::showSample(const Result<SampleReport>& report) {
                                          .arg(groupedNumber(part.document), groupedNumber(part.sequence),
                                               groupedNumber(part.begin), groupedNumber(part.end - 1),
                                               groupedNumber(part.length));
-    text += QStringLiteral("<br><span style='color:%1'>%2</span>")
-                .arg(muted, QString::fromStdString(part.text).toHtmlEscaped());
+    const auto grey = [&muted](const std::string& words) {
+      return QStringLiteral("<span style='color:%1'>%2</span>")
+          .arg(muted, QString::fromStdString(words).toHtmlEscaped());
+    };
+    text += QStringLiteral("<br>") + grey(report->prompts ? part.prompt : part.text);
+    if (report->prompts) text += QStringLiteral(" %1").arg(QString::fromStdString(part.text).toHtmlEscaped());
   }
+  if (report->prompts) text += QStringLiteral("<br>") + tr("Grey: prompts, which have no part in the loss.");
   origin_->setText(text);
 }
 

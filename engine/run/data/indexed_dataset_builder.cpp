@@ -122,6 +122,9 @@ Result<IndexedDatasetBuilder> IndexedDatasetBuilder::resume(const std::filesyste
     const auto value = found->get<std::int64_t>();
     return value <= max_json_integer / 8 ? value : -1;
   };
+  if (json.is_object() && !json.contains("prompt_tokens"))
+    return fail(ErrorCode::protocol, "an earlier version of this program began the build", files.checkpoint.string(),
+                "Remove the hidden files that begin with the dataset's name, and begin again");
   const bool readable = json.is_object() && json.contains("place") && json["place"].is_string();
   const std::int64_t code = readable ? number("dtype") : -1, tokens = readable ? number("tokens") : -1,
                      open = readable ? number("open_tokens") : -1, sequences = readable ? number("sequences") : -1,

@@ -25,7 +25,8 @@ std::string keys_of(const Json& object) {
 
 }  // namespace
 
-Result<std::vector<std::string>> texts_of_json_line(std::string_view line, const std::string& key) {
+Result<std::vector<std::string>> texts_of_json_line(std::string_view line, const std::string& key,
+                                                    std::string_view option) {
   if (trimmed(line).empty()) return std::vector<std::string>{};
   const Json json = parse_json(line);
   if (!json.is_object())
@@ -34,7 +35,7 @@ Result<std::vector<std::string>> texts_of_json_line(std::string_view line, const
   const auto found = json.find(key);
   if (found == json.end())
     return fail(ErrorCode::data, fmt::format("the object has no key \"{}\", but {}", key, keys_of(json)), {},
-                "Name the key of the text with --json-keys");
+                fmt::format("Name the key of the text with {}", option));
   std::vector<std::string> texts;
   const auto take = [&texts](const Json& each) {
     if (each.is_string()) texts.push_back(each.get<std::string>());
@@ -43,7 +44,7 @@ Result<std::vector<std::string>> texts_of_json_line(std::string_view line, const
   const bool good = found->is_array() ? std::ranges::all_of(*found, take) : take(*found);
   if (!good)
     return fail(ErrorCode::data, fmt::format("what stands under \"{}\" is neither a text nor a list of texts", key), {},
-                "Name the key of the text with --json-keys");
+                fmt::format("Name the key of the text with {}", option));
   return texts;
 }
 

@@ -13,6 +13,8 @@ namespace accrue {
 
 /// Returns the texts of a line's document: one, or all of the list under the key; none for a line of white space.
 /// Errors (data), without a place: the line is not a JSON object, or the value under the key is not a text.
-Result<std::vector<std::string>> texts_of_json_line(std::string_view line, const std::string& key);
+/// option: that names the key, for the hint.
+Result<std::vector<std::string>> texts_of_json_line(std::string_view line, const std::string& key,
+                                                    std::string_view option = "--json-keys");
 
 }  // namespace accrue

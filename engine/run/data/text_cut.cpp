@@ -34,29 +34,28 @@ std::uint32_t last_point(std::string_view text) {
   return point;
 }
 
-/// Whether the last character is a letter or a digit, or in no block of punctuation.
-bool ends_in_word(std::string_view text) {
+/// Whether the last character is surely a letter or a digit.
+bool ends_in_letter(std::string_view text) {
   const std::uint32_t point = last_point(text);
   if (point < 0x80) return std::isalnum(static_cast<int>(point)) != 0;
-  constexpr std::pair<std::uint32_t, std::uint32_t> others[] = {{0x80, 0xBF},     {0x2000, 0x2BFF}, {0x3000, 0x303F},
-                                                                {0xFE10, 0xFE6F}, {0xFF00, 0xFF0F}, {0xFF1A, 0xFF20},
-                                                                {0xFF3B, 0xFF40}, {0xFF5B, 0xFF65}};
-  return std::ranges::none_of(others, [=](const auto& block) { return point >= block.first && point <= block.second; });
+  constexpr std::pair<std::uint32_t, std::uint32_t> letters[] = {{0xC0, 0xD6},     {0xD8, 0xF6},     {0xF8, 0x24F},
+                                                                 {0x391, 0x3CE},   {0x400, 0x481},   {0x3041, 0x3096},
+                                                                 {0x30A1, 0x30FA}, {0x4E00, 0x9FA5}, {0xAC00, 0xD7A3}};
+  return std::ranges::any_of(letters, [=](const auto& block) { return point >= block.first && point <= block.second; });
 }
 
 }  // namespace
 
 std::size_t cut_before_space(std::string_view text) {
-  std::size_t after_word = 0, found = 0;
+  std::size_t before_space = 0, found = 0;
   for (std::size_t at = text.size(); at-- > 1;) {
     if (!is_ascii_space(text[at]) || ends_in_space(text.substr(0, at))) continue;
     if (found == 0) found = at;
-    if (!ends_in_word(text.substr(0, at))) continue;
-    if (after_word == 0) after_word = at;
-    if (at < text.size() / 2) break;
-    if (text[at] == '\n' || text[at] == '\r') return at;
+    if (before_space == 0 && text[at] == ' ') before_space = at;
+    if (at < text.size() / 2 && before_space > 0) break;
+    if ((text[at] == '\n' || text[at] == '\r') && ends_in_letter(text.substr(0, at))) return at;
   }
-  return after_word > 0 ? after_word : found;
+  return before_space > 0 ? before_space : found;
 }
 
 }  // namespace accrue

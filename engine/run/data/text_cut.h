@@ -7,9 +7,9 @@
 
 namespace accrue {
 
-/// Returns a place before white space that follows another character, a letter or a digit if there is such a place:
-/// some tokenizers join punctuation to the line end behind it. Of these, the last line end in the second half of the
-/// text, else the last place. 0: none. The text is UTF-8.
+/// Returns a place before white space that follows another character: the last line end behind a letter in the second
+/// half of the text, else the last space, else any such place. Some tokenizers join punctuation to the line end behind
+/// it, and none to a space. 0: none. The text is UTF-8.
 std::size_t cut_before_space(std::string_view text);
 
 }  // namespace accrue

@@ -92,6 +92,8 @@ class TextBuild {
                   "Leave it out, or take another tokenizer");
     if (!request_.prompt_key.empty() && request_.sentences)
       return fail(ErrorCode::config, "sentences have no prompt", "--prompt-key", "Leave out the one or the other");
+    if (!request_.prompt_key.empty() && request_.prompt_key == json_key())
+      return fail(ErrorCode::config, "the prompt is under the key of the text", "--prompt-key", "Name another key");
     for (const auto& path : request_.texts)
       if (!is_json(path) && !request_.prompt_key.empty())
         return fail(ErrorCode::config, "only JSON lines have a key for prompts", "--prompt-key",
@@ -273,6 +275,7 @@ class TextBuild {
     const std::string line = std::exchange(held_, {});
     const auto texts = texts_under(json_key(), line);
     if (!texts) return tl::unexpected(texts.error());
+    if (std::ranges::all_of(*texts, &std::string::empty)) return {};  // nothing follows the prompt, if there is one
     if (auto taken = take_prompt(line); !taken) return taken;
     for (const std::string& text : *texts) {
       if (text.empty()) continue;
@@ -290,8 +293,9 @@ class TextBuild {
     return end_document();
   }
 
-  Result<std::vector<std::string>> texts_under(const std::string& key, const std::string& line) const {
-    auto texts = texts_of_json_line(line, key);
+  Result<std::vector<std::string>> texts_under(const std::string& key, const std::string& line,
+                                               std::string_view option = "--json-keys") const {
+    auto texts = texts_of_json_line(line, key, option);
     if (!texts) texts.error().where = place_of_text();
     return texts;
   }
@@ -299,7 +303,7 @@ class TextBuild {
   /// The prompt and what follows it are one sequence; each has its own tokens.
   Result<void> take_prompt(const std::string& line) {
     if (request_.prompt_key.empty()) return {};
-    const auto prompts = texts_under(request_.prompt_key, line);
+    const auto prompts = texts_under(request_.prompt_key, line, "--prompt-key");
     if (!prompts) return tl::unexpected(prompts.error());
     for (const std::string& text : *prompts)
       for (const char each : text)

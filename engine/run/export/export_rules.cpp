@@ -11,6 +11,7 @@
 
 #include "accrue/run/base/number_text.h"
 #include "accrue/run/data/dataset_sidecar.h"
+#include "accrue/run/data/indexed_dataset.h"
 #include "accrue/run/fields/choice_names.h"
 #include "accrue/run/fields/spec_fields.h"
 #include "accrue/run/megatron/megatron_lowering.h"
@@ -345,8 +346,8 @@ std::string tokenizer_text(const DatasetSidecar& sidecar) {
 /// Whether a dataset has prompts.
 bool has_prompts(const RunPlan& plan) {
   return std::ranges::any_of(plan.spec.data.paths, [&plan](const std::string& path) {
-    const auto sidecar = read_sidecar(plan.base_dir / path);
-    return sidecar && *sidecar && (*sidecar)->prompts;
+    std::error_code ignored;
+    return std::filesystem::exists(prompts_path(plan.base_dir / path), ignored);
   });
 }
 

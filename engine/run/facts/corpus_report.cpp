@@ -37,6 +37,7 @@ Result<void> add_rows(CorpusReport& report, const CorpusSplit& split, const char
 
 /// Returns printable bytes as themselves and others as dots; or numbers.
 Result<std::string> text_of(const IndexedDataset& dataset, const TextPiece& piece, bool bytes) {
+  if (piece.length == 0) return std::string();
   const auto tokens =
       dataset.get(piece.sequence, piece.offset, std::min(piece.length, bytes ? shown_bytes : shown_tokens));
   if (!tokens) return tl::unexpected(tokens.error());
@@ -71,20 +72,27 @@ Result<SampleReport> report_sample(const RunSpec& spec, const std::filesystem::p
   if (!dataset) return tl::unexpected(dataset.error());
   const auto sidecar = read_sidecar(set.prefix);
   const bool bytes = sidecar && *sidecar && (*sidecar)->tokenizer == "bytes";
-  SampleReport report{.sample = sample, .dataset = set.name, .item = origin->item, .parts = {}};
+  SampleReport report{.sample = sample, .dataset = set.name, .item = origin->item, .prompts = false, .parts = {}};
   for (const TextPiece& piece : origin->pieces) {
     const auto document = dataset->document_of(piece.sequence);
     if (!document) return tl::unexpected(document.error());
     const auto length = dataset->length(piece.sequence);
     if (!length) return tl::unexpected(length.error());
-    auto text = text_of(*dataset, piece, bytes);
+    const auto prompt = dataset->prompt_length(piece.sequence);
+    if (!prompt) return tl::unexpected(prompt.error());
+    const std::int64_t asked = std::clamp<std::int64_t>(*prompt - piece.offset, 0, piece.length);
+    auto before = text_of(*dataset, {piece.sequence, piece.offset, asked}, bytes);
+    if (!before) return tl::unexpected(before.error());
+    auto text = text_of(*dataset, {piece.sequence, piece.offset + asked, piece.length - asked}, bytes);
     if (!text) return tl::unexpected(text.error());
     report.parts.push_back({.document = *document,
                             .sequence = piece.sequence,
                             .begin = piece.offset,
                             .end = piece.offset + piece.length,
                             .length = *length,
+                            .prompt = *std::move(before),
                             .text = *std::move(text)});
+    report.prompts |= asked > 0;
   }
   return report;
 }

@@ -41,6 +41,8 @@ class Planner {
                                      "data.validation_paths");
         !checked)
       return tl::unexpected(checked.error());
+    for (const std::string& name : names())
+      if (auto checked = check_prompts(name); !checked) return tl::unexpected(checked.error());
     const bool own_validation = !data.validation_paths.empty();
     SplitMatrix matrix;
     if (own_validation) {
@@ -281,14 +283,23 @@ class Planner {
     return {};
   }
 
-  Result<void> check_prompts(const std::string& name, const DatasetSidecar& sidecar) const {
-    if (!sidecar.prompts) return {};
+  std::vector<std::string> names() const {
+    std::vector<std::string> names = spec_.data.paths;
+    names.insert(names.end(), spec_.data.validation_paths.begin(), spec_.data.validation_paths.end());
+    return names;
+  }
+
+  Result<void> check_prompts(const std::string& name) const {
+    const auto sidecar = read_sidecar(path_of(name));
+    if (!sidecar) return tl::unexpected(sidecar.error());
     std::error_code ignored;
     const auto path = prompts_path(path_of(name));
-    if (!gpt())
-      return fail(ErrorCode::data, path_of(name).string() + " was built with prompts, which a GPT alone leaves out",
+    const bool there = std::filesystem::exists(path, ignored), named = *sidecar && (*sidecar)->prompts;
+    if ((there || named) && !gpt())
+      return fail(ErrorCode::data,
+                  path_of(name).string() + " has prompts, which only a GPT or a Llama can leave out of the loss",
                   "data.paths", "Build the dataset without --prompt-key.");
-    if (!std::filesystem::exists(path, ignored))
+    if (named && !there)
       return fail(ErrorCode::data, path.string() + " is missing: it says which tokens are prompts", "data.paths",
                   "Copy it beside the .bin file, or build the dataset again.");
     return {};
@@ -296,13 +307,9 @@ class Planner {
 
   /// A sidecar gives the largest token, so that a vocabulary that is too small is found before the start.
   Result<void> check_vocabulary() const {
-    std::vector<std::string> names = spec_.data.paths;
-    names.insert(names.end(), spec_.data.validation_paths.begin(), spec_.data.validation_paths.end());
-    for (const std::string& name : names) {
+    for (const std::string& name : names()) {
       const auto sidecar = read_sidecar(path_of(name));
       if (!sidecar) return tl::unexpected(sidecar.error());
-      if (*sidecar)
-        if (auto checked = check_prompts(name, **sidecar); !checked) return checked;
       if (auto checked = check_sentences(name, *sidecar); !checked) return checked;
       if (!*sidecar) continue;
       // A BERT and a T5 also use the special tokens.

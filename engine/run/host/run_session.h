@@ -189,7 +189,8 @@ class RunSession {
   Clock::time_point last_turn_{};
   std::vector<std::size_t> blamed_;  ///< ranks named in the last stall warning
   bool slow_write_told_ = false;
-  bool updates_came_ = false;  ///< an update proves that all ranks joined, even if word of some is still on its way
+  bool updates_came_ =
+      false;  ///< an update proves that all ranks joined, even if some ranks' ready events have not arrived
   std::optional<RunFinished> reported_end_;
 
   // The run so far.

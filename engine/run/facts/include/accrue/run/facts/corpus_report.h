@@ -41,13 +41,15 @@ struct SamplePart {
   std::int64_t begin = 0;  ///< tokens begin, ..., end - 1 of the sequence
   std::int64_t end = 0;
   std::int64_t length = 0;  ///< of the sequence
-  std::string text;         ///< its beginning if a token is a byte; else its first tokens
+  std::string prompt;       ///< the part of a prompt, which has no loss; shown as the text is
+  std::string text;         ///< what follows: its beginning if a token is a byte; else its first tokens
 };
 
 struct SampleReport {
   std::int64_t sample = 0;
   std::string dataset;
   std::int64_t item = 0;  ///< of the dataset's own samples
+  bool prompts = false;   ///< a part has one
   std::vector<SamplePart> parts;
 };
 

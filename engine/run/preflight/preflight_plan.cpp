@@ -206,6 +206,17 @@ void check_spared(const RunSpec& spec, Findings& findings) {
                             100.0 * spared_of_a_block(spec)));
 }
 
+/// What a run is judged by must be measured before its end.
+void check_measured(const RunPlan& plan, Findings& findings) {
+  const std::int64_t updates = plan.totals.updates;
+  if (plan.spec.evaluate.every_updates <= updates || updates == 0) return;
+  for (const auto& [key, by] :
+       {std::pair("run.stop_when", plan.spec.run.stop_when), std::pair("checkpoint.best", plan.spec.checkpoint.best)})
+    if (by != RunMeasure::none)
+      findings.error(key, "is never measured, since the run ends before its first evaluation", quoted(by),
+                     "evaluate.every_updates at most " + std::to_string(updates) + ", or \"none\"", "none");
+}
+
 }  // namespace
 
 void check_length(const RunSpec& spec, const DataFacts& data, Findings& findings) {
@@ -235,6 +246,7 @@ void check_shards(const RunPlan& plan, Findings& findings) {
 }
 
 void check_plan(const RunPlan& plan, const HostFacts& host, Findings& findings) {
+  check_measured(plan, findings);
   check_shards(plan, findings);
   if (std::string text = unfilled_groups_text(plan); !text.empty())
     findings.note("parallel.virtual_pipeline", std::move(text));

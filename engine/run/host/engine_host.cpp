@@ -432,10 +432,11 @@ Result<fs::path> EngineHost::resume(const fs::path& folder, const std::vector<st
     if (run && run->state == "finished") {
       clear_dead_sockets(request->order.run_id);
       if (auto completed = complete_record(*run); !completed) return tl::unexpected(completed.error());
-      return fail(
-          ErrorCode::config, "the run is complete: there is nothing to continue", dir.string(),
-          fmt::format("A longer run is a branch: accrue-run resume {} --out NEW --set {}=...", dir.string(),
-                      run->updates < run->planned_updates ? "run.patience" : length_key(request->order.plan.spec)));
+      const RunSpec& spec = request->order.plan.spec;
+      const bool early = spec.run.stop_when != RunMeasure::none && run->updates < run->planned_updates;
+      return fail(ErrorCode::config, "the run is complete: there is nothing to continue", dir.string(),
+                  fmt::format("A longer run is a branch: accrue-run resume {} --out NEW --set {}=...", dir.string(),
+                              early ? "run.patience" : length_key(spec)));
     }
     auto writer = reopen_unchanged(*request);
     if (!writer) return tl::unexpected(writer.error());

@@ -36,7 +36,7 @@ void add_early_end(FieldList& list) {
           "transformers: EarlyStoppingCallback; Lightning: EarlyStopping; MMEngine: EarlyStoppingHook; Keras: "
           "EarlyStopping");
   list.add(ACCRUE_FIELD(run.patience), "Patience",
-           "Evaluations in a row without an improvement after which the run ends.")
+           "After so many evaluations in a row without an improvement the run ends.")
       .range(1, 1e9, "evaluations")
       .when(may_stop)
       .elsewhere("transformers: early_stopping_patience; Lightning: patience; MMEngine: patience; Keras: patience");

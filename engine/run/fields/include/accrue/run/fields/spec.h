@@ -290,7 +290,7 @@ struct RunSection {
   std::optional<std::int64_t> samples;
   std::optional<std::int64_t> tokens;
   RunMeasure stop_when = RunMeasure::none;  ///< the run ends earlier once this no longer improves
-  std::int64_t patience = 3;                ///< evaluations in a row that may fail to improve it
+  std::int64_t patience = 3;                ///< so many evaluations in a row without an improvement end the run
   double least_improvement = 0.0;           ///< an improvement is larger than this
   std::int64_t seed = 0;
   bool record_weights = false;

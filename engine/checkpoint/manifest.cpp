@@ -6,6 +6,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <memory>
@@ -102,7 +103,7 @@ void visit_skipped(TrainingCursor& c, Visit&& visit) {
   visit("best_update", c.evaluations.best_update);
   visit("best_loss", c.evaluations.best_loss);
   visit("unimproved_evaluations", c.evaluations.unimproved);
-  visit("best", c.best);
+  visit("kept_update", c.evaluations.kept_update);
 }
 
 template <typename Visit>
@@ -182,8 +183,8 @@ std::string contradiction(const TrainingCursor& c) {
   if (c.optimizer_steps > at.updates()) return "\"cursor.optimizer_steps\" is beyond \"window.updates\"";
   if (c.empty_windows + c.overflowed_windows > at.updates())
     return "\"cursor.empty_windows\" and \"cursor.overflowed_windows\" are beyond \"window.updates\"";
-  if (c.evaluations.best_update > at.updates() || c.evaluations.unimproved > at.updates())
-    return "\"cursor.best_update\" or \"cursor.unimproved_evaluations\" is beyond \"window.updates\"";
+  if (std::max({c.evaluations.best_update, c.evaluations.kept_update, c.evaluations.unimproved}) > at.updates())
+    return "\"cursor.best_update\", \"kept_update\" or \"unimproved_evaluations\" is beyond \"window.updates\"";
   if (at.position() > at.micro_step()) return "\"window.position\" is beyond \"window.micro_step\"";
   if (at.counter() > at.micro_step()) return "\"window.counter\" is beyond \"window.micro_step\"";
   if (at.skipped_samples() > at.passed_samples()) return "\"window.skipped_samples\" is beyond \"window.samples\"";

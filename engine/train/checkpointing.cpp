@@ -46,7 +46,7 @@ bool finite_model(Training& training) {
   return model.size() == 1 ? finite : sum_over_ranks(model, finite ? 0.0 : 1.0) == 0.0;
 }
 
-/// Whether the state there is the one to keep for its loss.
+/// Whether this state has the lowest loss so far, and is to be kept for it.
 bool is_best(const Training& training, const TrainingCursor& at) {
   return training.spec().checkpoint.best != RunMeasure::none && at.window.position() == 0 &&
          at.evaluations.best_update == at.update() && at.update() > 0;
@@ -58,7 +58,8 @@ void commit(Training& training, CheckpointContent content, bool last) {
   training.await_parameters();
   cursor.seconds = training.report.seconds();
   cursor.finite = finite_model(training);
-  cursor.best = is_best(training, cursor);
+  const bool best = is_best(training, cursor);
+  if (best) cursor.evaluations.kept_update = cursor.update();
   for (PlacedTensor& tensor : shared_tensors(training, Purpose::write)) content.tensors.push_back(std::move(tensor));
   content.tensors.push_back(generator_tensor(training));
   const std::string where =
@@ -72,6 +73,7 @@ void commit(Training& training, CheckpointContent content, bool last) {
     return;
   }
   training.saved = cursor.mark();
+  training.cursor.evaluations = cursor.evaluations;
   training.saved_micro_step = cursor.micro_step();
   if (saved->retention)
     training.report.warn_first("disk", "older checkpoints were left in place: " + saved->retention->text(),
@@ -81,7 +83,7 @@ void commit(Training& training, CheckpointContent content, bool last) {
                      .path = "checkpoints/" + saved->name,
                      .bytes = saved->bytes,
                      .seconds = saved->seconds,
-                     .best_loss = cursor.best ? std::optional(cursor.evaluations.best_loss) : std::nullopt});
+                     .best_loss = best ? std::optional(cursor.evaluations.best_loss) : std::nullopt});
 }
 
 }  // namespace

@@ -292,6 +292,7 @@ class TestCheckpoint : public QObject {
     add("window", "next_steps", (1 << 20) + 1);
     add("cursor", "optimizer_steps", 3);
     add("cursor", "best_update", 3);
+    add("cursor", "kept_update", 3);
     add("cursor", "unimproved_evaluations", 3);
   }
   void counts_that_contradict_each_other_are_refused() {
@@ -416,8 +417,10 @@ class TestCheckpoint : public QObject {
     Folder folder;
     const auto save = [&](std::int64_t update, std::int64_t best_update, double loss) {
       CheckpointContent content = content_at(update);
-      content.cursor.evaluations = {.best_update = best_update, .best_loss = loss, .unimproved = update - best_update};
-      content.cursor.best = update == best_update;
+      content.cursor.evaluations = {.best_update = best_update,
+                                    .best_loss = loss,
+                                    .unimproved = update - best_update,
+                                    .kept_update = best_update};
       QVERIFY(folder.save(content, 2).has_value());
     };
     save(1, 1, -2.0);
@@ -428,7 +431,7 @@ class TestCheckpoint : public QObject {
     save(6, 5, -2.5);
     save(7, 5, -2.5);
     QCOMPARE(folder.names(), (QStringList{"step-5", "step-6", "step-7"}));
-    QCOMPARE(folder.open()->checkpoint->cursor().evaluations, (EvaluationProgress{5, -2.5, 2}));
+    QCOMPARE(folder.open()->checkpoint->cursor().evaluations, (EvaluationProgress{5, -2.5, 2, 5}));
   }
 
   void a_step_that_exists_is_set_aside_and_not_written_into() {

@@ -103,6 +103,19 @@ class TestBestCheckpoint : public QObject {
     QCOMPARE(branch[0].updates, 13);  // the first is the best there, and three follow
   }
 
+  void what_a_parent_kept_a_branch_does_not() {
+    const RunFolder dir;
+    train({.spec = valley(1), .run_dir = dir, .stop_request = 8}, 1);
+    std::filesystem::remove_all(dir / "checkpoints/step-8");
+    train({.spec = valley(1),
+           .set = {"checkpoint.best=none", "checkpoint.every_updates=1"},
+           .run_dir = dir,
+           .resume_from = "step-7",
+           .branched_at = 7},
+          1);
+    QCOMPARE(saved(dir), (std::set<std::string>{"step-11", "step-10"}));
+  }
+
   void all_ranks_of_a_layout_end_together_data() {
     const Rows<int, std::string> row;
     row("stages", 2, "parallel.pipeline=2");

@@ -300,7 +300,7 @@ class TestRunStore : public QObject {
     QCOMPARE(run->started_at, std::string("2026-11-21T10:00:00Z"));
   }
 
-  /// The newest that was the best when it was taken, whatever came between.
+  /// The newest manifest names it; where it is gone, an earlier one.
   void the_best_checkpoint_is_found_by_name() {
     const auto dir = fresh();
     QVERIFY(RunWriter::create(dir, std::string(spec_text) + "[checkpoint]\nbest = \"validation loss\"\n").has_value());
@@ -309,16 +309,21 @@ class TestRunStore : public QObject {
       std::ofstream(dir / "checkpoints" / name / "manifest.json") << "{\"cursor\": " << cursor << "}";
     };
     QVERIFY(!read_run(dir)->best);
-    put("step-70", R"({"best": true, "best_update": 70, "best_loss": 3})");
-    put("step-90", R"({"best": true, "best_update": 90, "best_loss": 2.31})");
-    put("step-100", R"({"best": false, "best_update": 90, "best_loss": 2.31})");
+    put("step-70", R"({"kept_update": 70, "best_loss": 3})");
+    std::ofstream(dir / "plan.json") << R"({"branched_at": 70})";
+    QVERIFY(!read_run(dir)->best);  // copied from another run
+    std::ofstream(dir / "plan.json") << R"({"branched_at": -1})";
+    QCOMPARE(named_checkpoint(dir, "best").update, 70);
+    put("step-90", R"({"kept_update": 90, "best_loss": 2.31})");
+    put("step-100", R"({"kept_update": 90, "best_loss": 2.30})");  // itself it was not kept
+    put("step-105", R"({"kept_update": 104, "best_loss": 2.30})");
     put("step-110", "7");  // damaged
     QCOMPARE(checkpoint_name(read_run(dir)->best->mark), std::string("step-90"));
     QCOMPARE(read_run(dir)->best->loss, 2.31);
     QVERIFY(to_json(*read_run(dir)).find(R"("name": "step-90")") != std::string::npos);
     QCOMPARE(named_checkpoint(dir, "best").update, 90);
     QCOMPARE(named_checkpoint(dir, "step-70").update, 70);
-    put("step-120", R"({"best_update": 0})");  // of a branch that has not evaluated yet
+    put("step-120", R"({"kept_update": 0})");  // of a branch that has not evaluated yet
     QVERIFY(!named_checkpoint(dir, "best").valid());
   }
 

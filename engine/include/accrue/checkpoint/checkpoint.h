@@ -47,7 +47,6 @@ struct TrainingCursor {
   std::int64_t empty_windows = 0;       ///< of the updates: without a labelled item
   std::int64_t overflowed_windows = 0;  ///< of the updates: with a non-finite loss or gradient
   EvaluationProgress evaluations;
-  bool best = false;        ///< of a checkpoint: retention leaves it until there is a better one (checkpoint.best)
   double frozen_lr = -1.0;  ///< replayed defect: the constant rate of a resumed run; negative: none
   /// Completed micro-steps, including those of an open window.
   std::int64_t micro_step() const { return window.micro_step(); }

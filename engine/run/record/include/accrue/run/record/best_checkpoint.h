@@ -14,7 +14,8 @@ struct BestCheckpoint {
   double loss = 0.0;  ///< of the evaluation after its update
 };
 
-/// The checkpoint that a run keeps for its loss (checkpoint.best), by the manifests. Of several the newest is the best.
+/// The checkpoint that a run keeps for its loss (checkpoint.best), by its newest manifest whose best one is still
+/// there. What a branch copied does not count.
 std::optional<BestCheckpoint> best_checkpoint(const std::filesystem::path& run_dir);
 
 /// Parses the name of a checkpoint, which may be "best"; invalid if there is no such name or no best one.

@@ -14,7 +14,8 @@ namespace accrue {
 struct EvaluationProgress {
   std::int64_t best_update = 0;  ///< of the lowest loss so far; 0: none
   double best_loss = 0.0;
-  std::int64_t unimproved = 0;  ///< evaluations in a row that did not improve on the best before them
+  std::int64_t unimproved = 0;   ///< evaluations in a row that did not improve on the best before them
+  std::int64_t kept_update = 0;  ///< of the checkpoint that is kept for its loss (checkpoint.best); 0: none
 
   /// Takes the next evaluation's loss. Returns whether it is the lowest so far; one that is not finite never is.
   bool take(std::int64_t update, double loss, double least_improvement);

@@ -104,6 +104,7 @@ void visit_skipped(TrainingCursor& c, Visit&& visit) {
   visit("best_loss", c.evaluations.best_loss);
   visit("unimproved_evaluations", c.evaluations.unimproved);
   visit("kept_update", c.evaluations.kept_update);
+  visit("evaluation_due", c.evaluations.due);
 }
 
 template <typename Visit>

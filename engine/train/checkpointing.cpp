@@ -89,7 +89,9 @@ void commit(Training& training, CheckpointContent content, bool last) {
 }  // namespace
 
 void save(Training& training, bool last) {
-  if (training.order.run_dir.empty() || training.saved == training.cursor.mark()) return;
+  const TrainingCursor& at = training.cursor;
+  const bool is_better = is_best(training, at) && at.evaluations.kept_update != at.update();
+  if (training.order.run_dir.empty() || (training.saved == at.mark() && !is_better)) return;
   commit(training, {.cursor = training.cursor, .tensors = {}}, last);
 }
 

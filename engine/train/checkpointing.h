@@ -22,8 +22,9 @@ bool checkpoint_due(const Training& training);
 /// Whether one is due after this micro-step, inside its window, and the dialect allows it (K15).
 bool checkpoint_due_inside(const Training& training, const MicroPlan& plan);
 
-/// Saves at a boundary, unless this update is already saved or the run has no folder. A failure is a warning that says
-/// what remains. `last`: no other checkpoint follows in this run. Collective: the world.
+/// Saves at a boundary, unless the run has no folder or this update is already saved; again if it has turned out to be
+/// the best one. A failure is a warning that says what remains. `last`: no other checkpoint follows in this run.
+/// Collective: the world.
 void save(Training& training, bool last);
 /// Saves after a micro-step that ends no window: if K15 is anywhere, with the gradients and the tally of the open
 /// window, else without them, like the dialect's original. Collective: the world.

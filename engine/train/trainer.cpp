@@ -4,7 +4,8 @@
 //
 //   window:    (counts over the ranks, if a micro-step must divide by them) -> micro-steps
 //   boundary:  agree -> check -> normalise and clip -> optimizer -> clear -> report -> change N
-//   between:   evaluation on schedule, checkpoint on schedule or on request, the end on request
+//   between:   evaluation on schedule, checkpoint on schedule or on request, the end on request. A stop comes first:
+//              what it leaves to evaluate, the resumed run does
 //
 // Invariants. Between windows the gradients are zero, and a checkpoint there contains none. The window's pass takes a
 // checkpoint that is due inside it, with the rank's gradients and sums if K15 says anywhere. All ranks reach every
@@ -59,6 +60,7 @@ void compare_first_batch(Training& training) {
 
 /// Evaluates after an update. Returns whether that was the best so far, and its checkpoint is to be kept.
 bool evaluate_between(Training& training) {
+  training.cursor.evaluations.due = false;
   const std::optional<double> loss = evaluate(training);
   if (!loss || !counts_evaluations(training.spec())) return false;
   const bool is_best =
@@ -69,9 +71,9 @@ bool evaluate_between(Training& training) {
 /// Does everything between two windows. Returns true if the ranks have agreed to end here.
 bool between_windows(Training& training, const BoundaryRequests& requests) {
   const std::int64_t update = training.cursor.update();
-  // If evaluations count, this one does for a run that is resumed here.
-  const bool evaluates = !requests.stop || counts_evaluations(training.spec());
-  const bool is_best = evaluates && evaluation_due(training, update) && evaluate_between(training);
+  const bool due = evaluation_due(training, update);
+  const bool is_best = due && !requests.stop && evaluate_between(training);
+  training.cursor.evaluations.due = due && requests.stop && counts_evaluations(training.spec());
   if (requests.checkpoint || is_best || checkpoint_due(training)) save(training, requests.stop);
   return requests.stop;
 }
@@ -83,7 +85,7 @@ TrainOutcome outcome_of(const Training& training, std::string outcome, std::stri
           .weights_sha256 = std::move(hash)};
 }
 
-/// Why the run ended before anybody had planned; empty at the planned end.
+/// Why the run ended before its planned end; empty at the planned end.
 std::string reason_of(const Training& training, const TrainOutcome& outcome) {
   if (outcome.outcome == "stopped") return "stopped on request";
   const std::int64_t planned = training.plan().totals.updates;
@@ -105,6 +107,7 @@ void report_end(Training& training, const TrainOutcome& outcome) {
 /// Trains windows until the plan ends, the losses no longer improve (run.stop_when), a user stops the run, or an error
 /// occurs.
 Result<std::string> train_windows(Training& training) {
+  if (training.cursor.evaluations.due && evaluate_between(training)) save(training, false);
   while (!ends_early(training.spec().run, training.cursor.evaluations)) {
     const WindowPass pass = train_window(training);
     if (pass.end == WindowEnd::stopped) return "stopped";

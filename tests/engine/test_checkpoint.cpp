@@ -420,7 +420,8 @@ class TestCheckpoint : public QObject {
       content.cursor.evaluations = {.best_update = best_update,
                                     .best_loss = loss,
                                     .unimproved = update - best_update,
-                                    .kept_update = best_update};
+                                    .kept_update = best_update,
+                                    .due = true};
       QVERIFY(folder.save(content, 2).has_value());
     };
     save(1, 1, -2.0);
@@ -431,7 +432,7 @@ class TestCheckpoint : public QObject {
     save(6, 5, -2.5);
     save(7, 5, -2.5);
     QCOMPARE(folder.names(), (QStringList{"step-5", "step-6", "step-7"}));
-    QCOMPARE(folder.open()->checkpoint->cursor().evaluations, (EvaluationProgress{5, -2.5, 2, 5}));
+    QCOMPARE(folder.open()->checkpoint->cursor().evaluations, (EvaluationProgress{5, -2.5, 2, 5, true}));
   }
 
   void a_step_that_exists_is_set_aside_and_not_written_into() {

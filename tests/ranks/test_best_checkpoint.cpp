@@ -74,7 +74,7 @@ class TestBestCheckpoint : public QObject {
     QVERIFY(std::filesystem::exists(dir / "final/model.safetensors"));
   }
 
-  /// A stop saves before the count is full, and with it.
+  /// A stop saves at once, and leaves the evaluation to the resumed run.
   void a_resumed_run_ends_where_the_uninterrupted_one_does_data() {
     const Rows<int, int> row;  // stopped, or killed, at this update
     for (const int update : {3, 7, 9, 10}) row(("stopped at " + std::to_string(update)).c_str(), update, 0);
@@ -84,9 +84,14 @@ class TestBestCheckpoint : public QObject {
     const auto [stopped, killed] = current_row<int, int>();
     const RunFolder dir;
     const std::string spec = valley(2, "every_updates = 2\n");
-    train({.spec = spec, .run_dir = dir, .stop_request = stopped, .die_at_update = killed}, 2);
-    verify_end(train({.spec = spec, .run_dir = dir, .resume_from = "newest"}, 2), whole_);
+    const auto first = train({.spec = spec, .run_dir = dir, .stop_request = stopped, .die_at_update = killed}, 2);
+    const auto resumed = train({.spec = spec, .run_dir = dir, .resume_from = "newest"}, 2);
+    verify_end(resumed, whole_);
     QVERIFY(saved(dir).contains("step-7"));
+    if (stopped == 0) return;
+    QCOMPARE(first[0].all<Evaluation>().size(), std::size_t(stopped - 1));
+    QCOMPARE(resumed[0].all<Evaluation>().front().update, stopped);
+    QCOMPARE(resumed[0].all<Evaluation>().size(), std::size_t(11 - stopped));
   }
 
   void a_failed_save_of_a_better_one_leaves_the_best_that_there_is() {
@@ -136,6 +141,13 @@ class TestBestCheckpoint : public QObject {
     const auto trained = train({.spec = spec, .set = set, .run_dir = dir}, world);
     VERIFY_FINISHED(trained);
     for (const TrainedRank& rank : trained) QCOMPARE(rank.updates, 6);
+    const RunFolder other;
+    train({.spec = spec, .set = set, .run_dir = other, .stop_request = 4}, world);
+    const auto resumed = train({.spec = spec, .set = set, .run_dir = other, .resume_from = "newest"}, world);
+    VERIFY_FINISHED(resumed);
+    QCOMPARE(resumed[0].updates, 6);
+    QCOMPARE(resumed[0].weights_sha256, trained[0].weights_sha256);
+    QCOMPARE(resumed[0].all<Evaluation>().front().loss, trained[0].all<Evaluation>()[1].loss);
     const auto evaluations = trained[0].all<Evaluation>();
     const auto best = std::ranges::min(evaluations, {}, &Evaluation::loss);
     const auto kept = trained[0].all<CheckpointDone>();

@@ -16,6 +16,7 @@ struct EvaluationProgress {
   double best_loss = 0.0;
   std::int64_t unimproved = 0;   ///< evaluations in a row that did not improve on the best before them
   std::int64_t kept_update = 0;  ///< of the checkpoint that is kept for its loss (checkpoint.best); 0: none
+  bool due = false;              ///< a stop left the evaluation of this update to the run that is resumed here
 
   /// Takes the next evaluation's loss. Returns whether it is the lowest so far; one that is not finite never is.
   bool take(std::int64_t update, double loss, double least_improvement);

@@ -6,6 +6,7 @@
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <QScopeGuard>
 #include <QTemporaryDir>
 #include <QTest>
 #include <fstream>
@@ -46,6 +47,7 @@ void make_places(const fs::path& at, const QStringList& words) {
   test::write_zeros(at / "run/final/model.safetensors", "", parameter_shapes(spec.model));
   fs::create_directories(at / "between");
   fs::create_directories(at / "theirs");
+  fs::create_directories(at / "here");
   if (says("published") || says("between")) {
     std::ofstream(at / "theirs/config.json") << R"({"bos_token_id":1,"eos_token_id":[2,3],"pad_token_id":null})";
     for (const char* name : {"tokenizer.json", "tokenizer_config.json", "generation_config.json", "README.md"})
@@ -62,9 +64,16 @@ void make_places(const fs::path& at, const QStringList& words) {
     for (const char* name : {"gpt2-vocab.json", "gpt2-merges.txt"}) std::ofstream(at / name) << name;
     DatasetSidecar sidecar{.tokenizer = "bpe", .files = {}, .special = {.vocabulary = 16}, .end_of_document = 5};
     for (const char* name : {"gpt2-vocab.json", "gpt2-merges.txt"}) sidecar.files.push_back({name, sha256_hex(name)});
+    if (says("wordpiece")) {
+      sidecar.tokenizer = "wordpiece";
+      sidecar.files = {{"bert-vocab.txt", sha256_hex("bert")}};
+      std::ofstream(at / "bert-vocab.txt") << "bert";
+    }
     QVERIFY(write_sidecar(at / "data", sidecar).has_value());
     if (says("changed")) std::ofstream(at / "gpt2-merges.txt") << "other";
     if (says("lost")) fs::remove(at / "gpt2-merges.txt");
+    if (says("folder")) fs::remove(at / "gpt2-merges.txt"), fs::create_directory(at / "gpt2-merges.txt");
+    if (says("beside")) std::ofstream(at / "here/gpt2-merges.txt") << "another's";
   }
   std::ofstream(at / "run/spec.toml") << write_spec(spec);
 }
@@ -197,9 +206,17 @@ class TestHuggingfaceConfig : public QObject {
     row("if the weights are gone", "published moved dataset", made,
         "the tokenizer is gpt2-vocab.json, which made the run's tokens", "null 5");
     row("changed", "dataset changed", alone,
-        "no tokenizer: gpt2-merges.txt is changed since it made the run's tokens; copy it as it was", "null 5");
+        "no tokenizer: gpt2-merges.txt, which made the run's tokens, has changed; copy it as it was", "null 5");
     row("gone", "dataset lost", alone,
-        "no tokenizer: gpt2-merges.txt is gone since it made the run's tokens; copy it as it was", "null 5");
+        "no tokenizer: gpt2-merges.txt, which made the run's tokens, is gone; copy it as it was", "null 5");
+    row("not a file", "dataset folder", alone,
+        "no tokenizer: gpt2-merges.txt, which made the run's tokens, cannot be read; copy it as it was", "null 5");
+    row("and not another's of the same name", "dataset beside", made,
+        "the tokenizer is gpt2-vocab.json, which made the run's tokens", "null 5");
+    row("a WordPiece", "dataset wordpiece", alone,
+        "no tokenizer: beside such a model transformers reads no bert-vocab.txt, which made the run's tokens; load it "
+        "as a BertTokenizer",
+        "null 5");
     row("not known", "", alone, "no tokenizer is known: copy the files of the one that made the run's tokens",
         "null null");
   }
@@ -208,6 +225,9 @@ class TestHuggingfaceConfig : public QObject {
     QTemporaryDir temporary;
     const QString at = temporary.path(), out = temporary.filePath(QStringLiteral("out"));
     make_places(at.toStdString(), words.split(' '));
+    const QString before = QDir::currentPath();
+    QVERIFY(QDir::setCurrent(at + "/here"));
+    const auto go_back = qScopeGuard([&before] { QDir::setCurrent(before); });
     const auto written = export_huggingface((at + "/run").toStdString(), out.toStdString());
     QVERIFY2(written.has_value(), written ? "" : written.error().text().c_str());
     QCOMPARE(QString::fromStdString(written->tokenizer).replace(at, QStringLiteral("AT")), summary);
@@ -220,6 +240,33 @@ class TestHuggingfaceConfig : public QObject {
     };
     QCOMPARE(QString(text("bos_token_id") + ' ' + text("eos_token_id")), tokens);
     QVERIFY(!export_huggingface((at + "/run").toStdString(), out.toStdString()).has_value());  // never over another
+  }
+
+  void an_export_that_is_given_up_leaves_what_others_wrote() {
+    QTemporaryDir temporary;
+    const QString at = temporary.path(), empty = temporary.filePath(QStringLiteral("empty"));
+    make_places(at.toStdString(), {});
+    QVERIFY(QDir().mkdir(empty));
+    int asked = 0;
+    const auto given_up = [&] {
+      if (asked == 0) std::ofstream((empty + "/notes.txt").toStdString()) << "another program's";
+      return ++asked < 3;
+    };
+    const auto written = export_huggingface((at + "/run").toStdString(), empty.toStdString(), given_up, 200);
+    QVERIFY(!written && written.error().code == ErrorCode::cancelled);
+    QCOMPARE(QDir(empty).entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot),
+             {QStringLiteral("notes.txt")});
+  }
+
+  void a_refused_export_makes_no_folder() {
+    QTemporaryDir temporary;
+    make_places(temporary.path().toStdString(), {});
+    const fs::path at = temporary.path().toStdString();
+    RunSpec spec = read_spec(at / "run/spec.toml").spec;
+    spec.model.positions = PositionKind::rotary;
+    std::ofstream(at / "run/spec.toml") << write_spec(spec);
+    QVERIFY(!export_huggingface(at / "run", at / "x/y"));
+    QVERIFY(!fs::exists(at / "x"));
   }
 };
 

@@ -106,7 +106,7 @@ void Exchange::showEnabled(const Actions& actions) {
   const QString lacking = !run ? tr("Select a run whose weights are to be exported")
                           : QFileInfo::exists(QDir(run->folder()).filePath(QStringLiteral("final/model.safetensors")))
                               ? QString()
-                              : tr("%1 has no final weights: they are written when a run ends").arg(run->name());
+                              : tr("%1 has no final weights: they are written when a run finishes").arg(run->name());
   actions.enableUnless(lacking, Command::exportWeights);
 }
 

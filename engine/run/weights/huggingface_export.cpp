@@ -47,32 +47,46 @@ class Exporter {
         go_on_(go_on),
         most_file_bytes_(most_file_bytes) {}
 
-  Result<HuggingFaceExport> write() {
-    const auto config = write_huggingface_config(model_);
+  /// Errors (config, data): what is known before anything is written.
+  Result<void> check() {
+    auto config = write_huggingface_config(model_);
     if (!config) return tl::unexpected(config.error());
-    if (auto found = find_ours(); !found) return tl::unexpected(found.error());
+    config_ = std::move(*config);
+    return find_ours();
+  }
+
+  /// Writes the files to a folder that is there. On an error those that it wrote are removed.
+  Result<HuggingFaceExport> write() {
+    if (auto written = write_files(); !written) {
+      std::error_code ignored;
+      for (const fs::path& file : result_.files) fs::remove(file, ignored);
+      return tl::unexpected(written.error());
+    }
+    return std::move(result_);
+  }
+
+ private:
+  Result<void> write_files() {
     const std::vector<Shard> shards = cut();
     Json map = Json::object();
     for (std::size_t i = 0; i < shards.size(); ++i) {
       const std::string name = shards.size() == 1
                                    ? "model.safetensors"
                                    : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, shards.size());
-      if (auto written = write_shard(shards[i], folder_ / name); !written) return tl::unexpected(written.error());
+      if (auto written = write_shard(shards[i], folder_ / name); !written) return written;
       for (const Tensor& each : shards[i]) map[each.needed.name] = name;
     }
     if (shards.size() > 1) {
       const Json index = {{"metadata", {{"total_size", result_.bytes}}}, {"weight_map", std::move(map)}};
       if (auto written = text_file("model.safetensors.index.json", json_text(index, 2) + "\n"); !written)
-        return tl::unexpected(written.error());
+        return written;
     }
-    if (auto written = write_text_files(*config); !written) return tl::unexpected(written.error());
-    return std::move(result_);
+    return write_text_files();
   }
 
- private:
   /// Writes config.json with the tokens that begin and end a text, what generate() needs, and the tokenizer.
-  Result<void> write_text_files(const std::string& config) {
-    Json model = parse_json(config);
+  Result<void> write_text_files() {
+    Json model = parse_json(config_);
     model.update(text_.tokens);
     if (auto written = text_file("config.json", json_text(model, 2) + "\n"); !written) return written;
     bool generates = false;
@@ -143,15 +157,23 @@ class Exporter {
     if (error == 0) error = write_all(part->get(), json);
     for (const Tensor& each : shard) {
       if (error != 0) break;
-      if (go_on_ && !go_on_()) return fail(ErrorCode::cancelled, "the export was given up");
-      const auto values = values_of(each);
-      if (!values) return tl::unexpected(values.error());
+      const auto values = next_values(each);
+      if (!values) {
+        std::error_code ignored;
+        fs::remove(part_of(file), ignored);
+        return tl::unexpected(values.error());
+      }
       error = write_all(part->get(), *values);
     }
     if (auto placed = place_part(file, std::move(*part), error); !placed) return placed;
     result_.files.push_back(file);
     result_.bytes += at;
     return {};
+  }
+
+  Result<std::string> next_values(const Tensor& tensor) {
+    if (go_on_ && !go_on_()) return fail(ErrorCode::cancelled, "the export was given up");
+    return values_of(tensor);
   }
 
   /// The bytes of one of their tensors, from the rows of ours.
@@ -200,17 +222,11 @@ class Exporter {
   const std::function<bool()>& go_on_;
   std::uint64_t most_file_bytes_;
   std::map<std::string, const ArchiveEntry*> entries_;
+  std::string config_;
   std::string held_name_;  ///< the parameter whose bytes are in held_
   std::string held_;
   HuggingFaceExport result_;
 };
-
-/// Removes what was written to a folder that was empty, or the folder too.
-void clear(const fs::path& out, bool is_ours) {
-  std::error_code ignored;
-  for (const auto& each : fs::directory_iterator(out, ignored)) fs::remove_all(each.path(), ignored);
-  if (is_ours) fs::remove(out, ignored);
-}
 
 }  // namespace
 
@@ -219,21 +235,23 @@ Result<HuggingFaceExport> export_huggingface(const fs::path& run_dir, const fs::
   std::error_code error;
   const bool is_ours = !fs::exists(out, error);
   if (!is_ours && !(fs::is_directory(out, error) && fs::is_empty(out, error)))
-    return fail(ErrorCode::config, "there is something already", out.string(), "Choose a new or an empty folder.");
+    return fail(ErrorCode::config, fs::is_directory(out, error) ? "the folder is not empty" : "this is no folder",
+                out.string(), "Choose a new or an empty folder.");
   const SpecReading reading = read_spec(run_dir / "spec.toml");
   if (!reading.ok()) return fail(ErrorCode::config, reading.findings.front().text(), run_dir.string());
   const fs::path final_weights = run_dir / "final" / "model.safetensors";
   if (!fs::exists(final_weights, error))
     return fail(ErrorCode::data, "the run has no final weights", final_weights.string(),
-                "They are written when a run ends: resume it to its end.");
+                "They are written when a run finishes: resume it to its end.");
   auto weights = ArchiveFile::open(final_weights);
   if (!weights) return tl::unexpected(weights.error());
+  Exporter exporter(reading.spec.model, std::move(*weights), text_files_of(reading.spec, run_dir), out, go_on,
+                    most_file_bytes);
+  if (auto checked = exporter.check(); !checked) return tl::unexpected(checked.error());
   fs::create_directories(out, error);
   if (error) return fail(ErrorCode::disk, "the folder cannot be made: " + error.message(), out.string());
-  auto written = Exporter(reading.spec.model, std::move(*weights), text_files_of(reading.spec, run_dir), out, go_on,
-                          most_file_bytes)
-                     .write();
-  if (!written) clear(out, is_ours);
+  auto written = exporter.write();
+  if (!written && is_ours) fs::remove(out, error);
   return written;
 }
 

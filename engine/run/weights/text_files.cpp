@@ -20,16 +20,11 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_tokens_bytes = 1 << 20;
 constexpr std::size_t most_tokenizer_bytes = std::size_t{1} << 30;
-constexpr const char* tokenizer_names[] = {"tokenizer.json",
-                                           "tokenizer_config.json",
-                                           "special_tokens_map.json",
-                                           "vocab.json",
-                                           "merges.txt",
-                                           "vocab.txt",
-                                           "tokenizer.model",
-                                           "spiece.model",
-                                           "added_tokens.json",
-                                           "chat_template.jinja"};
+constexpr const char* vocabulary_name = "vocab.txt";  // of a WordPiece
+constexpr const char* tokenizer_names[] = {
+    "tokenizer.json",    "tokenizer_config.json", "special_tokens_map.json", "vocab.json",
+    "merges.txt",        vocabulary_name,         "tokenizer.model",         "spiece.model",
+    "added_tokens.json", "chat_template.jinja"};
 constexpr const char* token_names[] = {"bos_token_id", "eos_token_id", "pad_token_id"};
 
 bool stands(const fs::path& file) {
@@ -38,7 +33,7 @@ bool stands(const fs::path& file) {
 }
 
 /// The folder in Hugging Face's layout from which a run's weights come at last, through runs that started from runs.
-/// Empty if there was none, or if a run on the way is gone.
+/// Empty if there was none. If a run on the way is gone, that run's folder.
 fs::path published_start(RunSpec spec) {
   constexpr int most_runs = 64;  // folders may name each other
   for (int i = 0; i < most_runs && spec.model.init == WeightInit::checkpoint; ++i) {
@@ -73,22 +68,38 @@ std::string published_name(const DatasetSidecar& sidecar, std::size_t file) {
   if (sidecar.tokenizer == "sentencepiece") return "tokenizer.model";
   if (file > 0) return "merges.txt";
   if (sidecar.files.size() > 1) return "vocab.json";
-  return fs::path(sidecar.files.front().path).extension() == ".json" ? "tokenizer.json" : "vocab.txt";
+  return fs::path(sidecar.files.front().path).extension() == ".json" ? "tokenizer.json" : vocabulary_name;
 }
 
-/// Adds the files of the tokenizer that made a dataset, unless one is no more what it was.
+/// A tokenizer's file that is what it was, or in words why there is none. It is named as when the dataset was built,
+/// relative to the folder of that time, which may be that of the dataset.
+tl::expected<fs::path, std::string> made_file(const TokenizerFile& file, const fs::path& dataset_folder) {
+  std::string why = "is gone";
+  for (const fs::path& path : {fs::path(file.path), dataset_folder / file.path}) {
+    if (!stands(path)) continue;
+    const auto bytes = read_file(path, most_tokenizer_bytes);
+    if (bytes && sha256_hex(*bytes) == file.sha256) return path;
+    why = bytes ? "has changed" : "cannot be read";
+  }
+  return tl::unexpected(why);
+}
+
+/// Adds the files of the tokenizer that made a dataset, unless one is no longer what it was.
 void add_made(const fs::path& prefix, const DatasetSidecar& sidecar, TextFiles& text) {
   std::vector<TextFiles::Copy> copies;
   for (const TokenizerFile& file : sidecar.files) {
-    // Named as when the dataset was built, relative to the folder of that time, which may be that of the dataset.
-    const fs::path path = stands(file.path) ? fs::path(file.path) : prefix.parent_path() / file.path;
-    const auto bytes = read_file(path, most_tokenizer_bytes);
-    if (!bytes || sha256_hex(*bytes) != file.sha256) {
-      text.summary = fmt::format("no tokenizer: {} is {} since it made the run's tokens; copy it as it was", file.path,
-                                 bytes ? "changed" : "gone");
+    const auto path = made_file(file, prefix.parent_path());
+    if (!path) {
+      text.summary =
+          fmt::format("no tokenizer: {}, which made the run's tokens, {}; copy it as it was", file.path, path.error());
       return;
     }
-    copies.push_back({path, published_name(sidecar, copies.size())});
+    copies.push_back({*path, published_name(sidecar, copies.size())});
+  }
+  if (copies.front().name == vocabulary_name) {
+    text.summary = "no tokenizer: beside such a model transformers reads no " + sidecar.files.front().path +
+                   ", which made the run's tokens; load it as a BertTokenizer";
+    return;
   }
   text.summary = "the tokenizer is " + sidecar.files.front().path + ", which made the run's tokens";
   text.copies.insert(text.copies.end(), copies.begin(), copies.end());

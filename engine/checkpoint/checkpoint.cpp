@@ -152,15 +152,6 @@ Statement propose_candidate(const Result<std::vector<std::string>>& names, std::
   return statement;
 }
 
-/// The files whose content this rank hashes.
-std::vector<ManifestFile> share_of(const std::vector<ManifestFile>& files, const Communicator& world) {
-  std::vector<ManifestFile> share;
-  for (std::size_t i = static_cast<std::size_t>(world.rank()); i < files.size();
-       i += static_cast<std::size_t>(world.size()))
-    share.push_back(files[i]);
-  return share;
-}
-
 /// This rank's verdict on a candidate. Errors: as CheckpointFits.
 Result<CheckpointReader> open_candidate(const fs::path& run_dir, const std::string& name,
                                         const CheckpointIdentity& identity, const CheckpointFits& fits,
@@ -168,9 +159,7 @@ Result<CheckpointReader> open_candidate(const fs::path& run_dir, const std::stri
   const fs::path folder = checkpoints_dir(run_dir) / name;
   auto reader = open_reader(folder, name);
   if (!reader) return reader;
-  const auto manifest = read_manifest(folder);
-  if (!manifest) return tl::unexpected(manifest.error());
-  if (auto verified = verify_files(folder, share_of(manifest->files, world)); !verified)
+  if (auto verified = verify_share(folder, world.rank(), world.size()); !verified)
     return tl::unexpected(verified.error());
   if (!identity.data_fingerprint.empty() && reader->identity().data_fingerprint != identity.data_fingerprint)
     return fail(ErrorCode::data,

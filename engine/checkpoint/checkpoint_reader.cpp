@@ -231,11 +231,18 @@ Result<CheckpointReader> open_reader(const fs::path& folder, const std::string& 
   return CheckpointReader(std::move(index));
 }
 
-Result<void> verify_checkpoint(const fs::path& folder, const std::string& name) {
-  if (const auto reader = open_reader(folder, name); !reader) return tl::unexpected(reader.error());
+Result<void> verify_share(const fs::path& folder, std::int64_t rank, std::int64_t ranks) {
   const auto manifest = read_manifest(folder);
   if (!manifest) return tl::unexpected(manifest.error());
-  return verify_files(folder, manifest->files);
+  std::vector<ManifestFile> share;
+  for (auto i = static_cast<std::size_t>(rank); i < manifest->files.size(); i += static_cast<std::size_t>(ranks))
+    share.push_back(manifest->files[i]);
+  return verify_files(folder, share);
+}
+
+Result<void> verify_checkpoint(const fs::path& folder, const std::string& name) {
+  if (const auto reader = open_reader(folder, name); !reader) return tl::unexpected(reader.error());
+  return verify_share(folder, 0, 1);
 }
 
 }  // namespace accrue

@@ -11,6 +11,7 @@
 #include "accrue/run/base/program.h"
 #include "accrue/run/cost/model_share.h"
 #include "megatron/own_arguments.h"
+#include "models/load_weights.h"
 
 namespace accrue::megatron {
 namespace {
@@ -61,6 +62,7 @@ std::pair<ModelProvider, std::int64_t> provider_of(MadeModel& made, const ModelS
   const RankGrid& grid = mesh.grid();
   made.resolved = resolved_for(options, given, grid);
   ParallelSpec& parallel = made.parallel;
+  verify_weights(given, mesh.world().rank(), mesh.world().size());
   ModelSpec spec = given;
   spec.dtype = half_type(options, made.resolved).value_or(given.dtype);
   set_dropout(made.resolved, spec);

@@ -21,6 +21,8 @@ namespace accrue {
 
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::int64_t most_bytes = std::int64_t{64} << 20;
 
 void checked(const Result<void>& read) {
@@ -99,12 +101,13 @@ void read_pieces(const StartWeights& weights, const ModelSpec& model, const Targ
   }
 }
 
-/// The share as a slice of the tensor of `stored` shape, which may have more or fewer rows of positions, or of tokens
-/// that are padded otherwise.
+/// The share as a slice of the tensor of `stored` shape, which may have more rows of positions, and more or fewer of
+/// tokens, which are padded otherwise.
 TensorSlice stored_slice(const Target& target, const std::vector<std::int64_t>& stored) {
   TensorSlice slice = slice_of(target.share);
   const bool table = target.shape.by_token || target.shape.name == "position_embedding.weight";
   if (!table || stored.size() != slice.shape.size()) return slice;
+  if (!target.shape.by_token && stored.front() < slice.shape.front()) return slice;
   slice.shape.front() = stored.front();
   slice.offset.front() = std::min(slice.offset.front(), stored.front());
   slice.extent.front() = std::min(slice.extent.front(), stored.front() - slice.offset.front());
@@ -127,6 +130,16 @@ void read_slice(const CheckpointReader& checkpoint, const std::string& folder, c
 
 }  // namespace
 
+void verify_weights(const ModelSpec& model, std::int64_t rank, std::int64_t ranks) {
+  if (model.init != WeightInit::checkpoint) return;
+  const auto weights = StartWeights::open(model.weights);
+  if (!weights || !weights->checkpoint) return;  // load_weights() says why they cannot be read
+  const fs::path& folder = weights->folder.folder;
+  if (const auto same = verify_share(folder, rank, ranks); !same)
+    throw ResultError({ErrorCode::data, same.error().message, (folder / same.error().where).string(),
+                       "The checkpoint is damaged: start from another one."});
+}
+
 void load_weights(const ModelSpec& model, const ModelShare& share, std::vector<at::Tensor> parameters) {
   const auto weights = StartWeights::open(model.weights);
   if (!weights) throw std::runtime_error(weights.error().text());
@@ -134,7 +147,7 @@ void load_weights(const ModelSpec& model, const ModelShare& share, std::vector<a
   if (!weights->checkpoint)
     return for_each_target(model, share, parameters,
                            [&](const Target& target) { read_pieces(*weights, model, target); });
-  const std::filesystem::path& folder = weights->folder.folder;
+  const fs::path& folder = weights->folder.folder;
   const auto checkpoint = open_reader(folder, folder.filename().string());
   if (!checkpoint) throw std::runtime_error(folder.string() + ": " + checkpoint.error().text());
   for_each_target(model, share, parameters,

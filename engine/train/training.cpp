@@ -11,6 +11,7 @@
 #include "accrue/run/fields/block_form.h"
 #include "accrue/run/plan/overlap.h"
 #include "checkpoint/checkpoint_folders.h"
+#include "models/load_weights.h"
 #include "train/compute_device.h"
 #include "train/model_axis.h"
 #include "train/parameter_norms.h"
@@ -82,12 +83,18 @@ std::vector<ModelShare> shares_of(const RunSpec& spec, const Mesh& mesh) {
   return shares;
 }
 
-/// The model to build. A run that goes on takes its weights from its own checkpoint, so it does not need the folder
-/// that it started from.
-ModelSpec started(const RunOrder& order) {
+bool goes_on(const RunOrder& order) {
+  if (order.resume_from.empty()) return false;
+  const auto saved = committed_checkpoints(order.run_dir);
+  return saved && !saved->empty();
+}
+
+/// The model to build, whose weights are verified. A run that goes on takes them from its own checkpoint, so it does
+/// not need the folder that it started from.
+ModelSpec started(const RunOrder& order, const Communicator& world) {
   ModelSpec model = Faults::model(order.plan.spec);
-  if (model.init != WeightInit::checkpoint || order.resume_from.empty()) return model;
-  if (const auto saved = committed_checkpoints(order.run_dir); saved && !saved->empty()) model.init = WeightInit::zeros;
+  if (model.init == WeightInit::checkpoint && goes_on(order)) model.init = WeightInit::zeros;
+  verify_weights(model, world.rank(), world.size());
   return model;
 }
 
@@ -112,8 +119,8 @@ Training::Training(const RunOrder& run, const Mesh& ranks, RankChannel& rank_cha
       tensor(ranks.tensor(), run.plan.spec.parallel.sequence),
       model(
           Faults::model(run.plan.spec), shares_of(run.plan.spec, ranks),
-          [this, &spec = run.plan.spec](const ModelShare& share) {
-            return hooks.part(started(order), seed_of(spec), share, tensor, spec.parallel);
+          [this, &spec = run.plan.spec, built = started(run, ranks.world())](const ModelShare& share) {
+            return hooks.part(built, seed_of(spec), share, tensor, spec.parallel);
           },
           computes_on,
           [&run](at::ScalarType own, const std::vector<ParameterShare>& shares) {

@@ -152,6 +152,21 @@ class TestReshardedState : public QObject {
     QCOMPARE(QString::fromStdString(first_difference(written, started)), QString());
   }
 
+  void a_new_run_does_not_start_from_a_damaged_checkpoint() {
+    const RunFolder from, to;
+    std::filesystem::copy(trained("float32", 2), std::string(from), std::filesystem::copy_options::recursive);
+    std::ofstream(from / "spec.toml") << write_spec(order_for(script_of({}, "float32", {})).plan.spec);
+    std::fstream shard(from / "checkpoints/step-3/shard-2.safetensors",
+                       std::ios::in | std::ios::out | std::ios::binary);
+    shard.seekg(-1, std::ios::end);
+    const char flipped = static_cast<char>(shard.peek() ^ 1);
+    shard.seekp(-1, std::ios::end);
+    shard.put(flipped).flush();
+    const auto ranks = RankGroup("saves_what_it_starts_from", 1, {.arguments = {"0", "float32", from, to}}).finish(60s);
+    const QString said = QString::fromStdString(ranks[0].text());
+    QVERIFY2(!ranks[0].ok() && said.contains("step-3/shard-2.safetensors: its content hash is "), qPrintable(said));
+  }
+
   void a_run_goes_on_without_the_weights_it_started_from() {
     namespace fs = std::filesystem;
     const RunFolder weights, run, again;

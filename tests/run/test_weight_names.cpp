@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a model's parameters stand in other tools' weights, and what a rank reads of them, with values by hand; and
 // which folder of a run a new run starts from.
+#include <QFile>
 #include <QTemporaryDir>
 #include <QTest>
 #include <algorithm>
@@ -45,9 +46,9 @@ ParameterShare share_of(const ModelSpec& model, const std::string& name, std::in
   return found == shares.end() ? ParameterShare() : *found;
 }
 
-/// A checkpoint of a linear model as one rank writes it, without its optimizer.
-void write_checkpoint(const fs::path& folder) {
-  const std::uintmax_t bytes = test::write_zeros(folder / "shard-0.safetensors", "parameters.", parameter_shapes({}));
+/// A checkpoint as one rank writes it, without its optimizer.
+void write_checkpoint(const fs::path& folder, const std::vector<ParameterShape>& parameters = parameter_shapes({})) {
+  const std::uintmax_t bytes = test::write_zeros(folder / "shard-0.safetensors", "parameters.", parameters);
   std::ofstream(folder / "manifest.json") << R"({"files":[{"name":"shard-0.safetensors","bytes":)" << bytes << "}]}";
 }
 
@@ -146,6 +147,10 @@ class TestWeightNames : public QObject {
     row("an older one if it is not whole", "shortened", "RUN", "RUN/checkpoints/step-2");
     row("or has no manifest", "unfinished", "RUN", "RUN/checkpoints/step-2");
     row("a checkpoint by its name", "final", "RUN/checkpoints/step-2/", "RUN/checkpoints/step-2");
+    row("one that a link names", "final", "LINK", "RUN/checkpoints/step-4");
+    row("one that is gone", "final", "RUN/checkpoints/step-9",
+        "there is no such checkpoint; name another folder step-N beside it, or the run's folder (found "
+        "RUN/checkpoints/step-9)");
     row("none", "none", "RUN",
         "the run has neither final weights nor a complete checkpoint; resume it to its end (found "
         "RUN)");
@@ -163,15 +168,42 @@ class TestWeightNames : public QObject {
     QTemporaryDir temporary;
     const QString run = temporary.filePath(QStringLiteral("run"));
     make_run(run.toStdString(), words.split(' '));
+    const QString link = temporary.filePath(QStringLiteral("best"));
+    QVERIFY(QFile::link(run + "/checkpoints/step-4", link));
     Result<RunLock> lock;
     if (words == QStringLiteral("trains")) lock = RunLock::take(run.toStdString());
     RunSpec spec;
     spec.model.init = WeightInit::checkpoint;
-    spec.model.weights = named.replace(QStringLiteral("RUN"), run).toStdString();
+    spec.model.weights = named.replace(QStringLiteral("RUN"), run).replace(QStringLiteral("LINK"), link).toStdString();
     const SpecWithWeights start = with_weights(spec, "/");
     const std::string found = start.findings.empty() ? start.spec.model.weights : start.findings.front().text();
     const QString prefix = start.findings.empty() ? QString() : QStringLiteral("error: model.weights: ");
     QCOMPARE(QString::fromStdString(found), prefix + expected.replace(QStringLiteral("RUN"), run));
+  }
+
+  // Positions are as many as the longer of both texts has; rows of tokens that ranks padded are no part of the model.
+  void a_checkpoint_has_every_row_that_a_model_needs_data() {
+    const Rows<int, QString> row;
+    row("the same", 12, "");
+    row("fewer positions", 8, "");
+    row("more positions", 16,
+        "error: model.weights: have another shape: position_embedding.weight (found F32 [12, 8] instead of [16, 8])");
+  }
+  void a_checkpoint_has_every_row_that_a_model_needs() {
+    const auto [decoder_context, finding] = current_row<int, QString>();
+    QTemporaryDir temporary;
+    const fs::path run = temporary.path().toStdString();
+    RunSpec spec;
+    spec.model = {.kind = ModelKind::t5, .layers = 1, .width = 8, .heads = 2, .context = 6, .vocabulary = 50};
+    spec.model.decoder_context = 12;
+    spec.model.vocabulary_multiple = 4;
+    write_checkpoint(run / "checkpoints/step-2", parameter_shapes(spec.model, 4));
+    std::ofstream(run / "spec.toml") << write_spec(spec);
+    spec.model.init = WeightInit::checkpoint;
+    spec.model.weights = run;
+    spec.model.decoder_context = decoder_context;
+    const auto findings = with_weights(spec, "/").findings;
+    QCOMPARE(QString::fromStdString(findings.empty() ? "" : findings.front().text()), finding);
   }
 };
 

@@ -19,10 +19,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t max_manifest_bytes = 1 << 20;
+constexpr const char* other_hint = "Name another folder step-N beside it, or the run's folder.";
 
-tl::unexpected<Error> incomplete(std::string message, const fs::path& where) {
-  return fail(ErrorCode::data, "the checkpoint is incomplete: " + message, where.string(),
-              "Name another folder step-N beside it, or the run's folder.");
+tl::unexpected<Error> incomplete(const std::string& message, const fs::path& where) {
+  return fail(ErrorCode::data, "the checkpoint is incomplete: " + message, where.string(), other_hint);
 }
 
 /// Marks of a run's checkpoints, whether complete or not, the newest first.
@@ -51,6 +51,9 @@ bool is_checkpoint_folder(const fs::path& folder) {
 }
 
 Result<std::vector<fs::path>> checkpoint_files(const fs::path& checkpoint) {
+  std::error_code ignored;
+  if (!fs::exists(checkpoint, ignored))
+    return fail(ErrorCode::data, "there is no such checkpoint", checkpoint.string(), other_hint);
   const fs::path manifest = checkpoint / "manifest.json";
   const auto text = read_file(manifest, max_manifest_bytes);
   if (!text) return incomplete("it has no manifest.json that can be read", checkpoint);

@@ -15,6 +15,7 @@
 #include "accrue/run/weights/huggingface_config.h"
 #include "accrue/run/weights/saved_run.h"
 #include "corpus_hash.h"
+#include "json_text.h"
 
 namespace accrue {
 
@@ -119,6 +120,30 @@ std::string some_of(const std::vector<std::string>& names) {
   return names.size() > shown ? fmt::format("{} and {} more", text, names.size() - shown) : text;
 }
 
+/// The whole shape of the tensor that an entry of a checkpoint is, or is a part of: its metadata then have it. Rows in
+/// packs are stored as [packs, rows, ...] by ranks that divide them, which is [packs x rows, ...] of `dims` dims.
+std::vector<std::int64_t> shape_in_checkpoint(const ArchiveHeader& header, const ArchiveEntry& entry,
+                                              std::size_t dims) {
+  const auto said = header.metadata.find(entry.name);
+  if (said == header.metadata.end()) return entry.shape;
+  const Json part = parse_json(said->second);
+  std::vector<std::int64_t> shape;
+  if (part.is_object())
+    for (const Json& size : part.value("shape", Json::array()))
+      shape.push_back(size.is_number_integer() ? size.get<std::int64_t>() : 0);
+  if (shape.size() != dims + 1) return shape;
+  if (__builtin_mul_overflow(shape[0], shape[1], &shape[1])) shape[1] = 0;
+  shape.erase(shape.begin());
+  return shape;
+}
+
+bool fits(const std::vector<std::int64_t>& shape, const NeededTensor& needed, bool in_checkpoint) {
+  if (shape.size() != needed.shape.size()) return false;
+  const bool longer = needed.more_rows || (in_checkpoint && needed.by_token);
+  return (shape.front() == needed.shape.front() || (longer && shape.front() > needed.shape.front())) &&
+         std::equal(shape.begin() + 1, shape.end(), needed.shape.begin() + 1);
+}
+
 void check_tensors(const StartWeights& weights, const ModelSpec& model, std::vector<Finding>& findings) {
   std::vector<std::string> missing, extra, misshapen;
   std::set<std::string> used;
@@ -129,17 +154,14 @@ void check_tensors(const StartWeights& weights, const ModelSpec& model, std::vec
       missing.push_back(needed.name);
       continue;
     }
-    const ArchiveEntry& entry = weights.folder.files[place->file].header.entries[place->entry];
+    const ArchiveHeader& header = weights.folder.files[place->file].header;
+    const ArchiveEntry& entry = header.entries[place->entry];
     used.insert(weights.checkpoint ? needed.name : entry.name);
-    if (weights.checkpoint) continue;  // its entries are parts; the reader compares the whole
-    const bool floats = entry.dtype.find('F') != std::string::npos;
-    bool fits = floats && entry.shape.size() == needed.shape.size();
-    for (std::size_t dim = 0; fits && dim < entry.shape.size(); ++dim)
-      fits = entry.shape[dim] == needed.shape[dim] ||
-             (dim == 0 && needed.more_rows && entry.shape[dim] > needed.shape[dim]);
-    if (fits) continue;
+    const std::vector<std::int64_t> shape =
+        weights.checkpoint ? shape_in_checkpoint(header, entry, needed.shape.size()) : entry.shape;
+    if (entry.dtype.find('F') != std::string::npos && fits(shape, needed, weights.checkpoint)) continue;
     if (misshapen.empty())
-      first_shape = fmt::format("{} {} instead of {}", entry.dtype, shape_text(entry.shape), shape_text(needed.shape));
+      first_shape = fmt::format("{} {} instead of {}", entry.dtype, shape_text(shape), shape_text(needed.shape));
     misshapen.push_back(needed.name);
   }
   for (const auto& [name, place] : weights.folder.tensors)
@@ -233,6 +255,9 @@ SpecWithWeights with_weights(const RunSpec& spec, const fs::path& base_dir) {
   }
   fs::path folder = (base_dir / spec.model.weights).lexically_normal();
   if (!folder.has_filename()) folder = folder.parent_path();
+  std::error_code failed;
+  // What a link names now is what the run starts from.
+  if (fs::path real = fs::canonical(folder, failed); !failed) folder = std::move(real);
   const auto refuse = [&result](const Error& error) {
     std::string hint = error.hint;
     if (!hint.empty()) hint = "; " + std::string(1, static_cast<char>(hint.front() | 0x20)) + hint.substr(1);
@@ -255,8 +280,7 @@ SpecWithWeights with_weights(const RunSpec& spec, const fs::path& base_dir) {
     return result;
   }
   fill(*saved, result);
-  std::error_code ignored;
-  result.spec.model.weights = fs::absolute(weights->checkpoint ? weights->folder.folder : folder, ignored).string();
+  result.spec.model.weights = fs::absolute(weights->checkpoint ? weights->folder.folder : folder, failed).string();
   if (!has_errors(result.findings)) check_tensors(*weights, result.spec.model, result.findings);
   const auto fingerprint = weights->fingerprint();
   if (fingerprint)

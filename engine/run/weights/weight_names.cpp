@@ -129,7 +129,8 @@ std::vector<NeededTensor> needed_tensors(WeightNames names, const ModelSpec& mod
     for (const WeightPiece& piece : weight_pieces(names, model, parameter)) {
       const auto [place, added] = known.try_emplace(piece.tensor, needed.size());
       if (added) {
-        needed.push_back({piece.tensor, parameter.shape, parameter.name == "position_embedding.weight"});
+        needed.push_back(
+            {piece.tensor, parameter.shape, parameter.name == "position_embedding.weight", parameter.by_token});
         needed.back().shape.front() = 0;
         if (piece.transposed) std::swap(needed.back().shape.front(), needed.back().shape.back());
       }

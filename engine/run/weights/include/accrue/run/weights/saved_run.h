@@ -14,7 +14,8 @@ namespace accrue {
 std::filesystem::path run_of(const std::filesystem::path& folder);
 /// Whether a folder is named as a checkpoint of a run: RUN/checkpoints/step-40.
 bool is_checkpoint_folder(const std::filesystem::path& folder);
-/// The files that a checkpoint's manifest lists. Errors (data): one is missing or of another size.
+/// The files that a checkpoint's manifest lists. Errors (data): there is no such
+/// checkpoint, or a file is missing or of another size.
 Result<std::vector<std::filesystem::path>> checkpoint_files(const std::filesystem::path& checkpoint);
 /// The folder with a run's weights: "final", or else the newest complete checkpoint. Errors (data): there is neither.
 Result<std::filesystem::path> weights_of_run(const std::filesystem::path& run_dir);

@@ -23,8 +23,9 @@ struct StartWeights {
   /// Takes Hugging Face's folders by their config.json, a run's folder, its final weights, and its checkpoints. Of a
   /// run without final weights it takes the newest complete checkpoint. Errors (data).
   static Result<StartWeights> open(const std::filesystem::path& folder);
-  /// XXH3-128 over each file's size, its ends and 62 places between them, as of indexed data; of a checkpoint over its
-  /// manifest, which has the hash of every file. Errors: a file cannot be read.
+  /// XXH3-128 over each file's size, its ends and 62 places between them, as of indexed data; of a checkpoint over the
+  /// same of its manifest, whose hashes the ranks compare with the files when they read them. Errors: a file cannot be
+  /// read.
   Result<std::string> fingerprint() const;
   /// Their tensor of this name, with or without the prefix of the whole model ("transformer.", "model.").
   const WeightsFolder::Place* find(const std::string& tensor) const;

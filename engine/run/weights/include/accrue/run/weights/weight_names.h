@@ -39,6 +39,7 @@ struct NeededTensor {
   std::string name;
   std::vector<std::int64_t> shape;
   bool more_rows = false;  ///< a longer table is cut: learned positions beyond model.context
+  bool by_token = false;   ///< its rows are those of the vocabulary, which a checkpoint may have padded
 };
 std::vector<NeededTensor> needed_tensors(WeightNames names, const ModelSpec& model);
 

@@ -144,7 +144,9 @@ std::optional<PlannedInput> branch_plan(const BranchPoint& from, const std::vect
     findings = check_branch(from.spec, lower_megatron(reading.spec, environment, libraries).spec);
   std::optional<PlannedInput> plan;
   if (!has_errors(findings)) {
-    Preflight checked = preflight_files(reading.spec, facts_for(reading.spec), from.run_dir, libraries);
+    // It goes on from a checkpoint, which has the weights: the folder that the run started from is not read.
+    const SpecWithWeights start{.spec = reading.spec, .findings = {}, .fingerprint = from.weights_fingerprint};
+    Preflight checked = preflight_started(start, facts_for(reading.spec), from.run_dir, libraries);
     findings = std::move(checked.findings);
     if (checked.plan)
       for (Finding& finding : check_branch(from, *checked.plan)) findings.push_back(std::move(finding));

@@ -9,6 +9,7 @@
 #include "accrue/run/record/compare.h"
 #include "support/programs.h"
 #include "support/test_program.h"
+#include "support/zero_weights.h"
 
 namespace test_branch {
 
@@ -55,6 +56,13 @@ BranchPoint point_of(const RunPlan& plan, std::int64_t update) {
   return point;
 }
 
+test::Outcome run_fake(const QTemporaryDir& place, const QStringList& arguments) {
+  return test::Program(test::programPath("accrue-run"), arguments,
+                       {"ACCRUE_RANK_PROGRAM=" + test::programPath("accrue-fake-rank"), "ACCRUE_FAKE_RANK=micro_ms=1",
+                        "XDG_RUNTIME_DIR=" + place.path()})
+      .finish();
+}
+
 }  // namespace
 
 class TestBranch : public QObject {
@@ -63,12 +71,7 @@ class TestBranch : public QObject {
   void a_branch_is_told_to_set_the_field_of_the_plug_in() {
     const QTemporaryDir temporary;
     const auto path = [&temporary](const char* name) { return temporary.filePath(QLatin1String(name)); };
-    const auto accrue_run = [&](const QStringList& arguments) {
-      return test::Program(test::programPath("accrue-run"), arguments,
-                           {"ACCRUE_RANK_PROGRAM=" + test::programPath("accrue-fake-rank"),
-                            "ACCRUE_FAKE_RANK=micro_ms=1", "XDG_RUNTIME_DIR=" + temporary.path()})
-          .finish();
-    };
+    const auto accrue_run = [&](const QStringList& arguments) { return run_fake(temporary, arguments); };
     std::ofstream(path("fields.accrue").toStdString())
         << "accrue = 1\n[model]\nkind = \"mlp\"\nhidden = [4]\n[data]\nkind = \"synthetic\"\nsamples = 4096\n"
            "[launch]\nthreads_per_rank = 1\n[checkpoint]\nevery_updates = 2\n[megatron]\ntrain_iters = 5\n";
@@ -87,6 +90,23 @@ class TestBranch : public QObject {
     const test::Outcome longer = branch("megatron.train_iters=8");
     QVERIFY2(longer.status == 0, qPrintable(longer.err));
     QVERIFY(accrue_run({"resume", "--help"}).out.contains("megatron.tp_degree"));
+  }
+
+  void a_branch_does_not_need_the_weights_that_its_run_started_from() {
+    const QTemporaryDir temporary;
+    const auto path = [&temporary](const char* name) { return temporary.filePath(QLatin1String(name)); };
+    const std::string weights = path("weights").toStdString();
+    test::write_zero_weights(weights, R"({"model_type":"gpt2","n_embd":8,"n_head":2,"vocab_size":9,"n_positions":4})");
+    std::ofstream(path("tuned.accrue").toStdString())
+        << "accrue = 1\n[model]\nkind = \"gpt\"\ncontext = 4\ninit = \"checkpoint\"\nweights = \"" << weights
+        << "\"\n[data]\nkind = \"synthetic\"\nsamples = 4096\n[launch]\nthreads_per_rank = 1\n"
+           "[checkpoint]\nevery_updates = 2\n[run]\nupdates = 5\n";
+    const test::Outcome whole = run_fake(temporary, {"run", path("tuned.accrue"), "--out", path("run")});
+    QVERIFY2(whole.status == 0, qPrintable(whole.err));
+    std::filesystem::remove_all(weights);
+    const test::Outcome longer =
+        run_fake(temporary, {"resume", path("run"), "--out", path("branch"), "--set", "run.updates=8"});
+    QVERIFY2(longer.status == 0, qPrintable(longer.err));
   }
 
   void layout_rate_and_length_may_change_data() {

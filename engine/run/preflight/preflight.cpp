@@ -145,7 +145,14 @@ Preflight preflight_files(const RunSpec& spec, const HostFacts& host, const std:
   preflight_detail::Findings values;
   preflight_detail::check_values(spec, values);
   if (has_errors(values.all)) return {std::nullopt, std::move(values.all)};
-  const SpecWithWeights start = with_weights(spec, base_dir);
+  return preflight_started(with_weights(spec, base_dir), host, base_dir, libraries);
+}
+
+Preflight preflight_started(const SpecWithWeights& start, const HostFacts& host, const std::filesystem::path& base_dir,
+                            std::span<const PluginFacts> libraries) {
+  preflight_detail::Findings values;
+  preflight_detail::check_values(start.spec, values);
+  if (has_errors(values.all)) return {std::nullopt, std::move(values.all)};
   const RunSpec lowered = lower_megatron(start.spec, environment_of(host), libraries).spec;
   Preflight result = preflight_detail::check(start.spec, host, scan_data(lowered, base_dir), base_dir, libraries);
   result.findings.insert(result.findings.begin(), start.findings.begin(), start.findings.end());

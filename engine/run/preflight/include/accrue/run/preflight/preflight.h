@@ -10,6 +10,7 @@
 #include "accrue/run/fields/findings.h"
 #include "accrue/run/megatron/plugin_facts.h"
 #include "accrue/run/plan/run_plan.h"
+#include "accrue/run/weights/start_weights.h"
 
 namespace accrue {
 
@@ -26,5 +27,9 @@ Preflight preflight(const RunSpec& spec, const HostFacts& host, const DataFacts&
 /// derive_plan() (plan_derivation.h).
 Preflight preflight_files(const RunSpec& spec, const HostFacts& host, const std::filesystem::path& base_dir,
                           std::span<const PluginFacts> libraries = {});
+
+/// Does the same for a spec whose weights were looked at before, or need not be: a branch has them in its checkpoint.
+Preflight preflight_started(const SpecWithWeights& start, const HostFacts& host, const std::filesystem::path& base_dir,
+                            std::span<const PluginFacts> libraries = {});
 
 }  // namespace accrue

@@ -26,7 +26,8 @@ std::optional<std::string> from_base64(const std::string& text) {
     const auto value = letters.find(each);
     if (value == std::string_view::npos) return std::nullopt;
     held = held << 6 | static_cast<std::uint32_t>(value);
-    if ((bits += 6) < 8) continue;
+    bits += 6;
+    if (bits < 8) continue;
     bits -= 8;
     bytes.push_back(static_cast<char>(held >> bits & 0xFF));
   }

@@ -71,7 +71,7 @@ std::vector<Stretch> arranged(std::vector<Stretch> stretches, Behavior behavior)
 
 /// The splitter whose divide(word) gives stretches of a word.
 template <typename Divide>
-Splitter by_stretches(Divide divide, Behavior behavior, bool invert = false) {
+Splitter by_stretches(const Divide& divide, Behavior behavior, bool invert = false) {
   return [=](std::vector<Text>& words, Place& place) -> Result<void> {
     std::vector<Text> cut;
     for (const Text& word : words) {
